@@ -1,0 +1,135 @@
+"""`evenkeel up`: the whole stack, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.config import Prometheus, Subject
+from evenkeel_lab.stack.stack import Options, stack
+from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
+
+if TYPE_CHECKING:
+    from evenkeel_lab.stack.part import Part
+    from evenkeel_lab.stack.proxy import Proxy
+
+
+@click.command()
+@click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="Which LiteLLM to run.")
+@click.option(
+    "--prometheus",
+    type=click.Choice([choice.value for choice in Prometheus]),
+    default=Prometheus.OFF.value,
+    show_default=True,
+    help="Which Prometheus callback the proxy loads.",
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The proxy's port; a free one if not given.")
+@click.option(
+    "--settings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A YAML file laid over the proxy's generated configuration.",
+)
+@click.option("--allow-migrate", is_flag=True, help="Let LiteLLM's migrations be applied to DATABASE_URL.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+def up(
+    version: str,
+    prometheus: str,
+    workers: int,
+    port: int | None,
+    settings: Path | None,
+    *,
+    allow_migrate: bool,
+    as_json: bool,
+) -> None:
+    """Bring up Postgres, Valkey, the mock provider and a LiteLLM proxy; take all of it down on Ctrl-C.
+
+    DATABASE_URL and REDIS_URL name servers of your own to use instead of the embedded ones.
+    """
+    require_allowed(version)
+    subject = Subject(version, Prometheus(prometheus), workers, read_settings(settings))
+    asyncio.run(serve(subject, Options.from_env(allow_migrate=allow_migrate), port, as_json=as_json))
+
+
+def read_settings(path: Path | None) -> dict[str, Any]:
+    """Read the settings to lay over the generated ones."""
+    if path is None:
+        return {}
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise WrongUse(f"{path} is not YAML: {error}.", cure="Mend it.") from error
+    if not isinstance(settings, dict):
+        raise WrongUse(f"{path} is not a mapping.", cure="Write sections such as `general_settings:` into it.")
+    return settings
+
+
+async def serve(subject: Subject, options: Options, port: int | None, *, as_json: bool) -> None:
+    """Run the stack until a signal says stop."""
+    console = Console(stderr=True)
+    stop = asyncio.Event()
+    with shown_on(console) as steps:
+        async with stack(options, steps=steps) as ground, ground.proxy(subject, port=port) as proxy:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            parts = [*ground.parts, proxy.part]
+            if as_json:
+                click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
+            else:
+                Console().print(table(parts))
+                click.echo(usage(proxy, ground.engine.kind))
+            await stop.wait()
+            console.print("stopping")
+
+
+def table(parts: list[Part]) -> Table:
+    """Return the one table that tells where everything is."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("part", "version", "address", "pid", "started", "ready after", "log"):
+        result.add_column(column, overflow="fold", justify="right" if column in {"pid", "ready after"} else "left")
+    for part in parts:
+        result.add_row(
+            part.name,
+            part.version,
+            part.address,
+            str(part.pid or ""),
+            time.strftime("%H:%M:%S", time.localtime(part.started)) if part.started else "",
+            f"{part.ready_after:.1f} s" if part.ready_after is not None else "",
+            str(part.log or ""),
+        )
+    return result
+
+
+def usage(proxy: Proxy, engine: str) -> str:
+    """Say how to use what is up."""
+    body = json.dumps({"model": proxy.model, "messages": [{"role": "user", "content": "ahoy"}]})
+    return (
+        f"\nmaster key   {proxy.master_key}\nconfig       {proxy.config}\nengine       {engine}\n\n"
+        f"curl {proxy.url}/v1/chat/completions -H 'Authorization: Bearer {proxy.master_key}' \\\n"
+        f"  -H 'Content-Type: application/json' -d '{body}'\n\nCtrl-C stops all of it."
+    )
+
+
+def document(parts: list[Part], proxy: Proxy, engine: str) -> dict[str, Any]:
+    """Return the same for a program."""
+    rows = [dataclasses.asdict(part) | {"log": str(part.log) if part.log else None} for part in parts]
+    return {
+        "parts": rows,
+        "url": proxy.url,
+        "master_key": proxy.master_key,
+        "model": proxy.model,
+        "config": str(proxy.config),
+        "engine": engine,
+    }

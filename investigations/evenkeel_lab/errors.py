@@ -1,0 +1,63 @@
+"""What can go wrong in the lab, as one tree. Each error says what happened and what cures it.
+
+LabError
+├── WrongUse          exit 2   the user asked for something that cannot be
+│   ├── UnknownVersion         a LiteLLM version that does not exist or is refused
+│   └── UnsafeDatabase         a database of the user's own that would have to be changed
+└── RigFailure        exit 3   the request was fine, the machine or a part let it down
+    ├── PartFailed             a part died or did not answer; carries the end of its log
+    ├── MissingTool            a program that the lab needs is not to be had
+    └── DiskFull               no room where the lab has to write
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+WRONG_USE = 2
+RIG_INVALID = 3
+
+
+class LabError(Exception):
+    """Base of every error that a user is told about in one sentence."""
+
+    exit_code: ClassVar[int] = RIG_INVALID
+
+    def __init__(self, what: str, *, cure: str, details: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.cure = cure
+        self.details = details
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.cure}"
+
+
+class WrongUse(LabError):
+    """The request itself cannot be carried out."""
+
+    exit_code = WRONG_USE
+
+
+class UnknownVersion(WrongUse):
+    """A LiteLLM version that does not exist, does not install, or is refused."""
+
+
+class UnsafeDatabase(WrongUse):
+    """The user's own database would have to be changed without leave."""
+
+
+class RigFailure(LabError):
+    """The machine or one of the parts failed."""
+
+
+class PartFailed(RigFailure):
+    """A part died, or did not answer in time. `details` holds the last lines of its log."""
+
+
+class MissingTool(RigFailure):
+    """A program that the lab needs is neither installed nor installable."""
+
+
+class DiskFull(RigFailure):
+    """There is no room where the lab has to write."""

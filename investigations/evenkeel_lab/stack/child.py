@@ -1,0 +1,146 @@
+"""Starting, watching and stopping one process, through its guardian."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import PartFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+GUARDIAN = Path(__file__).with_name("guardian.py")
+POLL_SECONDS = 0.05
+LOG_LINES = 15
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process to be: what to run, as whom, where its output goes, how it likes to be stopped."""
+
+    name: str
+    argv: Sequence[str | Path]
+    log: Path
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    cwd: Path | None = None
+    uid: int | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace: float = 5.0
+    folder: Path | None = None
+
+    def spec(self) -> str:
+        """What the guardian is told. The environment is not in it: arguments are public, secrets are not."""
+        return json.dumps(
+            {
+                "argv": [str(part) for part in self.argv],
+                "log": str(self.log),
+                "cwd": str(self.cwd) if self.cwd else None,
+                "uid": self.uid,
+                "stop_signal": int(self.stop_signal),
+                "grace": self.grace,
+                "folder": str(self.folder) if self.folder else None,
+            }
+        )
+
+
+class Child:
+    """A running process."""
+
+    def __init__(self, command: Command, guardian: asyncio.subprocess.Process, pid: int) -> None:
+        self.command = command
+        self.pid = pid
+        self.started = time.time()
+        self._guardian = guardian
+
+    @property
+    def exit_code(self) -> int | None:
+        """None as long as it runs."""
+        return self._guardian.returncode
+
+    async def wait(self) -> int:
+        """Wait until it ends by itself."""
+        return await self._guardian.wait()
+
+    async def stop(self) -> None:
+        """Ask it to stop, and wait until nothing of it is left."""
+        if self._guardian.stdin is not None:
+            self._guardian.stdin.close()
+        await self._guardian.wait()
+
+    def failed(self, why: str, *, cure: str = "") -> PartFailed:
+        """Return the error that tells what went wrong, with the end of the log."""
+        return PartFailed(
+            f"{self.command.name} {why}.",
+            cure=cure or f"The whole log: {self.command.log}",
+            details=log_tail(self.command.log),
+        )
+
+
+def log_tail(log: Path, lines: int = LOG_LINES) -> str:
+    """Return the last lines of a log."""
+    try:
+        text = log.read_bytes()[-20_000:].decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+@contextlib.asynccontextmanager
+async def running(command: Command) -> AsyncIterator[Child]:
+    """Start a process; whatever happens, it has ended when this is left."""
+    guardian = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        "-S",
+        str(GUARDIAN),
+        command.spec(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=dict(command.env),
+        start_new_session=True,
+    )
+    try:
+        assert guardian.stdout is not None
+        word, _, rest = (await guardian.stdout.readline()).decode().strip().partition(" ")
+        if word != "pid":
+            raise PartFailed(
+                f"{command.name} cannot be started: {rest or 'its guardian died'}.",
+                cure="Check that the program exists and may be executed.",
+            )
+        yield Child(command, guardian, int(rest))
+    finally:
+        assert guardian.stdin is not None
+        guardian.stdin.close()
+        # Shielded: a second Ctrl-C must not leave before the process has.
+        await asyncio.shield(guardian.wait())
+
+
+async def run(command: Command) -> str:
+    """Run a process to its end; return what it printed, or raise with the end of it."""
+    async with running(command) as child:
+        code = await child.wait()
+        if code != 0:
+            raise child.failed(f"ended with exit code {code}")
+    return command.log.read_text(errors="replace")
+
+
+async def until_ready(child: Child, probe: Callable[[], Awaitable[bool]], seconds: float) -> float:
+    """Wait until the probe answers; return how long that took. A dead or silent process is an error."""
+    start = time.monotonic()
+    while True:
+        if child.exit_code is not None:
+            raise child.failed(f"ended with exit code {child.exit_code} before it answered")
+        if await probe():
+            return time.monotonic() - start
+        if time.monotonic() - start > seconds:
+            raise child.failed(f"did not answer within {seconds:.0f} s")
+        await asyncio.sleep(POLL_SECONDS)

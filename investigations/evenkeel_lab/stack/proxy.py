@@ -1,0 +1,139 @@
+"""The proxy under test: an unmodified LiteLLM, started with a generated configuration."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.stack.child import Child, Command, running, until_ready
+from evenkeel_lab.stack.config import MODEL, Prometheus, Subject, proxy_config, redis_password, write_config
+from evenkeel_lab.stack.mock import answers
+from evenkeel_lab.stack.part import Part
+from evenkeel_lab.stack.ports import LOOPBACK, free_port
+from evenkeel_lab.stack.subject import prisma_env
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from evenkeel_lab.stack.engine import Engine
+    from evenkeel_lab.stack.node import Node
+    from evenkeel_lab.stack.subject import Environment
+
+READY_SECONDS = 180.0
+STOP_SECONDS = 10.0
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a proxy stands on."""
+
+    mock_url: str
+    database_url: str
+    redis_url: str | None
+    environment: Environment
+    node: Node
+    engine: Engine
+    plugin: Path
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A running proxy."""
+
+    part: Part
+    subject: Subject
+    url: str
+    master_key: str
+    config: Path
+    services: Services
+    model: str = MODEL
+
+
+def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:
+    """Return the whole environment of a proxy. Nothing of the user's own leaks into a measurement."""
+    folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma")}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    env = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
+    env |= {
+        "HOME": str(folders["home"]),
+        "TMPDIR": str(folders["tmp"]),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(services.plugin),
+        "DATABASE_URL": services.database_url,
+        "DISABLE_SCHEMA_UPDATE": "true",
+        "LITELLM_MASTER_KEY": master_key,
+        "LITELLM_SALT_KEY": "sk-" + secrets.token_hex(16),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_MODE": "PRODUCTION",
+    }
+    env |= prisma_env(services.node, services.engine, folders["prisma"])
+    env["PATH"] = os.pathsep.join([str(services.environment.python.parent), env["PATH"]])
+    password = redis_password(services.redis_url)
+    if password:
+        env["REDIS_PASSWORD"] = password
+    if subject.workers > 1 and subject.prometheus is not Prometheus.OFF:
+        env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
+    return env
+
+
+@contextlib.asynccontextmanager
+async def proxy(
+    services: Services, subject: Subject, folder: Path, logs: Path, *, port: int | None = None, name: str = "litellm"
+) -> AsyncIterator[Proxy]:
+    """Run a proxy until it is left. A proxy that dies at boot is an error with the end of its log."""
+    port = free_port(port)
+    home = folder / name
+    home.mkdir()
+    config = home / "config.yaml"
+    write_config(proxy_config(subject, services.mock_url, services.redis_url), config)
+    # Not one of the well-known keys, which LiteLLM refuses.
+    master_key = "sk-" + secrets.token_hex(24)
+    python = services.environment.python
+    arguments = ["--config", config, "--host", LOOPBACK, "--port", port, "--num_workers", subject.workers]
+    command = Command(
+        f"LiteLLM {subject.litellm}",
+        [python, python.with_name("litellm"), *map(str, arguments)],
+        env=proxy_env(services, subject, home, master_key),
+        cwd=home,
+        log=logs / f"{name}.log",
+        grace=STOP_SECONDS,
+        folder=folder,
+    )
+    url = f"http://{LOOPBACK}:{port}"
+    async with running(command) as child:
+        seconds = await boot(child, url)
+        part = Part.of(child, name, subject.litellm, url, seconds)
+        yield Proxy(part, subject, url, master_key, config, services)
+
+
+async def boot(child: Child, url: str) -> float:
+    """Wait until a proxy serves; say what its log says if it never does."""
+    try:
+        return await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
+    except PartFailed as error:
+        raise PartFailed(error.what, cure=boot_cure(error.details) or error.cure, details=error.details) from None
+
+
+def boot_cure(log: str) -> str | None:
+    """Return the cure for the commonest reasons why a proxy does not boot."""
+    for pattern, cure in BOOT_CURES:
+        if re.search(pattern, log):
+            return cure
+    return None
+
+
+BOOT_CURES = (
+    (r"address already in use", "Something took its port: start again, or name another port."),
+    (r"No module named|ImportError", "Its environment lacks a package: evenkeel cache --clear, then again."),
+    (r"No space left on device", "Free some room on the disk."),
+    (r"Duplicated timeseries", "A callback is loaded twice: name it once in litellm_settings.callbacks."),
+)

@@ -1,0 +1,174 @@
+"""The whole stack: every part a proxy stands on, brought up side by side, then proxies on top of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.stack.engine import find_engine
+from evenkeel_lab.stack.folders import log_folder, stack_folder
+from evenkeel_lab.stack.migrations import migrate
+from evenkeel_lab.stack.mock import mock
+from evenkeel_lab.stack.node import find_node
+from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres
+from evenkeel_lab.stack.proxy import Services, proxy
+from evenkeel_lab.stack.subject import environment, plugin_folder
+from evenkeel_lab.stack.valkey import external_valkey, valkey
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.stack.config import Subject
+    from evenkeel_lab.stack.engine import Engine
+    from evenkeel_lab.stack.mock import Mock
+    from evenkeel_lab.stack.node import Node
+    from evenkeel_lab.stack.part import Part
+    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.valkey import Valkey
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be asked of a stack, apart from its proxies."""
+
+    database_url: str | None = None
+    redis_url: str | None = None
+    allow_migrate: bool = False
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ, *, allow_migrate: bool = False) -> Options:
+        """Read which servers the user brings along."""
+        return cls(env.get("DATABASE_URL") or None, env.get("REDIS_URL") or None, allow_migrate)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack."""
+
+    folder: Path
+    logs: Path
+    options: Options
+    steps: Steps
+    postgres: Postgres | ExternalPostgres
+    valkey: Valkey
+    mock: Mock
+    node: Node
+    engine: Engine
+    plugin: Path
+    _databases: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts below the proxies."""
+        return [self.postgres.part, self.valkey.part, self.mock.part]
+
+    async def services(self, version: str) -> Services:
+        """Return what a proxy of a version stands on: its environment, and a database with its schema."""
+        with self.steps.step(f"LiteLLM {version}, its environment"):
+            made = await environment(version, self.node, self.engine, self.logs / "setup.log")
+        database = self._databases.get(version)
+        if database is None:
+            database = asyncio.create_task(self._database(version, made.migrations))
+            self._databases[version] = database
+        return Services(
+            mock_url=self.mock.url,
+            database_url=await database,
+            redis_url=self.valkey.url,
+            environment=made,
+            node=self.node,
+            engine=self.engine,
+            plugin=self.plugin,
+        )
+
+    @contextlib.asynccontextmanager
+    async def proxy(self, subject: Subject, *, name: str = "litellm", port: int | None = None) -> AsyncIterator[Proxy]:
+        """Run a proxy on this stack."""
+        services = await self.services(subject.litellm)
+        async with contextlib.AsyncExitStack() as running:
+            with self.steps.step(f"LiteLLM {subject.litellm}, booting"):
+                started = await running.enter_async_context(
+                    proxy(services, subject, self.folder, self.logs, port=port, name=name)
+                )
+            yield started
+
+    async def _database(self, version: str, migrations: Path) -> str:
+        """Return a database with the schema of a version: one for each version, or the user's only one."""
+        url = self.postgres.url
+        owned = isinstance(self.postgres, Postgres)
+        if owned:
+            name = "litellm_" + re.sub(r"\W", "_", version)
+            connection = await asyncpg.connect(url)
+            try:
+                await connection.execute(f'CREATE DATABASE "{name}"')
+            finally:
+                await connection.close()
+            url = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+        with self.steps.step(f"LiteLLM {version}, its database schema"):
+            await migrate(url, migrations, allowed=owned or self.options.allow_migrate)
+        return url
+
+
+@contextlib.asynccontextmanager
+async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterator[Stack]:
+    """Bring up everything below the proxies; take it down again whatever happens."""
+    steps = steps or Silent()
+    async with contextlib.AsyncExitStack() as running:
+        folder = await running.enter_async_context(stack_folder())
+        logs = log_folder()
+
+        async def up(what: str, part: AbstractAsyncContextManager[T]) -> T:
+            with steps.step(what):
+                return await running.enter_async_context(part)
+
+        async def tools() -> tuple[Node, Engine]:
+            with steps.step("Node and the Prisma engine"):
+                node = await find_node(logs / "setup.log")
+                return node, await find_engine(node, logs / "setup.log")
+
+        server: AbstractAsyncContextManager[Postgres | ExternalPostgres] = Postgres(folder, logs)
+        if options.database_url:
+            server = ExternalPostgres(options.database_url)
+        redis = external_valkey(options.redis_url) if options.redis_url else valkey(folder, logs)
+        async with together() as group:
+            database = group.create_task(up("Postgres", server))
+            cache = group.create_task(up("Valkey", redis))
+            provider = group.create_task(up("the mock provider", mock(folder, logs)))
+            found = group.create_task(tools())
+            plugin = group.create_task(plugin_folder())
+        node, engine = found.result()
+        yield Stack(
+            folder=folder,
+            logs=logs,
+            options=options,
+            steps=steps,
+            postgres=database.result(),
+            valkey=cache.result(),
+            mock=provider.result(),
+            node=node,
+            engine=engine,
+            plugin=plugin.result(),
+        )
+
+
+@contextlib.asynccontextmanager
+async def together() -> AsyncIterator[asyncio.TaskGroup]:
+    """Run tasks side by side; if one fails, the others are stopped and its own error is raised, not a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None

@@ -1,0 +1,1 @@
+"""Locust scenarios that tell the truth: user modes, arrival schedules, records."""

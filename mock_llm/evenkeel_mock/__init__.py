@@ -1,0 +1,1 @@
+"""A provider you can reason about."""
