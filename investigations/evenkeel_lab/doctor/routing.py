@@ -1,0 +1,218 @@
+"""Whether every account can be tried, and the rotation gets to choose among all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.doctor.callbacks import ROTATION, entries
+from evenkeel_lab.doctor.config_file import Key, ProxyConfig, resolve
+from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+from litellm_evenkeel import Account
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# `Router.num_retries` falls back to `openai.DEFAULT_MAX_RETRIES`.
+DEFAULT_RETRIES = 2
+# The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
+ASYNC_STRATEGIES = frozenset(
+    {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
+)
+# Policies name exceptions; these are the ones that another account cures.
+POLICY_FIELDS = (
+    "RateLimitErrorRetries",
+    "AuthenticationErrorRetries",
+    "TimeoutErrorRetries",
+    "InternalServerErrorRetries",
+    "ServiceUnavailableErrorRetries",
+    "DefaultRetries",
+)
+GROUPS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One usable item of `model_list`."""
+
+    group: str
+    index: int
+    params: Mapping[str, Any]
+    info: Mapping[str, Any]
+
+
+def deployments(config: ProxyConfig) -> list[Deployment]:
+    """Return what the router would choose from."""
+    models = config.values.get("model_list")
+    found = []
+    for index, model in enumerate(models if isinstance(models, list) else []):
+        params = model.get("litellm_params") if isinstance(model, Mapping) else None
+        if isinstance(params, Mapping):
+            info = model.get("model_info")
+            info = info if isinstance(info, Mapping) else {}
+            found.append(Deployment(str(model.get("model_name", "")), index, params, info))
+    return found
+
+
+def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, set[Account]]:
+    """Return the distinct accounts of each model group."""
+    groups: dict[str, set[Account]] = defaultdict(set)
+    for deployment in deployments(config):
+        params = {
+            # A reference that leads nowhere is told apart by its own text.
+            field: resolve(value, environment) or value
+            for field, value in deployment.params.items()
+            if field in {"api_base", "api_key"}
+        }
+        groups[deployment.group].add(Account.of(params, deployment.info))
+    return dict(groups)
+
+
+def account_findings(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
+    """Say how many accounts there are, and which deployments cannot be told apart."""
+    check = "accounts"
+    groups = accounts(config, environment)
+    if not groups:
+        return [ok(check, "`model_list` names no deployment", config.path.name)]
+    nameless: dict[str, list[int]] = defaultdict(list)
+    for deployment in deployments(config):
+        if not any(
+            (deployment.info.get("account"), deployment.params.get("api_base"), deployment.params.get("api_key"))
+        ):
+            nameless[deployment.group].append(deployment.index)
+    found = []
+    for group, indexes in nameless.items():
+        if len(indexes) > 1:
+            found.append(
+                warning(
+                    check,
+                    f"{len(indexes)} deployments of {group} have neither api_base nor api_key and count as one account",
+                    config.where("model_list", indexes[0]),
+                    cure="Name each one's account in `model_info.account`.",
+                )
+            )
+    distinct = len(set().union(*groups.values()))
+    return found or [
+        ok(check, f"{_counted(distinct, 'account')} in {_counted(len(groups), 'model group')}", config.path.name)
+    ]
+
+
+def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
+    """Check that a request may be retried as often as there are other accounts."""
+    check = "retries"
+    configured, where = _configured_retries(config, environment)
+    if configured is not None and (not isinstance(configured, int) or isinstance(configured, bool)):
+        return [
+            error(
+                check,
+                "`num_retries` is not a whole number, and LiteLLM fails when it counts with it",
+                where,
+                cure="Write a number without quotes, not a reference.",
+            )
+        ]
+    default = DEFAULT_RETRIES if configured is None else configured
+    short: dict[tuple[str, int, str], list[tuple[int, str]]] = defaultdict(list)
+    for group, members in accounts(config, environment).items():
+        for setting, value, place in _limits(config, group, default, where):
+            if value < len(members) - 1:
+                short[setting, value, place].append((len(members), group))
+    found = []
+    for (setting, value, place), groups in short.items():
+        most = max(groups)[0]
+        untold = f" and {len(groups) - GROUPS_NAMED} more groups" if len(groups) > GROUPS_NAMED else ""
+        names = ", ".join(f"{group} ({count} accounts)" for count, group in sorted(groups, reverse=True)[:GROUPS_NAMED])
+        stated = f"is {value}" if configured is not None or setting != "num_retries" else f"is {value} by default"
+        found.append(
+            warning(
+                check,
+                f"`{setting}` {stated}, too few for {names}{untold}: a request can fail while accounts are untried",
+                place,
+                cure=f"Set {'router_settings.num_retries' if setting == 'num_retries' else f'`{setting}`'} "
+                f"to {most - 1}.",
+            )
+        )
+    return found or [ok(check, f"`num_retries` is {default}, enough to try every account", where)]
+
+
+def hooks(config: ProxyConfig) -> list[Finding]:
+    """Check that nothing keeps the rotation from choosing, where it is named."""
+    check = "routing"
+    if not any(entry.name == ROTATION for entry in entries(config)):
+        return [ok(check, "left to LiteLLM, the rotation is not named", config.path.name)]
+    router = config.section("router_settings")
+    found = []
+    strategy = router.get("routing_strategy")
+    if isinstance(strategy, str) and strategy not in ASYNC_STRATEGIES:
+        found.append(
+            warning(
+                check,
+                f"`routing_strategy: {strategy}` takes LiteLLM's old path, which never asks the rotation",
+                config.where("router_settings", "routing_strategy"),
+                cure="Remove it, or take simple-shuffle.",
+            )
+        )
+    for setting, what in (("enable_pre_call_checks", "checks"), ("enable_tag_filtering", "tags")):
+        if router.get(setting) is True:
+            found.append(
+                warning(
+                    check,
+                    f"`{setting}`: LiteLLM's {what} come after the rotation has chosen, so an attempt fails when they "
+                    "refuse the chosen account",
+                    config.where("router_settings", setting),
+                    cure="Remove it, or give each kind of deployment a model group of its own.",
+                )
+            )
+    checks = router.get("optional_pre_call_checks")
+    if isinstance(checks, list) and checks:
+        found.append(
+            warning(
+                check,
+                f"`optional_pre_call_checks` ({', '.join(map(str, checks))}) come after the rotation has chosen: they "
+                "see one account and cannot prefer another",
+                config.where("router_settings", "optional_pre_call_checks"),
+                cure="Remove them.",
+            )
+        )
+    return found or [ok(check, "nothing stands between the rotation and the choice", config.path.name)]
+
+
+def _configured_retries(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[object, str]:
+    for section in ("router_settings", "litellm_settings"):
+        value = resolve(config.section(section).get("num_retries"), environment)
+        if value is not None:
+            return value, config.where(section, "num_retries")
+    return None, config.where("router_settings")
+
+
+def _limits(config: ProxyConfig, group: str, default: int, where: str) -> Iterator[tuple[str, int, str]]:
+    """Return each setting that can end the retries of a group.
+
+    The deployment that fails first decides: its own number, else the router's; a policy overrides both.
+    """
+    own = False
+    for deployment in deployments(config):
+        value = deployment.params.get("num_retries")
+        if deployment.group == group and isinstance(value, int | str) and str(value).isdigit():
+            own = True
+            yield (
+                "litellm_params.num_retries",
+                int(value),
+                config.where("model_list", deployment.index, "litellm_params", "num_retries"),
+            )
+    if not own:
+        yield "num_retries", default, where
+    policies = config.section("router_settings").get("model_group_retry_policy")
+    path: tuple[Key, ...] = ("router_settings", "retry_policy")
+    policy = config.section("router_settings").get("retry_policy")
+    if isinstance(policies, Mapping) and isinstance(policies.get(group), Mapping):
+        path, policy = ("router_settings", "model_group_retry_policy", group), policies[group]
+    if isinstance(policy, Mapping):
+        for field in POLICY_FIELDS:
+            if isinstance(policy.get(field), int):
+                yield field, policy[field], config.where(*path, field)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,145 @@
+"""Whether what a configuration leans on is there: variables, the master key, the workers' shared folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.doctor.callbacks import STOCK_PROMETHEUS, entries
+from evenkeel_lab.doctor.config_file import Key, ProxyConfig, reference, resolve
+from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WELL_KNOWN_KEYS = frozenset({"sk-1234"})
+"""LiteLLM refuses to start with these."""
+SHORTEST_KEY = 16
+PERMIT_SETTING = "dangerously_permit_weak_or_unset_master_key"
+PERMIT_VARIABLE = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"
+WORKERS_VARIABLES = ("NUM_WORKERS", "DEFAULT_NUM_WORKERS_LITELLM_PROXY")
+MULTIPROCESS_VARIABLES = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
+DEEPEST = 20
+
+
+def references(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
+    """Check that every `os.environ/NAME` leads to something."""
+    check = "references"
+    used: dict[str, list[tuple[Key, ...]]] = {}
+    for path, name in _references(config.values, ()):
+        used.setdefault(name, []).append(path)
+    system = config.section("general_settings").get("key_management_system")
+    if not used:
+        return [ok(check, "no value refers to a variable", config.path.name)]
+    if system:
+        return [ok(check, f"{len(used)} are read from a secret manager, not checked here", config.path.name)]
+    own = config.section("environment_variables")
+    found = []
+    for name, paths in used.items():
+        if environment.get(name) or ("general_settings", "master_key") in paths:
+            continue  # the master key has a check of its own
+        where = config.where(*paths[0])
+        if own.get(name):
+            found.append(
+                warning(
+                    check,
+                    f"{name} is set under `environment_variables` only, which LiteLLM reads after it has "
+                    "resolved references: the value is empty",
+                    where,
+                    cure=f"Set {name} in the environment of the proxy.",
+                )
+            )
+        else:
+            state = "empty" if name in environment else "not set"
+            found.append(
+                warning(check, f"{name} is {state} here", where, cure="Set it in the environment of the proxy.")
+            )
+    return found or [ok(check, f"all {len(used)} variables are set", config.path.name)]
+
+
+def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
+    """Check that there is a master key that LiteLLM accepts. The key itself is not told."""
+    check = "master key"
+    general = config.section("general_settings")
+    written = "master_key" in general
+    where = config.where("general_settings", "master_key") if written else "LITELLM_MASTER_KEY"
+    value = general["master_key"] if written else environment.get("LITELLM_MASTER_KEY")
+    name = reference(value)
+    key = resolve(value, environment)
+    if key is None and name and general.get("key_management_system"):
+        return ok(check, "it is read from a secret manager, not checked here", where)
+    if isinstance(key, str) and key.strip() and key.strip() not in WELL_KNOWN_KEYS:
+        if len(key.strip()) < SHORTEST_KEY:
+            return warning(check, f"it has fewer than {SHORTEST_KEY} characters", where, cure="Take a long random one.")
+        return ok(check, "it is set", where)
+    if key is None:
+        what = f"{name} is not set" if name else "it is not set"
+    elif not isinstance(key, str):
+        what = "it is not text"
+    else:
+        what = "it is a well-known one" if key.strip() else "it is empty"
+    cure = "Set LITELLM_MASTER_KEY to `sk-` and a long random text, and refer to it as os.environ/LITELLM_MASTER_KEY."
+    if general.get(PERMIT_SETTING) is True or environment.get(PERMIT_VARIABLE, "").strip().lower() == "true":
+        return warning(check, f"{what}, and the proxy is told to start nevertheless", where, cure=cure)
+    return error(check, f"{what}: the proxy would refuse to start", where, cure=cure)
+
+
+def worker_count(environment: Mapping[str, str], asked: int | None) -> int | None:
+    """Return how many workers the proxy would start; None if the environment names no number."""
+    if asked is not None:
+        return asked
+    text = next((environment[name] for name in WORKERS_VARIABLES if environment.get(name)), "1")
+    return int(text) if text.strip().isascii() and text.strip().isdigit() else None
+
+
+def workers(
+    config: ProxyConfig, environment: Mapping[str, str], count: int | None, *, folder_usable: bool | None
+) -> Finding:
+    """Check that several workers can add up their metrics."""
+    check = "workers"
+    if count is None:
+        return error(check, "it is not a number", WORKERS_VARIABLES[0], cure="Set it to the number of workers.")
+    prometheus = [entry for entry in entries(config) if entry.is_prometheus]
+    variable = next((name for name in MULTIPROCESS_VARIABLES if environment.get(name)), None)
+    if not prometheus:
+        return ok(check, f"{count}, without Prometheus metrics")
+    stock = all(entry.name == STOCK_PROMETHEUS for entry in prometheus)
+    if variable and not folder_usable and not (stock and count > 1):  # that case LiteLLM makes the folder for
+        return error(
+            check, "the folder of the workers' metrics is missing or not writable", variable, cure="Create it."
+        )
+    if variable or count == 1:
+        return ok(check, f"{count}, with metrics {'in a shared folder' if variable else 'in memory'}")
+    cure = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
+    if stock:
+        return warning(
+            check,
+            f"{count} without {MULTIPROCESS_VARIABLES[0]}: LiteLLM 1.106 makes a folder of a fixed name, which "
+            "proxies on one machine would share, older versions make none",
+            prometheus[0].where,
+            cure=cure,
+        )
+    return error(
+        check,
+        f"{count} without {MULTIPROCESS_VARIABLES[0]}: each worker would count for itself and /metrics would show "
+        "one of them at random",
+        prometheus[0].where,
+        cure=cure,
+    )
+
+
+def _references(value: Any, path: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], str]]:
+    """Find them where LiteLLM resolves them: in values of mappings, not in items of lists."""
+    if len(path) > DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            name = reference(item)
+            # LiteLLM leaves `*_ref` fields alone: they are looked up when they are used.
+            if name is not None and not str(key).endswith("_ref"):
+                yield (*path, key), name
+            yield from _references(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, Mapping):
+                yield from _references(item, (*path, index))

@@ -1,0 +1,210 @@
+"""Which Redis and which database the proxy would use, told from the configuration, without asking them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from evenkeel_lab.doctor.config_file import ProxyConfig, reference, resolve
+from evenkeel_lab.doctor.finding import Finding, error, warning
+
+REDIS_PORT = 6379
+POSTGRES_PORT = 5432
+# What is passed to the Redis client; each can also come from REDIS_<NAME>.
+REDIS_FIELDS = ("url", "host", "port", "username", "password", "db", "ssl")
+# Credentials that only a cloud's own library can fetch: then only the port is tried.
+BORROWED_CREDENTIALS = ("aws_iam_auth", "gcp_service_account", "azure_redis_ad_token")
+UNREADABLE = "an address that cannot be read"
+
+
+@dataclass(frozen=True)
+class RedisTarget:
+    """A Redis to be asked."""
+
+    name: str
+    where: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the client needs: secrets are in it."""
+    port_only: bool = False
+    required: bool = True
+    """Whether the proxy was told to use it, or would merely take it because it is there."""
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """Where to knock. Raises ValueError if that cannot be told."""
+        if "url" not in self.options:
+            return str(self.options["host"]), int(self.options.get("port", REDIS_PORT))
+        address = host_and_port(str(self.options["url"]), REDIS_PORT)
+        if address is None:
+            raise ValueError(UNREADABLE)
+        return address
+
+    @property
+    def address(self) -> str:
+        """Host and port, nothing else of it."""
+        try:
+            host, port = self.host_and_port
+        except (ValueError, TypeError):
+            return UNREADABLE
+        return f"{host}:{port}"
+
+
+def host_and_port(url: str, default_port: int) -> tuple[str, int] | None:
+    """Take host and port out of a URL; None if there are none or the URL is not sound."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or default_port
+    except ValueError:
+        return None
+    # A `/`, `?` or `#` in a password that was not escaped: what looks like the host may be half a secret.
+    if "@" in parts.path + parts.query + parts.fragment:
+        return None
+    return (host, port) if host else None
+
+
+def shown(url: str, default_port: int) -> str:
+    """Return what of a URL may be printed."""
+    address = host_and_port(url, default_port)
+    return f"{address[0]}:{address[1]}" if address else UNREADABLE
+
+
+def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[list[RedisTarget], list[Finding]]:
+    """Return every Redis that the proxy would use, and what is wrong with how they are named."""
+    # LiteLLM sets these after it has resolved references and before it makes a client.
+    later = {**environment, **_own_variables(config)}
+    targets: list[RedisTarget] = []
+    found: list[Finding] = []
+    for section, name, params in _redis_blocks(config, found):
+        where = config.where(section, name)
+        target = _redis_target(name, where, params, environment, later)
+        if target is None:
+            found.append(
+                error(
+                    "redis",
+                    f"`{name}` names no host, and neither REDIS_HOST nor REDIS_URL is set",
+                    where,
+                    cure="Name a host or a url.",
+                )
+            )
+        else:
+            targets.append(target)
+    router = config.section("router_settings")
+    params = {
+        key: router[f"redis_{key}"] for key in ("url", "host", "port", "password", "db") if router.get(f"redis_{key}")
+    }
+    if "url" in params or {"host", "port"} <= params.keys():
+        target = _redis_target("router_settings", config.where("router_settings"), params, environment, later)
+        targets += [target] if target else []
+    elif params.keys() & {"host", "port"}:
+        found.append(
+            warning(
+                "redis",
+                "the router ignores `redis_host` without `redis_port`, and the other way round",
+                config.where("router_settings", f"redis_{next(iter(params))}"),
+                cure="Name both.",
+            )
+        )
+    if not any(target.name != "router_settings" for target in targets):
+        target = _redis_target("REDIS_* variables", "environment", {}, environment, later, required=False)
+        targets += [target] if target else []
+    return targets, found
+
+
+def database_url(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the address of the proxy's database and where it comes from; the configuration goes first."""
+    written = config.section("general_settings").get("database_url")
+    value = resolve(written, environment)
+    if isinstance(value, str) and value:
+        name = reference(written)
+        where = config.where("general_settings", "database_url")
+        return value, f"{name}, {where}" if name else where
+    if environment.get("DATABASE_URL"):
+        return environment["DATABASE_URL"], "DATABASE_URL"
+    host, user, name = (environment.get(f"DATABASE_{part}") for part in ("HOST", "USERNAME", "NAME"))
+    if host and user and name:
+        password = environment.get("DATABASE_PASSWORD")
+        login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+        return f"postgresql://{login}@{host}/{quote(name, safe='')}", "DATABASE_HOST"
+    return None, config.path.name
+
+
+def _own_variables(config: ProxyConfig) -> dict[str, str]:
+    return {
+        str(name): str(value)
+        for name, value in config.section("environment_variables").items()
+        if value is not None and reference(value) is None
+    }
+
+
+def _redis_blocks(config: ProxyConfig, found: list[Finding]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return the blocks that describe a Redis: section, key, parameters."""
+    blocks: list[tuple[str, str, Mapping[str, Any]]] = []
+    coordination = config.section("general_settings").get("coordination_redis")
+    if isinstance(coordination, Mapping):
+        blocks.append(("general_settings", "coordination_redis", coordination))
+    settings = config.section("litellm_settings")
+    params = settings.get("cache_params")
+    params = params if isinstance(params, Mapping) else {}
+    if settings.get("cache") is True:
+        if params.get("type", "redis") in {"redis", "redis-semantic"}:
+            blocks.append(("litellm_settings", "cache_params" if params else "cache", params))
+    elif params:
+        found.append(
+            warning(
+                "redis",
+                "`cache_params` has no effect without `cache: true`",
+                config.where("litellm_settings", "cache_params"),
+                cure="Add `cache: true`, or remove it.",
+            )
+        )
+    return blocks
+
+
+def _redis_target(
+    name: str,
+    where: str,
+    params: Mapping[str, Any],
+    environment: Mapping[str, str],
+    later: Mapping[str, str],
+    *,
+    required: bool = True,
+) -> RedisTarget | None:
+    """Put together what LiteLLM would: the block's own values over REDIS_* variables; a named host beats REDIS_URL."""
+    own = {key: resolve(value, environment) for key, value in params.items()}
+    own = {key: value for key, value in own.items() if value not in (None, "")}
+    inherited = {key: later[f"REDIS_{key.upper()}"] for key in REDIS_FIELDS if later.get(f"REDIS_{key.upper()}")}
+    if "url" not in own and own.keys() & {"host", "startup_nodes", "sentinel_nodes"}:
+        inherited.pop("url", None)
+    options: dict[str, Any] = {**inherited, **{key: own[key] for key in REDIS_FIELDS if key in own}}
+    port_only = any(own.get(key) or later.get(f"REDIS_{key.upper()}") for key in BORROWED_CREDENTIALS)
+    first = _first_node(own.get("startup_nodes") or later.get("REDIS_CLUSTER_NODES"))
+    sentinel = _first_node(own.get("sentinel_nodes") or later.get("REDIS_SENTINEL_NODES"))
+    node = first or sentinel
+    if node:
+        options = {key: value for key, value in options.items() if key in {"username", "password", "ssl"}}
+        options |= {"host": node[0], "port": node[1]}
+        port_only = port_only or first is None
+    if options.get("url"):
+        options = {"url": options["url"]}
+    elif not options.get("host"):
+        return None
+    return RedisTarget(name, where, options, port_only=port_only, required=required)
+
+
+def _first_node(nodes: object) -> tuple[str, int] | None:
+    """Return host and port of the first node of a cluster, however it is written."""
+    if isinstance(nodes, str):
+        try:
+            nodes = json.loads(nodes)
+        except ValueError:
+            return None
+    first = nodes[0] if isinstance(nodes, list) and nodes else None
+    if isinstance(first, Mapping):
+        first = [first.get("host"), first.get("port", REDIS_PORT)]
+    try:
+        return (str(first[0]), int(first[1])) if first and first[0] else None
+    except (IndexError, TypeError, ValueError):
+        return None

@@ -1,0 +1,119 @@
+"""What is written is written in two places, and goes away when it should."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evenkeel_lab.errors import DiskFull
+from evenkeel_lab.stack.folders import (
+    LOG_FOLDERS_KEPT,
+    NOBODY,
+    cache_folder,
+    clear,
+    log_folder,
+    made_once,
+    require_room,
+    stack_folder,
+    traversable,
+)
+
+
+async def test_a_stack_folder_is_passable_not_readable_and_gone_afterwards() -> None:
+    async with stack_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o711
+        (folder / "something").write_text("x")
+    assert not folder.exists()
+
+
+def test_a_stack_folder_goes_when_its_process_is_killed() -> None:
+    script = """
+import asyncio
+from evenkeel_lab.stack.folders import stack_folder
+async def main():
+    async with stack_folder() as folder:
+        print(folder, flush=True)
+        await asyncio.sleep(600)
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().decode().strip())
+        assert folder.is_dir()
+        process.kill()
+    deadline = time.monotonic() + 5
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+
+
+async def test_a_folder_of_the_cache_is_made_by_one_at_a_time(tmp_path: Path) -> None:
+    made = 0
+
+    async def make() -> None:
+        nonlocal made
+        async with made_once(tmp_path / "env") as empty:
+            if empty is not None:
+                made += 1
+                await asyncio.sleep(0.05)
+
+    await asyncio.gather(*(make() for _ in range(5)))
+    assert made == 1
+
+
+async def test_a_folder_that_was_left_half_made_is_made_anew(tmp_path: Path) -> None:
+    async def fail() -> None:
+        async with made_once(tmp_path / "env") as empty:
+            assert empty is not None
+            (empty / "half").touch()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
+    async with made_once(tmp_path / "env") as empty:
+        assert empty is not None
+        assert list(empty.iterdir()) == []
+    async with made_once(tmp_path / "env") as empty:
+        assert empty is None
+
+
+def test_too_little_room_names_the_disk_and_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(DiskFull, match=str(tmp_path)) as error:
+        require_room(tmp_path, 10**9)
+    assert "TMPDIR" in error.value.cure
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "below"))
+    with pytest.raises(DiskFull, match="Cannot write"):
+        cache_folder()
+
+
+def test_only_the_last_logs_are_kept(own_cache: Path) -> None:
+    for number in range(LOG_FOLDERS_KEPT + 5):
+        (own_cache / "logs" / f"2020010{number:03d}").mkdir(parents=True)
+    newest = log_folder()
+    kept = sorted((own_cache / "logs").iterdir())
+    assert len(kept) == LOG_FOLDERS_KEPT
+    assert newest in kept
+
+
+def test_clearing_the_cache_empties_it(own_cache: Path) -> None:
+    (cache_folder() / "subjects" / "one").mkdir(parents=True)
+    (own_cache / "file").touch()
+    clear(own_cache)
+    assert list(own_cache.iterdir()) == []
+
+
+def test_a_closed_folder_above_keeps_a_stranger_out(tmp_path: Path) -> None:
+    inner = tmp_path / "closed" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o700)
+    assert not traversable(inner, NOBODY)
+    assert traversable(Path("/"), NOBODY)

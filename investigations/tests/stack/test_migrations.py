@@ -1,0 +1,82 @@
+"""Migrations, on a real Postgres, with an invented history that has the traits of LiteLLM's."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import RigFailure, UnsafeDatabase
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.migrations import migrate, released
+from evenkeel_lab.stack.postgres import Postgres
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+HISTORY = {
+    "20250102_Add a column with spaces in its name": 'ALTER TABLE "LiteLLM_VerificationToken" ADD "b" INT;',
+    "20250101_first": 'CREATE TABLE "LiteLLM_VerificationToken" ("a" INT); CREATE TABLE other (c INT);',
+    "20250103_index": '-- alone\nCREATE INDEX CONCURRENTLY IF NOT EXISTS "i" ON "LiteLLM_VerificationToken" ("b");',
+}
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    for name, sql in HISTORY.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "migration.sql").write_text(sql)
+    return tmp_path
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Postgres]:
+    async with stack_folder() as folder, Postgres(folder, tmp_path_factory.mktemp("logs")) as running:
+        yield running
+
+
+async def columns(url: str) -> list[str]:
+    connection = await asyncpg.connect(url)
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = 'LiteLLM_VerificationToken'"
+    try:
+        return sorted(row[0] for row in await connection.fetch(query))
+    finally:
+        await connection.close()
+
+
+async def test_they_are_applied_in_order_and_once(server: Postgres, history: Path) -> None:
+    assert await migrate(server.url, history, allowed=True) == 3
+    assert await columns(server.url) == ["a", "b"]
+    assert await migrate(server.url, history, allowed=False) == 0
+
+
+async def test_a_database_of_the_users_own_is_not_touched_without_leave(server: Postgres, history: Path) -> None:
+    with pytest.raises(UnsafeDatabase, match="lacks 3 of LiteLLM's migrations") as error:
+        await migrate(server.url, history, allowed=False)
+    assert "--allow-migrate" in error.value.cure
+    assert await columns(server.url) == []
+
+
+async def test_a_schema_that_was_pushed_counts_as_complete(server: Postgres, history: Path) -> None:
+    connection = await asyncpg.connect(server.url)
+    await connection.execute('CREATE TABLE "LiteLLM_VerificationToken" ("a" INT)')
+    await connection.close()
+    assert await migrate(server.url, history, allowed=True) == 0
+    assert await columns(server.url) == ["a"]
+
+
+async def test_one_that_fails_is_named_and_leaves_the_ones_before_it(server: Postgres, history: Path) -> None:
+    (history / "20250104_bad").mkdir()
+    (history / "20250104_bad" / "migration.sql").write_text("SELECT nonsense;")
+    with pytest.raises(RigFailure, match="20250104_bad"):
+        await migrate(server.url, history, allowed=True)
+    (history / "20250104_bad" / "migration.sql").write_text("SELECT 1;")
+    assert await migrate(server.url, history, allowed=True) == 1
+
+
+def test_a_folder_without_any_is_a_damaged_environment(tmp_path: Path) -> None:
+    with pytest.raises(RigFailure, match="No migrations"):
+        released(tmp_path)
