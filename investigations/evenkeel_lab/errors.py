@@ -16,6 +16,7 @@ from typing import ClassVar
 
 WRONG_USE = 2
 RIG_INVALID = 3
+DISK_FULL_CURE = "Free some room, or point TMPDIR (stacks) or EVENKEEL_CACHE (environments) to another disk."
 
 
 class LabError(Exception):

@@ -45,31 +45,47 @@ class Lines:
 
 
 class Spinners:
-    """All steps under way, each with a spinner and its time; a finished one stays as a line above."""
+    """All steps under way, each with a spinner and its time; a finished one stays as a line above.
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    The display exists only while a step does: what is printed between steps finds the terminal untouched.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._shown: Progress | None = None
+        self._under_way = 0
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
         """Show it as long as it takes."""
         start = time.monotonic()
-        task = self._progress.add_task(what, total=None)
+        progress = self._begin()
+        task = progress.add_task(what, total=None)
+        well = False
         try:
             yield
+            well = True
         finally:
-            self._progress.remove_task(task)
-        self._progress.console.print(
-            f"[green]ok[/]  {what} [dim]({time.monotonic() - start:.1f} s)[/]", highlight=False
-        )
+            progress.remove_task(task)
+            self._end(progress)
+            if well:
+                self._console.print(f"[green]ok[/]  {what} [dim]({time.monotonic() - start:.1f} s)[/]", highlight=False)
+
+    def _begin(self) -> Progress:
+        self._under_way += 1
+        if self._shown is None:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            self._shown = Progress(*columns, console=self._console, transient=True)
+            self._shown.start()
+        return self._shown
+
+    def _end(self, progress: Progress) -> None:
+        self._under_way -= 1
+        if self._under_way == 0:
+            progress.stop()
+            self._shown = None
 
 
-@contextlib.contextmanager
-def shown_on(console: Console) -> Iterator[Steps]:
-    """Show steps on a console for as long as the block lasts."""
-    if not console.is_terminal:
-        yield Lines(console)
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield Spinners(progress)
+def shown_on(console: Console) -> Steps:
+    """Return what shows steps on a console as well as it can."""
+    return Spinners(console) if console.is_terminal else Lines(console)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 import click
@@ -12,7 +13,7 @@ from evenkeel_lab.cli.cache import cache
 from evenkeel_lab.cli.demo import demo
 from evenkeel_lab.cli.doctor import doctor
 from evenkeel_lab.cli.up import up
-from evenkeel_lab.errors import LabError
+from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError
 from evenkeel_mock.command import mock
 
 INTERRUPTED = 130
@@ -38,6 +39,15 @@ def cli(arguments: list[str] | None = None) -> int:
     except LabError as error:
         show(error)
         return error.exit_code
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        show(
+            DiskFull(
+                f"Cannot write {error.filename2 or error.filename or 'a file'}: {error.strerror}.", cure=DISK_FULL_CURE
+            )
+        )
+        return RIG_INVALID
     except (KeyboardInterrupt, click.Abort):
         print("stopped", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
@@ -47,6 +57,6 @@ def show(error: LabError) -> None:
     """Print an error on standard error: what, the cure, and what the part itself said."""
     console = Console(stderr=True, highlight=False)
     if error.details:
-        console.print(Text(error.details, style="dim"))
-    console.print(Text.assemble(("error  ", "bold red"), error.what))
-    console.print(Text.assemble(("cure   ", "bold green"), error.cure))
+        console.print(Text(error.details, style="dim"), soft_wrap=True)
+    console.print(Text.assemble(("error  ", "bold red"), error.what), soft_wrap=True)
+    console.print(Text.assemble(("cure   ", "bold green"), error.cure), soft_wrap=True)

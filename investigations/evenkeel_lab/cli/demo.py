@@ -30,23 +30,32 @@ async def run() -> int:
     start = time.monotonic()
     console = Console()
     subject = Subject(prometheus=Prometheus.STOCK, settings=SETTINGS)
-    with shown_on(Console(stderr=True)) as steps:
-        async with stack(Options.from_env(), steps=steps) as ground, ground.proxy(subject) as proxy:
-            console.print(table([*ground.parts, proxy.part]))
-            result = await demonstrate(proxy, steps)
-            console.print()
-            for shown in (latencies(result), gauges(result), spend(result)):
-                console.print(shown, "")
-            with steps.step("taking it all down"):
-                pass
-    console.print(f"Done in {time.monotonic() - start:.0f} s. Nothing is left running; engine: {ground.engine.kind}.")
+    steps = shown_on(Console(stderr=True))
+    async with stack(Options.from_env(), steps=steps) as ground, ground.proxy(subject) as proxy:
+        console.print(table([*ground.parts, proxy.part]))
+        result = await demonstrate(proxy, steps)
+        for shown in (latencies(result), gauges(result), spend(result)):
+            console.print("", shown)
+    seconds = time.monotonic() - start
+    console.print(
+        f"\nAll of it is down again, after {seconds:.0f} s. Prisma engine: {ground.engine.kind}. Logs: {ground.logs}"
+    )
     return 0 if result.spend[0].rows >= REQUESTS else CRITERION_FAILED
+
+
+def plain_table(first: str, *numbers: str) -> Table:
+    """Return an empty table whose columns after the first are numbers."""
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    table.add_column(first)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
 
 
 def latencies(result: Result) -> Table:
     """Return the quantiles, as far as so few requests support them."""
-    caption = f"a quantile is shown where at least {NEEDED_BEYOND} requests lie beyond it"
-    shown = Table("requests", "n", "p50", "p90", "max", box=None, pad_edge=False, caption=caption)
+    shown = plain_table("requests", "n", "p50", "p90", "max")
+    shown.caption = f"A quantile is shown where at least {NEEDED_BEYOND} requests lie beyond it."
 
     def milliseconds(seconds: float) -> str:
         return f"{1000 * seconds:.1f} ms"
@@ -63,7 +72,8 @@ def latencies(result: Result) -> Table:
 
 def gauges(result: Result) -> Table:
     """Return the budget gauges."""
-    shown = Table("budget gauge on /metrics", "dollars", box=None, pad_edge=False)
+    shown = plain_table("budget gauge on /metrics", "dollars")
+    shown.caption = "LiteLLM's own gauges lag behind the spend, by up to a minute."
     for name, value in sorted(result.gauges.items()):
         shown.add_row(name, f"{value:.6f}")
     return shown
@@ -71,7 +81,7 @@ def gauges(result: Result) -> Table:
 
 def spend(result: Result) -> Table:
     """Return where the spend went."""
-    shown = Table("spend in Postgres", "rows", "dollars", box=None, pad_edge=False)
+    shown = plain_table("spend in Postgres", "rows", "dollars")
     for landing in result.spend:
         shown.add_row(landing.where, str(landing.rows), f"{landing.dollars:.6f}")
     return shown

@@ -18,12 +18,14 @@ from rich.table import Table
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.config import Prometheus, Subject
+from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.part import Part
     from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.stack import Stack
 
 
 @click.command()
@@ -58,7 +60,9 @@ def up(
 
     DATABASE_URL and REDIS_URL name servers of your own to use instead of the embedded ones.
     """
+    # What can be refused is refused before anything starts.
     require_allowed(version)
+    free_port(port)
     subject = Subject(version, Prometheus(prometheus), workers, read_settings(settings))
     asyncio.run(serve(subject, Options.from_env(allow_migrate=allow_migrate), port, as_json=as_json))
 
@@ -80,18 +84,17 @@ async def serve(subject: Subject, options: Options, port: int | None, *, as_json
     """Run the stack until a signal says stop."""
     console = Console(stderr=True)
     stop = asyncio.Event()
-    with shown_on(console) as steps:
-        async with stack(options, steps=steps) as ground, ground.proxy(subject, port=port) as proxy:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, stop.set)
-            parts = [*ground.parts, proxy.part]
-            if as_json:
-                click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
-            else:
-                Console().print(table(parts))
-                click.echo(usage(proxy, ground.engine.kind))
-            await stop.wait()
-            console.print("stopping")
+    async with stack(options, steps=shown_on(console)) as ground, ground.proxy(subject, port=port) as proxy:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        parts = [*ground.parts, proxy.part]
+        if as_json:
+            click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
+        else:
+            Console().print(table(parts))
+            click.echo(usage(proxy, ground))
+        await stop.wait()
+        console.print("stopping")
 
 
 def table(parts: list[Part]) -> Table:
@@ -107,16 +110,17 @@ def table(parts: list[Part]) -> Table:
             str(part.pid or ""),
             time.strftime("%H:%M:%S", time.localtime(part.started)) if part.started else "",
             f"{part.ready_after:.1f} s" if part.ready_after is not None else "",
-            str(part.log or ""),
+            part.log.name if part.log else "",
         )
     return result
 
 
-def usage(proxy: Proxy, engine: str) -> str:
-    """Say how to use what is up."""
+def usage(proxy: Proxy, ground: Stack) -> str:
+    """Say where the rest is, and how to use what is up."""
     body = json.dumps({"model": proxy.model, "messages": [{"role": "user", "content": "ahoy"}]})
     return (
-        f"\nmaster key   {proxy.master_key}\nconfig       {proxy.config}\nengine       {engine}\n\n"
+        f"\nlogs         {ground.logs}\nconfig       {proxy.config}\nengine       {ground.engine.kind}\n"
+        f"master key   {proxy.master_key}\n\n"
         f"curl {proxy.url}/v1/chat/completions -H 'Authorization: Bearer {proxy.master_key}' \\\n"
         f"  -H 'Content-Type: application/json' -d '{body}'\n\nCtrl-C stops all of it."
     )

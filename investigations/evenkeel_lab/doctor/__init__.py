@@ -5,9 +5,9 @@ from __future__ import annotations
 from evenkeel_lab.doctor.config_file import ProxyConfig, read
 from evenkeel_lab.doctor.examine import examine
 from evenkeel_lab.doctor.finding import Finding, Level
-from evenkeel_lab.doctor.machine import machine
+from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.render import as_json, as_table, passed
-from evenkeel_lab.doctor.wiring import Facts, wiring
+from evenkeel_lab.doctor.wiring import Facts, check_wiring
 
 __all__ = [
     "Facts",
@@ -16,9 +16,9 @@ __all__ = [
     "ProxyConfig",
     "as_json",
     "as_table",
+    "check_machine",
+    "check_wiring",
     "examine",
-    "machine",
     "passed",
     "read",
-    "wiring",
 ]

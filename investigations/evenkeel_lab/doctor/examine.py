@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor import reach
 from evenkeel_lab.doctor.callbacks import Modules, entries
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
-from evenkeel_lab.doctor.machine import machine
+from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
 from evenkeel_lab.doctor.settings import MULTIPROCESS_VARIABLES
 from evenkeel_lab.doctor.stores import POSTGRES_PORT, RedisTarget, database_url, redis_targets, shown
-from evenkeel_lab.doctor.wiring import Facts, wiring
+from evenkeel_lab.doctor.wiring import Facts, check_wiring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,9 @@ async def examine(
     """Check the machine and, if there is one, a proxy's configuration; return what was found, in a fixed order."""
     asyncio.get_running_loop().set_default_executor(reach.DaemonThreads())
     if config is None:
-        return await machine(environment)
-    here, answers = await asyncio.gather(machine(environment), reachable(config, environment))
-    return [*here, *wiring(config, environment, facts(config, environment, workers)), *answers]
+        return await check_machine(environment)
+    here, answers = await asyncio.gather(check_machine(environment), reachable(config, environment))
+    return [*here, *check_wiring(config, environment, facts(config, environment, workers)), *answers]
 
 
 def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | None = None) -> Facts:

@@ -38,7 +38,7 @@ NETWORK_CURE = "Set HTTPS_PROXY and NO_PROXY, or point the client to your mirror
 CERTIFICATE_CURE = "Name your own certificates in {variable}. What is cached still works."
 
 
-async def machine(environment: Mapping[str, str]) -> list[Finding]:
+async def check_machine(environment: Mapping[str, str]) -> list[Finding]:
     """Check the machine; the findings come in a fixed order."""
     groups = await asyncio.gather(
         _now(python_version),
@@ -183,7 +183,7 @@ def temporary_folder() -> Finding:
     if folder != wanted:
         return warning(
             check,
-            f"{wanted} cannot be entered by user {uid}, so {folder} is used",
+            f"it is closed to the user that servers run as{'' if uid is None else f' ({uid})'}, so {folder} is used",
             str(wanted),
             cure="Let everybody enter it, or set TMPDIR to another one.",
         )

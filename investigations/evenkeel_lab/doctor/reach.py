@@ -122,7 +122,8 @@ def _redis_client(options: Mapping[str, Any]) -> Redis:
     """Make a client that gives up soon."""
     given = dict(options)
     url = given.pop("url", None)
-    given |= {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
+    # The older protocol, which any Redis speaks and which needs no exchange before the password.
+    given |= {"protocol": 2, "socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
     # The client would retry, and with that wait longer than it was told to.
     given["retry"] = Retry(NoBackoff(), 0)
     if url is not None:

@@ -191,17 +191,14 @@ def _limits(config: ProxyConfig, group: str, default: int, where: str) -> Iterat
 
     The deployment that fails first decides: its own number, else the router's; a policy overrides both.
     """
-    own = False
-    for deployment in deployments(config):
-        value = deployment.params.get("num_retries")
-        if deployment.group == group and isinstance(value, int | str) and str(value).isdigit():
-            own = True
-            yield (
-                "litellm_params.num_retries",
-                int(value),
-                config.where("model_list", deployment.index, "litellm_params", "num_retries"),
-            )
-    if not own:
+    members = [deployment for deployment in deployments(config) if deployment.group == group]
+    # LiteLLM takes digits in quotes as well, here.
+    own = [(int(member.params["num_retries"]), member.index) for member in members if _has_own_retries(member)]
+    if own:
+        value, index = min(own)
+        place = config.where("model_list", index, "litellm_params", "num_retries")
+        yield "litellm_params.num_retries", value, place
+    if len(own) < len(members):
         yield "num_retries", default, where
     policies = config.section("router_settings").get("model_group_retry_policy")
     path: tuple[Key, ...] = ("router_settings", "retry_policy")
@@ -212,6 +209,10 @@ def _limits(config: ProxyConfig, group: str, default: int, where: str) -> Iterat
         for field in POLICY_FIELDS:
             if isinstance(policy.get(field), int):
                 yield field, policy[field], config.where(*path, field)
+
+
+def _has_own_retries(deployment: Deployment) -> bool:
+    return str(deployment.params.get("num_retries")).isdigit()
 
 
 def _counted(number: int, noun: str) -> str:

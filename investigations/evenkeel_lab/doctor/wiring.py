@@ -27,7 +27,7 @@ class Facts:
     multiprocess_folder_usable: bool | None = None
 
 
-def wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Facts) -> list[Finding]:
+def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Facts) -> list[Finding]:
     """Check a configuration; the findings come in a fixed order."""
     count = worker_count(environment, facts.workers)
     found = list(config.problems)

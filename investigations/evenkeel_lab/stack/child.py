@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, PartFailed, RigFailure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
 LOG_LINES = 15
+NO_ROOM = r"No space left on device|ENOSPC|Disk quota exceeded"
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,12 @@ class Child:
             self._guardian.stdin.close()
         await self._guardian.wait()
 
-    def failed(self, why: str, *, cure: str = "") -> PartFailed:
+    def failed(self, why: str) -> RigFailure:
         """Return the error that tells what went wrong, with the end of the log."""
-        return PartFailed(
-            f"{self.command.name} {why}.",
-            cure=cure or f"The whole log: {self.command.log}",
-            details=log_tail(self.command.log),
-        )
+        what, details = f"{self.command.name} {why}.", log_tail(self.command.log)
+        if re.search(NO_ROOM, details):
+            return DiskFull(what, cure=DISK_FULL_CURE, details=details)
+        return PartFailed(what, cure=f"The whole log: {self.command.log}", details=details)
 
 
 def log_tail(log: Path, lines: int = LOG_LINES) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import LabError, MissingTool, WrongUse
+from evenkeel_lab.errors import MissingTool, PartFailed, WrongUse
 from evenkeel_lab.stack.child import Command, run
 from evenkeel_lab.stack.folders import cache_folder, made_once
 
@@ -71,7 +71,7 @@ async def stand_in(node: Node, log: Path) -> Engine:
             npm = ["npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier"]
             try:
                 await run(Command("npm ci", npm, env=env, cwd=empty, log=log))
-            except LabError as error:
+            except PartFailed as error:
                 raise MissingTool(
                     "The npm packages of the Prisma stand-in cannot be installed.",
                     cure=f"Mend the way to the npm registry, or name a native engine in {VARIABLE}.",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from evenkeel_lab.errors import DiskFull, RigFailure
+from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, RigFailure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -67,7 +67,7 @@ def require_room(folder: Path, mib: int) -> None:
     if free < mib:
         raise DiskFull(
             f"The disk of {folder} has {free} MiB left, {mib} MiB are needed.",
-            cure="Free some, or point TMPDIR (stacks) or EVENKEEL_CACHE (environments) to another disk.",
+            cure=DISK_FULL_CURE,
         )
 
 
@@ -142,6 +142,4 @@ def _room_for(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskFull(
-            f"Cannot write to {folder}: {error.strerror}.", cure="Free some room, or set EVENKEEL_CACHE or TMPDIR."
-        ) from error
+        raise DiskFull(f"Cannot write to {folder}: {error.strerror}.", cure=DISK_FULL_CURE) from error

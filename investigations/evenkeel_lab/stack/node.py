@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenkeel_lab.errors import LabError, MissingTool
+from evenkeel_lab.errors import MissingTool, PartFailed
 from evenkeel_lab.stack.folders import cache_folder, made_once
 from evenkeel_lab.stack.packages import install
 
@@ -57,7 +57,7 @@ async def find_node(log: Path) -> Node:
         if empty is not None:
             try:
                 await install(["--target", empty, "--require-hashes"], ["-r", LOCK], log)
-            except LabError as error:
+            except PartFailed as error:
                 raise MissingTool(
                     f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
                     cure="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",

@@ -120,20 +120,24 @@ async def boot(child: Child, url: str) -> float:
     try:
         return await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
     except PartFailed as error:
-        raise PartFailed(error.what, cure=boot_cure(error.details) or error.cure, details=error.details) from None
+        what = " ".join([error.what.rstrip("."), *why_it_died(error.details)])
+        raise PartFailed(f"{what}.", cure=cure_of(error.details) or error.cure, details=error.details) from None
 
 
-def boot_cure(log: str) -> str | None:
+def why_it_died(log: str) -> list[str]:
+    """Return the last exception that the end of a log tells of, if there is one."""
+    found = re.findall(r"^([\w.]*(?:Error|Exception): .+)$", log, re.MULTILINE)
+    return [f"({found[-1].strip()})"] if found else []
+
+
+def cure_of(log: str) -> str | None:
     """Return the cure for the commonest reasons why a proxy does not boot."""
-    for pattern, cure in BOOT_CURES:
-        if re.search(pattern, log):
-            return cure
-    return None
+    return next((cure for pattern, cure in BOOT_CURES if re.search(pattern, log)), None)
 
 
 BOOT_CURES = (
     (r"address already in use", "Something took its port: start again, or name another port."),
-    (r"No module named|ImportError", "Its environment lacks a package: evenkeel cache --clear, then again."),
-    (r"No space left on device", "Free some room on the disk."),
+    (r"Could not import \S+ from", "Check the names in litellm_settings.callbacks."),
     (r"Duplicated timeseries", "A callback is loaded twice: name it once in litellm_settings.callbacks."),
+    (r"No module named", "Its environment lacks a package: evenkeel cache --clear, then again."),
 )

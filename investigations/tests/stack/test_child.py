@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from evenkeel_lab.errors import PartFailed
 from evenkeel_lab.stack.child import Command, log_tail, run, running, until_ready
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GONE_SECONDS = 5.0
 # A parent with a child of its own, both deaf to polite requests.
@@ -113,7 +116,8 @@ import asyncio, sys
 from pathlib import Path
 from evenkeel_lab.stack.child import Command, running
 async def main():
-    async with running(Command("it", [sys.executable, "-c", {DEAF_FAMILY!r}], log=Path({str(log)!r}), grace=0.2)) as child:
+    command = Command("it", [sys.executable, "-c", {DEAF_FAMILY!r}], log=Path({str(log)!r}), grace=0.2)
+    async with running(command) as child:
         print(child.pid, flush=True)
         await asyncio.sleep(600)
 asyncio.run(main())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import asyncpg
 import pytest
 import pytest_asyncio
-
-from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import RigFailure, UnsafeDatabase
 from evenkeel_lab.stack.folders import stack_folder

@@ -43,10 +43,14 @@ async def test_a_server_keeps_its_data_over_a_restart_and_is_gone_afterwards(tmp
 
 
 async def test_two_servers_run_side_by_side(tmp_path: Path) -> None:
-    async with stack_folder() as one, stack_folder() as two:
-        async with Postgres(one, tmp_path) as first, Postgres(two, tmp_path) as second:
-            assert first.part.address != second.part.address
-            assert await ask(first.url, "SELECT 1") == await ask(second.url, "SELECT 1")
+    async with (
+        stack_folder() as one,
+        stack_folder() as two,
+        Postgres(one, tmp_path) as first,
+        Postgres(two, tmp_path) as second,
+    ):
+        assert first.part.address != second.part.address
+        assert await ask(first.url, "SELECT 1") == await ask(second.url, "SELECT 1")
 
 
 async def test_a_stranger_needs_the_password(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ async def test_a_server_of_the_users_own_is_left_running(tmp_path: Path) -> None
 
 
 async def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
-    with pytest.raises(RigFailure, match="127.0.0.1:9/db") as error:
+    with pytest.raises(RigFailure, match=r"127\.0\.0\.1:9/db") as error:
         await ExternalPostgres("postgresql://me:hush@127.0.0.1:9/db").__aenter__()
     assert "hush" not in str(error.value)
 

@@ -28,6 +28,6 @@ async def test_it_answers_with_its_password_and_is_left_alone_as_an_external_one
 
 
 async def test_one_that_does_not_answer_is_named_without_its_password() -> None:
-    with pytest.raises(RigFailure, match="127.0.0.1:9") as error:
+    with pytest.raises(RigFailure, match=r"127\.0\.0\.1:9") as error:
         await external_valkey("redis://:hush@127.0.0.1:9").__aenter__()
     assert "hush" not in str(error.value)

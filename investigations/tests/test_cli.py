@@ -1,0 +1,115 @@
+"""The command as a user meets it: its words, its exit codes, no stack trace."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
+from evenkeel_lab.stack.ports import LOOPBACK
+
+EVENKEEL = [sys.executable, "-m", "evenkeel_lab"]
+
+
+def failing(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = cli(list(arguments))
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err + captured.out
+    return code, captured.err
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["--version"]) == 0
+    assert cli(["--help"]) == 0
+    assert "doctor" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sail"], "No such command"),
+        (["up", "--workers", "0"], "--workers"),
+        (["up", "--prometheus", "loud"], "--prometheus"),
+        (["up", "--litellm", "1.82.7"], "compromised"),
+        (["up", "--litellm", "newest"], "is not a LiteLLM version"),
+        (["up", "--settings", "/no/such/file"], "does not exist"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = failing(capsys, *arguments)
+    assert code == WRONG_USE
+    assert words in said
+
+
+@pytest.mark.parametrize("text", ["- a\n- list\n", "{unclosed", "\x00"])
+def test_settings_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "settings.yaml").write_text(text)
+    code, said = failing(capsys, "up", "--settings", str(tmp_path / "settings.yaml"))
+    assert code == WRONG_USE
+    assert "cure" in said
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        start = time.monotonic()
+        code, said = failing(capsys, "up", "--port", str(port))
+        assert time.monotonic() - start < 5
+    assert code == WRONG_USE
+    assert f"Port {port} is in use" in said
+
+
+def test_a_database_of_the_users_own_that_is_away_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:hush@127.0.0.1:9/db")
+    code, said = failing(capsys, "up")
+    assert code == RIG_INVALID
+    assert "127.0.0.1:9/db" in said
+    assert "hush" not in said
+
+
+def test_without_the_lab_the_command_says_how_to_get_it() -> None:
+    code = "import sys; sys.modules['click'] = None\nfrom evenkeel_lab.__main__ import main\nsys.exit(main())"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert answer.returncode == WRONG_USE
+    assert "pip install 'litellm-evenkeel[lab]'" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def listening(ports: set[int]) -> set[int]:
+    return ports & {c.laddr.port for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_whatever_ends_up_leaves_no_process_no_port_and_no_folder(number: signal.Signals) -> None:
+    with subprocess.Popen([*EVENKEEL, "up", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as up:
+        assert up.stdout is not None
+        told = json.loads(up.stdout.readline())
+        family = {process.pid for process in psutil.Process(up.pid).children(recursive=True)}
+        family |= {part["pid"] for part in told["parts"]}
+        ports = {int(part["address"].rpartition(":")[2]) for part in told["parts"]}
+        folder = Path(told["config"]).parents[1]
+        assert listening(ports) == ports
+        up.send_signal(number)
+        code = up.wait(timeout=20)
+        died = time.monotonic()
+    while (listening(ports) or folder.exists()) and time.monotonic() - died < 5:
+        time.sleep(0.1)
+    left = [pid for pid in family if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
+    assert (listening(ports), left, folder.exists()) == (set(), [], False)
+    assert code == (0 if number == signal.SIGINT else -signal.SIGKILL)

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import uv
+
+from evenkeel_lab.doctor import Level, machine as machine_module, reach
+from evenkeel_lab.doctor.machine import (
+    cache_room,
+    check_machine,
+    litellm_version,
+    loopback_ports,
+    node,
+    npm,
+    npm_registry,
+    own_server,
+    pypi,
+    python_version,
+    server_binary,
+    temporary_folder,
+    uv_binary,
+)
+from evenkeel_lab.doctor.stores import RedisTarget
+from evenkeel_lab.errors import MissingTool
+from evenkeel_lab.stack import folders, ports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Program = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Make a program that does what a line of shell does."""
+
+    def make(name: str, line: str) -> Path:
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections and never says a word."""
+    with socket.socket() as server:
+        server.bind((ports.LOOPBACK, 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as server:
+        server.bind((ports.LOOPBACK, 0))
+        return int(server.getsockname()[1])
+
+
+def on_path(program: Path) -> dict[str, str]:
+    return {"PATH": str(program.parent)}
+
+
+@pytest.mark.parametrize(
+    ("version", "level"), [((3, 10), "error"), ((3, 11), "ok"), ((3, 13), "ok"), ((3, 14), "error")]
+)
+def test_python(version: tuple[int, int], level: str) -> None:
+    assert python_version(version).level == level
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [("1.106.2", "ok"), ("1.99.0", "error"), ("1.82.7", "error"), ("unknown", "warning")],
+)
+def test_litellm(version: str, level: str) -> None:
+    finding = litellm_version(version)
+    assert finding.level == level
+    assert finding.where == "this environment"
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [("echo v20.1.0", "ok", "20.1.0"), ("echo v16.2.0", "ok", "older than 18"), ("exit 1", "warning", "does not run")],
+)
+async def test_node(program: Program, line: str, level: str, words: str) -> None:
+    finding = await node(on_path(program("node", line)))
+    assert finding.level == level
+    assert words in finding.what
+
+
+async def test_without_node_one_is_fetched(tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path)}
+    for check in (node, npm, npm_registry):
+        finding = await check(environment)
+        assert finding.level is Level.OK, finding
+    assert "from PyPI" in (await node(environment)).what
+
+
+async def test_uv(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(program("uv", "echo uv 0.13.8")))
+    assert (await uv_binary({})).what == "0.13.8"
+
+    def missing() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(uv, "find_uv_bin", missing)
+    assert (await uv_binary({})).level is Level.ERROR
+    assert (await pypi({})).level is Level.WARNING
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [
+        ("echo 8.1.0", "ok", "reached"),
+        ("echo 'invalid peer certificate: UnknownIssuer at user:hunter2@host'; exit 1", "warning", "certificate"),
+        ("echo 'HTTP status 403 for user:hunter2@host' >&2; exit 1", "warning", "refused"),
+        ("echo 'network was disabled'; exit 1", "warning", "offline"),
+        ("echo 'ECONNREFUSED user:hunter2@host'; exit 1", "warning", "cannot reach"),
+        ("sleep 60", "warning", "no answer within"),
+    ],
+)
+async def test_registries(program: Program, monkeypatch: pytest.MonkeyPatch, line: str, level: str, words: str) -> None:
+    if line.startswith("sleep"):
+        monkeypatch.setattr(machine_module, "REGISTRY_SECONDS", 0.3)
+    client = program("npm", f"PATH=/usr/bin:/bin; {line}")
+    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(client))
+    for finding in (await npm_registry(on_path(client)), await pypi({})):
+        assert finding.level == level
+        assert words in finding.what
+        assert "hunter2" not in str(finding)
+
+
+async def test_what_a_client_started_is_ended_with_it(program: Program, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    path = program("uv", f"PATH=/usr/bin:/bin; sleep 60 & echo $! > {pid}; wait")
+    code, _ = await reach.output_of([str(path)], {}, 1)
+    assert code is None
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    if sys.platform == "linux":
+        await asyncio.sleep(0.1)
+        assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+async def test_embedded_servers(program: Program) -> None:
+    path = program("postgres", "echo 'postgres (PostgreSQL) 18.4'")
+    assert (await server_binary("postgres", lambda: path, {}, "DATABASE_URL")).what == "18.4, embedded"
+    broken = program("valkey-server", "exit 126")
+    assert (await server_binary("valkey", lambda: broken, {}, "REDIS_URL")).level is Level.ERROR
+
+    def missing() -> Path:
+        raise MissingTool("none", cure="none")
+
+    assert (await server_binary("valkey", missing, {}, "REDIS_URL")).level is Level.ERROR
+    assert (await server_binary("valkey", missing, {"REDIS_URL": "redis://x"}, "REDIS_URL")).level is Level.OK
+
+
+def test_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert temporary_folder().level is Level.OK
+    monkeypatch.setattr(folders, "STACK_MIB", 10**9)
+    assert temporary_folder().level is Level.ERROR
+    monkeypatch.undo()
+    deep = tmp_path / ("x" * 90)
+    monkeypatch.setattr(folders, "temporary_parent", lambda _uid: deep)
+    deep.mkdir()
+    assert "too long" in temporary_folder().what
+
+
+def test_a_temporary_folder_that_the_servers_cannot_enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(closed))
+    monkeypatch.setattr(folders, "server_uid", lambda: folders.NOBODY)
+    finding = temporary_folder()
+    assert finding.level is Level.WARNING
+    assert finding.where == str(closed)
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    assert cache_room().level is Level.OK
+    monkeypatch.setattr(folders, "ENVIRONMENT_MIB", 10**9)
+    assert cache_room().level is Level.WARNING
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "below"))
+    assert cache_room().level is Level.ERROR
+
+
+def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loopback_ports().level is Level.OK
+    monkeypatch.setattr(ports, "is_free", lambda _port: False)
+    assert loopback_ports().level is Level.ERROR
+
+
+async def test_own_servers(silent_port: int, closed_port: int) -> None:
+    async def about(url: str | None) -> tuple[str, str]:
+        finding = await own_server("DATABASE_URL", {"DATABASE_URL": url} if url else {}, "Postgres", 5432)
+        assert "hunter2" not in str(finding)
+        return finding.level, finding.what
+
+    assert await about(None) == ("ok", "not set: the embedded Postgres is used")
+    assert (await about(f"postgresql://u:hunter2@127.0.0.1:{silent_port}/db"))[0] == "ok"
+    assert await about(f"postgresql://u:hunter2@127.0.0.1:{closed_port}/db") == (
+        "error",
+        "set, but the connection is refused",
+    )
+    assert (await about("postgresql:///db?host=/run/postgresql"))[0] == "ok"
+    assert (await about("postgresql://u:a/hunter2@host/db"))[0] == "error"
+    assert (await about("hunter2"))[0] == "error"
+
+
+async def test_silent_and_absent_servers(silent_port: int, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "REDIS_SECONDS", 0.2)
+    monkeypatch.setattr(reach, "DATABASE_SECONDS", 0.2)
+    for port, words in ((silent_port, "it does not answer in time"), (closed_port, "the connection is refused")):
+        target = RedisTarget("a", "b", {"url": f"redis://:hunter2@127.0.0.1:{port}"})
+        assert await reach.redis_answers(target) == words
+        target = RedisTarget("a", "b", {"host": "127.0.0.1", "port": str(port), "password": "hunter2", "ssl": "false"})
+        assert await reach.redis_answers(target) == words
+        assert await reach.database_answers(f"postgresql://u:hunter2@127.0.0.1:{port}/db?connection_limit=9") == words
+
+
+@pytest.mark.parametrize(
+    ("answers", "trouble"),
+    [
+        (b"+OK\r\n+PONG\r\n", None),
+        (b"-WRONGPASS invalid username-password pair\r\n", "it refuses the password, or wants one"),
+        (b"-NOAUTH Authentication required.\r\n", "it refuses the password, or wants one"),
+        (b"-ERR unknown command\r\n", "it refuses PING"),
+    ],
+)
+async def test_what_a_redis_says(answers: bytes, trouble: str | None) -> None:
+    heard = b""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal heard
+        while command := await reader.read(4096):
+            heard += command
+            # The client says hello and who it is before it asks; only what it is tested for differs.
+            writer.write(answers if b"AUTH" in command or trouble else b"+PONG\r\n" * command.count(b"*"))
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(talk, ports.LOOPBACK, 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        target = RedisTarget("a", "b", {"host": ports.LOOPBACK, "port": port, "password": "hunter2"})
+        assert await reach.redis_answers(target) == trouble
+    assert b"hunter2" in heard
+
+
+@pytest.mark.parametrize("url", ["mysql://h/d", "postgresql://u:a/b@h/d", "postgresql://h:port/d", "nonsense"])
+async def test_addresses_that_are_none(url: str) -> None:
+    assert await reach.database_answers(url) is not None
+
+
+def test_nobody_waits_for_a_stuck_lookup() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(reach.DaemonThreads())
+        assert await loop.run_in_executor(None, lambda: 5) == 5
+        with pytest.raises(ZeroDivisionError):
+            await loop.run_in_executor(None, lambda: 1 // 0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(loop.run_in_executor(None, time.sleep, 2), 0.05)
+
+    start = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - start < 1
+
+
+async def test_all_checks_in_a_fixed_order(program: Program, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = program("npm", "echo 10.0.0")
+    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(client))
+    findings = await check_machine(on_path(client))
+    assert [finding.check for finding in findings] == [
+        "python",
+        "litellm",
+        "uv",
+        "node",
+        "npm",
+        "postgres",
+        "valkey",
+        "temp folder",
+        "cache folder",
+        "ports",
+        "pypi",
+        "npm registry",
+        "DATABASE_URL",
+        "REDIS_URL",
+    ]
+    assert all(finding.cure for finding in findings if finding.level is not Level.OK)

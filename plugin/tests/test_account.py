@@ -1,0 +1,33 @@
+"""An account is a credential, and never shows it."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from litellm_evenkeel import Account
+
+texts = st.text(max_size=20)
+
+
+@given(texts, texts, texts, texts)
+def test_accounts_are_the_same_exactly_when_address_and_key_are(
+    base: str, key: str, other_base: str, other_key: str
+) -> None:
+    one = Account.of({"api_base": base, "api_key": key, "model": "a"})
+    two = Account.of({"api_base": other_base, "api_key": other_key, "model": "b"})
+    assert (one == two) == ((base, key) == (other_base, other_key))
+
+
+@given(st.text(min_size=13, max_size=60))
+def test_the_key_is_in_no_rendering(key: str) -> None:
+    account = Account.of({"api_base": "https://api.example.com", "api_key": key})
+    assert key not in repr(account) + str(account) + account.name
+
+
+def test_a_name_given_by_the_operator_wins() -> None:
+    assert Account.of({"api_key": "k"}, {"account": "team-blue"}) == Account("team-blue")
+    assert Account.of({"api_key": "k"}, {"account": ""}) == Account.of({"api_key": "k"})
+
+
+def test_what_is_absent_counts_as_empty() -> None:
+    assert Account.of({}) == Account.of({"api_base": None, "api_key": ""}, None)

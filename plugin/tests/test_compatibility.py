@@ -1,0 +1,52 @@
+"""Which LiteLLM the plugin works with."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from litellm_evenkeel import OLDEST_SUPPORTED, UnsupportedLiteLLM, Verdict, judge
+from litellm_evenkeel.compatibility import release, require
+
+numbers = st.lists(st.integers(0, 300), min_size=3, max_size=3)
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [
+        ("1.81.8", Verdict.TOO_OLD),
+        ("1.82.7", Verdict.COMPROMISED),
+        ("1.82.8", Verdict.COMPROMISED),
+        ("1.99.9", Verdict.TOO_OLD),
+        (OLDEST_SUPPORTED, Verdict.SUPPORTED),
+        ("1.106.2", Verdict.SUPPORTED),
+        ("1.106.2.post1", Verdict.SUPPORTED),
+        ("2.0.0rc1", Verdict.SUPPORTED),
+    ],
+)
+def test_verdicts(version: str, verdict: Verdict) -> None:
+    assert judge(version) is verdict
+
+
+@given(numbers, numbers)
+def test_versions_are_ordered_by_their_numbers(one: list[int], two: list[int]) -> None:
+    def text(parts: list[int]) -> str:
+        return ".".join(map(str, parts))
+
+    assert (release(text(one)) < release(text(two))) == (one < two)
+
+
+@pytest.mark.parametrize(("version", "words"), [("1.81.8", "1.81.8 is too old"), ("1.82.7", "compromised")])
+def test_a_refusal_names_the_version_and_the_cure(version: str, words: str) -> None:
+    with pytest.raises(UnsupportedLiteLLM, match=words) as error:
+        require(version)
+    assert "nstall" in str(error.value)
+
+
+def test_a_supported_version_is_let_through() -> None:
+    require("1.106.2")
+
+
+def test_what_is_no_version_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not a version"):
+        release("newest")
