@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from evenkeel_lab.cli.output import results
 from evenkeel_lab.cli.up import table
 from evenkeel_lab.demo import NEEDED_BEYOND, REQUESTS, SETTINGS, Latencies, Result, demonstrate
 from evenkeel_lab.progress import shown_on
@@ -22,13 +22,13 @@ CRITERION_FAILED = 1
 @click.command()
 def demo() -> None:
     """Bring a whole stack up, send 200 requests through it, show what they cost, and take it down."""
-    sys.exit(asyncio.run(run()))
+    click.get_current_context().exit(asyncio.run(run()))
 
 
 async def run() -> int:
     """Do it; return the exit code."""
     start = time.monotonic()
-    console = Console()
+    console = results()
     subject = Subject(prometheus=Prometheus.STOCK, settings=SETTINGS)
     steps = shown_on(Console(stderr=True))
     async with stack(Options.from_env(), steps=steps) as ground, ground.proxy(subject) as proxy:

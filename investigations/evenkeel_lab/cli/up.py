@@ -15,6 +15,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.config import Prometheus, Subject
@@ -91,7 +92,7 @@ async def serve(subject: Subject, options: Options, port: int | None, *, as_json
         if as_json:
             click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
         else:
-            Console().print(table(parts))
+            results().print(table(parts))
             click.echo(usage(proxy, ground))
         await stop.wait()
         console.print("stopping")
@@ -101,7 +102,7 @@ def table(parts: list[Part]) -> Table:
     """Return the one table that tells where everything is."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("part", "version", "address", "pid", "started", "ready after", "log"):
-        result.add_column(column, overflow="fold", justify="right" if column in {"pid", "ready after"} else "left")
+        result.add_column(column, no_wrap=True, justify="right" if column in {"pid", "ready after"} else "left")
     for part in parts:
         result.add_row(
             part.name,

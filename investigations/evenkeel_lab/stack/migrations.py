@@ -6,6 +6,7 @@ Prisma has migrated is recognised, and one that was migrated here is recognised 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import uuid
 from dataclasses import dataclass
@@ -88,6 +89,23 @@ async def apply(connection: asyncpg.Connection[asyncpg.Record], migrations: list
         await connection.execute(ENTRY, str(uuid.uuid4()), migration.checksum, migration.name)
 
 
+def late_indexes(folder: Path) -> list[str]:
+    """Return the statements for the indexes that newer versions keep out of their migrations.
+
+    LiteLLM builds them itself when it migrates itself, from a list of literals in `request_log_indexes.py`. The list
+    is read, not imported: importing it costs seconds, because it imports LiteLLM.
+    """
+    source = folder.parent / "request_log_indexes.py"
+    if not source.exists():
+        return []
+    statements = []
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "RequestLogIndex":
+            table, name, columns = (ast.literal_eval(argument) for argument in node.args)
+            statements.append(f'CREATE INDEX CONCURRENTLY IF NOT EXISTS "{name}" ON "{table}" {columns}')
+    return statements
+
+
 async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
     """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took."""
     connection = await asyncpg.connect(driver_url(url))
@@ -100,6 +118,8 @@ async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
             )
         if missing:
             await apply(connection, missing)
+            for statement in late_indexes(folder):
+                await connection.execute(statement)
     finally:
         await connection.close()
     return len(missing)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.node import Node
     from evenkeel_lab.stack.part import Part
     from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.subject import Environment
     from evenkeel_lab.stack.valkey import Valkey
 
 
@@ -82,7 +83,7 @@ class Stack:
             made = await environment(version, self.node, self.engine, self.logs / "setup.log")
         database = self._databases.get(version)
         if database is None:
-            database = asyncio.create_task(self._database(version, made.migrations))
+            database = asyncio.create_task(self._database(made))
             self._databases[version] = database
         return Services(
             mock_url=self.mock.url,
@@ -105,20 +106,20 @@ class Stack:
                 )
             yield started
 
-    async def _database(self, version: str, migrations: Path) -> str:
+    async def _database(self, made: Environment) -> str:
         """Return a database with the schema of a version: one for each version, or the user's only one."""
         url = self.postgres.url
         owned = isinstance(self.postgres, Postgres)
         if owned:
-            name = "litellm_" + re.sub(r"\W", "_", version)
+            name = "litellm_" + re.sub(r"\W", "_", made.version)
             connection = await asyncpg.connect(url)
             try:
                 await connection.execute(f'CREATE DATABASE "{name}"')
             finally:
                 await connection.close()
             url = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-        with self.steps.step(f"LiteLLM {version}, its database schema"):
-            await migrate(url, migrations, allowed=owned or self.options.allow_migrate)
+        with self.steps.step(f"LiteLLM {made.version}, its database schema"):
+            await migrate(url, made.migrations, allowed=owned or self.options.allow_migrate)
         return url
 
 

@@ -17,6 +17,7 @@ import pytest_asyncio
 from evenkeel_lab.stack import entities
 from evenkeel_lab.stack.config import Prometheus, Subject
 from evenkeel_lab.stack.entities import admin
+from evenkeel_lab.stack.migrations import late_indexes
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.stack import Options, Stack, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
@@ -106,6 +107,14 @@ async def test_entities_and_chats_land_in_the_database_as_they_should(ground: tu
     assert await eventually(logged, FLUSHED_SECONDS), "spend logs"
     assert await eventually(counted, FLUSHED_SECONDS), "daily spend"
     assert await json_strings(proxy) == []
+
+
+async def test_the_database_has_the_indexes_that_the_version_builds_itself(ground: tuple[Stack, Proxy]) -> None:
+    _, proxy = ground
+    found = {row[0] for row in await rows(proxy, "SELECT indexname FROM pg_indexes")}
+    late = {statement.split('"')[1] for statement in late_indexes(proxy.services.environment.migrations)}
+    assert late <= found
+    assert bool(late) == (proxy.subject.litellm == "1.106.2")
 
 
 async def test_a_key_over_its_budget_is_refused(ground: tuple[Stack, Proxy]) -> None:

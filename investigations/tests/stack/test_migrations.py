@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from evenkeel_lab.errors import RigFailure, UnsafeDatabase
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.migrations import migrate, released
+from evenkeel_lab.stack.migrations import late_indexes, migrate, released
 from evenkeel_lab.stack.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -75,6 +75,16 @@ async def test_one_that_fails_is_named_and_leaves_the_ones_before_it(server: Pos
         await migrate(server.url, history, allowed=True)
     (history / "20250104_bad" / "migration.sql").write_text("SELECT 1;")
     assert await migrate(server.url, history, allowed=True) == 1
+
+
+def test_the_indexes_that_litellm_builds_later_are_read_from_its_source(history: Path) -> None:
+    assert late_indexes(history / "migrations") == []
+    (history / "request_log_indexes.py").write_text(
+        "import nothing_that_exists\nX: Final = (RequestLogIndex('T', 'T_a_idx', '(\"a\", \"b\")'),)\n"
+    )
+    assert late_indexes(history / "migrations") == [
+        'CREATE INDEX CONCURRENTLY IF NOT EXISTS "T_a_idx" ON "T" ("a", "b")'
+    ]
 
 
 def test_a_folder_without_any_is_a_damaged_environment(tmp_path: Path) -> None:
