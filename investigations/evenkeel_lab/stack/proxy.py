@@ -58,7 +58,7 @@ class Proxy:
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:
     """Return the whole environment of a proxy. Nothing of the user's own leaks into a measurement."""
-    folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma")}
+    folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma", "engines")}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
     env = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
@@ -74,6 +74,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "LITELLM_SALT_KEY": "sk-" + secrets.token_hex(16),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
+        "EVENKEEL_ENGINE_REGISTRY": str(folders["engines"]),
     }
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.environment.python.parent), env["PATH"]])
