@@ -72,12 +72,6 @@ class Child:
         """Wait until it ends by itself."""
         return await self._guardian.wait()
 
-    async def stop(self) -> None:
-        """Ask it to stop, and wait until nothing of it is left."""
-        if self._guardian.stdin is not None:
-            self._guardian.stdin.close()
-        await self._guardian.wait()
-
     def failed(self, why: str) -> RigFailure:
         """Return the error that tells what went wrong, with the end of the log."""
         what, details = f"{self.command.name} {why}.", log_tail(self.command.log)
@@ -122,7 +116,7 @@ async def running(command: Command) -> AsyncIterator[Child]:
         assert guardian.stdin is not None
         guardian.stdin.close()
         # Shielded: a second Ctrl-C must not leave before the process has.
-        await asyncio.shield(guardian.wait())
+        await asyncio.shield(guardian.communicate())
 
 
 async def run(command: Command) -> str:

@@ -47,7 +47,8 @@ const KNOWN = [
   [1560, 1561, Column.Text, asIs], // bit
   [1562, 1563, Column.Text, asIs], // varbit
   [1700, 1231, Column.Numeric, asIs],
-  [2950, 2951, Column.Uuid, asIs],
+  [2950, 0, Column.Uuid, asIs],
+  [0, 2951, Column.Text, asIs], // the engine has no lists of uuids
   [3802, 3807, Column.Json, asIs],
 ];
 

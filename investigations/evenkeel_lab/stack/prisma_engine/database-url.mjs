@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import os from "node:os";
 import { StartError } from "./errors.mjs";
 
 const CURE = 'set DATABASE_URL to "postgresql://user:password@127.0.0.1:5432/name"';
@@ -54,7 +54,7 @@ function decode(text) {
 }
 
 function defaultPoolSize() {
-  return (availableParallelism?.() ?? cpus().length) * 2 + 1;
+  return (os.availableParallelism?.() ?? os.cpus().length) * 2 + 1;
 }
 
 function wholeNumber(given, name, fallback, least = 1) {

@@ -1,5 +1,5 @@
-const BLOCK = /^(model|type)\s+(\w+)\s*\{/;
-const FIELD = /^(\w+)\s+(\w+)(\[\])?\??(?=\s|$|@)/;
+const BLOCK = /^(model|type|view)\s+(\w+)\s*\{/;
+const FIELD = /^(\w+)\s+(\w+)(\[\])?\??(?!\w)/;
 
 /**
  * What the translator must know of schema.prisma: for each model, which fields are Json and which

@@ -1,4 +1,4 @@
-import { EnginePanic, errorBody, errorEntry, repairFacingError, unknownTransaction } from "./errors.mjs";
+import { EnginePanic, errorBody, errorEntry, repairFacingError, transactionTooLate, unknownTransaction } from "./errors.mjs";
 import { translate } from "./graphql.mjs";
 import { isData, renderData } from "./results.mjs";
 
@@ -12,8 +12,9 @@ export class Engine {
   #cache = new Map();
   #pending = new Set();
 
-  constructor({ QueryEngine, schema, datamodel, adapter, operations, environment, onPanic }) {
+  constructor({ QueryEngine, schema, datamodel, adapter, operations, environment, onPanic, onErrors = () => {} }) {
     this.onPanic = onPanic;
+    this.onErrors = onErrors;
     this.datamodel = datamodel;
     this.adapter = adapter;
     this.operations = operations;
@@ -53,11 +54,16 @@ export class Engine {
       const answer = await this.#call("query", query.json, NO_TRACE, transaction);
       const ok = isData(answer);
       this.operations.record(query, performance.now() - started, ok);
-      return ok ? renderData(answer, query.action) : JSON.stringify(this.#repair(JSON.parse(answer)));
+      return ok ? renderData(answer, query.action) : this.#failed(text, this.#repair(JSON.parse(answer)));
     } catch (error) {
       if (query) this.operations.record(query, performance.now() - started, false);
-      return JSON.stringify(errorBody(error, error.operation));
+      return this.#failed(text, errorBody(error, error.operation));
     }
+  }
+
+  #failed(query, answer) {
+    this.onErrors(query, answer.errors);
+    return JSON.stringify(answer);
   }
 
   async #batch(body, transaction) {
@@ -74,12 +80,12 @@ export class Engine {
       const json = `{"batch":[${queries.map((query) => query.json).join(",")}]${inOne}}`;
       const answer = JSON.parse(await this.#call("query", json, NO_TRACE, transaction));
       record(!answer.errors);
-      if (answer.errors) return JSON.stringify(this.#repair(answer));
+      if (answer.errors) return this.#failed(body.batch, this.#repair(answer));
       const results = answer.batchResult.map((result, index) => this.#batchResult(result, queries[index].action));
       return `{"batchResult":[${results.join(",")}]}`;
     } catch (error) {
       record(false);
-      return JSON.stringify(errorBody(error, error.operation));
+      return this.#failed(body.batch, errorBody(error, error.operation));
     }
   }
 
@@ -89,8 +95,15 @@ export class Engine {
   }
 
   /** `{id}`, or a facing error with `error_code`. */
-  async startTransaction({ max_wait, timeout, isolation_level }) {
-    return this.#transaction("startTransaction", JSON.stringify({ max_wait, timeout, isolation_level }));
+  async startTransaction({ max_wait = 2000, timeout = 5000, isolation_level }) {
+    const starting = this.#transaction("startTransaction", JSON.stringify({ max_wait, timeout, isolation_level }));
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, max_wait, null)));
+    const answer = await Promise.race([starting, late]).finally(() => clearTimeout(timer));
+    if (answer) return answer;
+    // Prisma's engine forgets max_wait here; whatever it still begins must not keep a connection.
+    starting.then(({ id }) => id && this.rollbackTransaction(id)).catch(() => {});
+    return errorEntry(transactionTooLate(max_wait)).user_facing_error;
   }
 
   async commitTransaction(id) {

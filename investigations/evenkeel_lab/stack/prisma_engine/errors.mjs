@@ -1,9 +1,26 @@
+import { fileURLToPath } from "node:url";
+
 /** The engine cannot start: one line for a person, with a cure, never a stack trace. */
 export class StartError extends Error {
   constructor(message, cure) {
     super(message);
     this.cure = cure;
   }
+}
+
+export const FAILED_START = 2;
+
+/** Says in one line why the engine cannot start, and ends the process. */
+export function exitWith(error) {
+  let { message, cure } = error;
+  if (error.code?.endsWith?.("MODULE_NOT_FOUND")) {
+    message = message.split(" imported from")[0];
+    cure = `run "npm ci --ignore-scripts" in ${fileURLToPath(new URL(".", import.meta.url))}`;
+  } else if (error instanceof ConnectionTrouble) {
+    cure = "is Postgres running, and is DATABASE_URL right?";
+  }
+  console.error(`query-engine: ${String(message).split("\n")[0]}${cure ? `; ${cure}` : ""}`);
+  process.exit(FAILED_START);
 }
 
 /** A query text or value that Prisma's engine would refuse; `path` is filled in while unwinding. */
@@ -67,6 +84,14 @@ export function errorBody(error, operation) {
 }
 
 export function unknownTransaction() {
-  const message = "Transaction API error: Transaction not found: its id is not one of this engine's.";
+  return transactionError("Transaction not found: its id is not one of this engine's.");
+}
+
+export function transactionTooLate(milliseconds) {
+  return transactionError(`Unable to start a transaction in the given time of ${milliseconds} ms.`);
+}
+
+function transactionError(reason) {
+  const message = `Transaction API error: ${reason}`;
   return { code: "P2028", message, meta: { error: message } };
 }

@@ -91,7 +91,7 @@ class Translation {
       case "[":
         return this.#list(context);
       default:
-        return bareValue(this.#bare());
+        return context.json ? noJson(this.#bare()) : bareValue(this.#bare());
     }
   }
 
@@ -136,6 +136,11 @@ class Translation {
 
 function bareValue(word) {
   return LITERALS.has(word) || NUMBER.test(word) ? word : JSON.stringify(word);
+}
+
+// The native engine refuses these; the one in WebAssembly would store them, null even as a JSON null.
+function noJson(word) {
+  throw new QueryTextError(word === "null" ? "A value is required but not set" : `${word} is given where Json is expected`);
 }
 
 // Untagged, a string would be stored as a JSON string, silently: '{"a":1}' as "{\"a\":1}".

@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import { asJson, asPrometheus, collect } from "./metrics.mjs";
 
 const JSON_TYPE = "application/json";
-const TRANSACTION_STATUS = { P2024: 504, P2028: 422 };
+const START_STATUS = { P2024: 504, P2028: 504 };
+const END_STATUS = { P2028: 422 };
 
 /** The HTTP surface prisma-client-py speaks to, and the counters of the lab. */
 export function httpServer(parts) {
@@ -20,9 +21,9 @@ export function httpServer(parts) {
     const labels = parse(body) ?? {};
     return url.endsWith("format=json") ? [200, asJson(found, labels)] : [200, asPrometheus(found, labels), "text/plain"];
   };
-  const start = async ({ body }) => transactionAnswer(await engine.startTransaction(parse(body) ?? {}));
-  const commit = async ({ id }) => transactionAnswer(await engine.commitTransaction(id));
-  const rollback = async ({ id }) => transactionAnswer(await engine.rollbackTransaction(id));
+  const start = async ({ body }) => transactionAnswer(await engine.startTransaction(parse(body) ?? {}), START_STATUS);
+  const commit = async ({ id }) => transactionAnswer(await engine.commitTransaction(id), END_STATUS);
+  const rollback = async ({ id }) => transactionAnswer(await engine.rollbackTransaction(id), END_STATUS);
 
   const routes = new Map([
     ["POST /", query],
@@ -55,12 +56,12 @@ export function httpServer(parts) {
 function route(url) {
   const [path] = url.split("?", 1);
   const named = /^\/transaction\/([^/]+)\/(commit|rollback)$/.exec(path);
-  return named ? { path: `/transaction/*/${named[2]}`, id: decodeURIComponent(named[1]) } : { path };
+  return named ? { path: `/transaction/*/${named[2]}`, id: named[1] } : { path };
 }
 
-function transactionAnswer(answer) {
+function transactionAnswer(answer, statuses) {
   if (!answer.error_code) return [200, JSON.stringify(answer)];
-  return [TRANSACTION_STATUS[answer.error_code] ?? 500, JSON.stringify(answer)];
+  return [statuses[answer.error_code] ?? 500, JSON.stringify(answer)];
 }
 
 function parse(text) {

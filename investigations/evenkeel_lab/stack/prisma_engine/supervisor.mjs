@@ -1,17 +1,18 @@
 import { fork } from "node:child_process";
 import { createServer } from "node:net";
+import { FAILED_START } from "./errors.mjs";
 import { whenParentDies } from "./processes.mjs";
 import { Registry } from "./registry.mjs";
 
 const HOST = "127.0.0.1";
-const FAILED_START = 2;
 const QUICK_DEATHS = 5;
 const QUICK_MILLISECONDS = 10_000;
 const KILL_AFTER_MILLISECONDS = 400;
 
 /**
- * Keeps a worker behind the port. LiteLLM before 1.9x never restarts an engine that died, so the port
- * must outlive the process that serves it: while no worker is ready, connections wait here.
+ * Keeps a worker behind the port. LiteLLM 1.81 never restarts an engine that died, so the port must
+ * outlive the process that serves it. Supervisor and worker share the listening socket: a connection
+ * that arrives here goes on to the worker, and waits while there is none.
  */
 export class Supervisor {
   #waiting = [];
@@ -29,26 +30,14 @@ export class Supervisor {
     whenParentDies(() => this.#stop());
     process.on("SIGTERM", () => this.#stop());
     process.on("SIGINT", () => this.#stop());
-    await this.#open();
-    this.#spawn(false);
-  }
-
-  async #open() {
     this.door = createServer({ pauseOnConnect: true }, (socket) => this.#admit(socket));
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await listen(this.door, this.port);
-        return;
-      } catch (error) {
-        if (error.code !== "EADDRINUSE" || attempt === 20) this.#giveUp(`cannot listen on ${HOST}:${this.port} (${error.code})`);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-    }
+    await listen(this.door, this.port).catch(({ code }) => this.#giveUp(`cannot listen on ${HOST}:${this.port} (${code})`));
+    this.#spawn(false);
   }
 
   #admit(socket) {
     socket.on("error", () => {});
-    if (this.ready) this.worker.send("socket", socket);
+    if (this.ready) this.#pass(socket);
     else this.#waiting.push(socket);
   }
 
@@ -59,27 +48,30 @@ export class Supervisor {
     const worker = fork(this.program, [], { env });
     this.worker = worker;
     worker.on("message", () => this.#handOver());
-    worker.on("error", () => {});
+    worker.on("error", (error) => worker.pid === undefined && this.#giveUp(`cannot start a worker (${error.message})`));
     worker.on("exit", (code, signal) => this.#bury(worker.pid, code, signal));
   }
 
-  /** From here on the worker accepts connections itself; this process only waits for its death. */
   #handOver() {
     this.ready = true;
-    this.worker.send("listen", this.door, () => this.door.close());
-    for (const socket of this.#waiting.splice(0)) this.worker.send("socket", socket);
+    this.served = true;
+    this.worker.send("listen", this.door);
+    for (const socket of this.#waiting.splice(0)) this.#pass(socket);
   }
 
-  async #bury(pid, code, signal) {
+  #pass(socket) {
+    this.worker.send("socket", socket, {}, (failure) => failure && this.#waiting.push(socket));
+  }
+
+  #bury(pid, code, signal) {
     this.registry.withdraw(pid);
-    if (this.#stopping || code === 0 || code === FAILED_START) process.exit(code ?? 0);
+    if (this.#stopping || code === FAILED_START) process.exit(code ?? 0);
+    if (!this.served && code !== null) this.#giveUp(`worker ${pid} could not start (exit ${code})`);
     console.error(`query-engine: worker ${pid} died (${signal ?? `exit ${code}`}); starting another`);
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((death) => now - death < QUICK_MILLISECONDS), now];
     if (this.#deaths.length > QUICK_DEATHS) this.#giveUp(`${QUICK_DEATHS} workers died within ${QUICK_MILLISECONDS / 1000} s`);
-    const wasReady = this.ready;
     this.#spawn(true);
-    if (wasReady) await this.#open();
   }
 
   #stop() {

@@ -4,6 +4,7 @@ import { Connections } from "./connections.mjs";
 import { parseDatabaseUrl } from "./database-url.mjs";
 import { Datamodel, datasourceName, urlVariable } from "./datamodel.mjs";
 import { Engine } from "./engine.mjs";
+import { errorLog } from "./error-log.mjs";
 import { StartError } from "./errors.mjs";
 import { Operations } from "./operations.mjs";
 import { whenUnneeded } from "./processes.mjs";
@@ -12,7 +13,6 @@ import { httpServer } from "./server.mjs";
 import { loadQueryEngine } from "./wasm.mjs";
 
 const GRACE_MILLISECONDS = 250;
-const FAILED_START = 2;
 const CRASHED = 70;
 
 /** The process that owns the database connections and answers queries, on sockets its supervisor hands over. */
@@ -23,26 +23,20 @@ export async function work({ port, proxy, supervisor, respawned, environment }) 
     registry.withdraw(process.pid);
     setTimeout(() => process.exit(CRASHED), 20); // time for the answers that say so
   };
-  try {
-    const parts = await build(environment, () => crash(new Error("Prisma's engine panicked")));
-    process.on("uncaughtException", (error) =>
-      error instanceof WebAssembly.RuntimeError ? parts.engine.panicked(error) : crash(error),
-    );
-    // A worker that replaces a killed one may come up before its database does.
-    if (!respawned) await parts.connections.check();
-    const server = httpServer(parts);
-    const stop = stopper(server, parts, registry);
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
-    process.on("disconnect", () => whenUnneeded(proxy, stop));
-    takeSockets(server);
-    registry.announce({ pid: process.pid, port, ppid: proxy, supervisor, started: new Date().toISOString() });
-    process.send("ready");
-  } catch (error) {
-    const { message, cure } = error instanceof StartError || error.code ? error : { message: error.stack };
-    console.error(`query-engine: ${message}${cure ? `; ${cure}` : ""}`);
-    process.exit(FAILED_START);
-  }
+  const parts = await build(environment, () => crash(new Error("Prisma's engine panicked")));
+  process.on("uncaughtException", (error) =>
+    error instanceof WebAssembly.RuntimeError ? parts.engine.panicked(error) : crash(error),
+  );
+  // A worker that replaces a killed one may come up before its database does.
+  if (!respawned) await parts.connections.check();
+  const server = httpServer(parts);
+  const stop = stopper(server, parts, registry);
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  process.on("disconnect", () => whenUnneeded(proxy, stop));
+  takeSockets(server);
+  registry.announce({ pid: process.pid, port, ppid: proxy, supervisor, started: new Date().toISOString() });
+  process.send("ready");
 }
 
 async function build(environment, onPanic) {
@@ -52,7 +46,8 @@ async function build(environment, onPanic) {
   const operations = new Operations();
   const datamodel = new Datamodel(schema);
   const QueryEngine = loadQueryEngine();
-  const engine = new Engine({ QueryEngine, schema, datamodel, adapter, operations, environment, onPanic });
+  const onErrors = errorLog(environment.EVENKEEL_ENGINE_ERRORS);
+  const engine = new Engine({ QueryEngine, schema, datamodel, adapter, operations, environment, onPanic, onErrors });
   await engine.connect();
   return { engine, operations, connections, adapter };
 }
