@@ -151,12 +151,13 @@ async def plugin_folder() -> Path:
     digest = hashlib.sha256()
     for path in files:
         digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
-    version = metadata.version("litellm-evenkeel")
+    distribution = metadata.distribution("litellm-evenkeel")
+    version = distribution.version
     folder = cache_folder() / "plugins" / f"{version}-{digest.hexdigest()[:12]}"
     async with made_once(folder) as empty:
         if empty is not None:
             shutil.copytree(package, empty / "litellm_evenkeel", ignore=shutil.ignore_patterns("__pycache__"))
             about = empty / f"litellm_evenkeel-{version}.dist-info"
             about.mkdir()
-            (about / "METADATA").write_text(str(metadata.metadata("litellm-evenkeel")), encoding="utf-8")
+            (about / "METADATA").write_text(distribution.read_text("METADATA") or "", encoding="utf-8")
     return folder
