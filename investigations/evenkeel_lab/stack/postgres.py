@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import pwd
 import secrets
 import shutil
 import signal
@@ -32,6 +33,18 @@ READY_SECONDS = 30.0
 MAX_CONNECTIONS = 200
 PRISMA_ONLY = {"connection_limit", "pool_timeout", "pgbouncer", "schema", "socket_timeout", "statement_cache_size"}
 CANNOT_CONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+def require_user_name(uid: int | None) -> None:
+    """Raise where the server would be run by a number without a name, as in some containers: Postgres refuses that."""
+    uid = os.geteuid() if uid is None else uid
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        raise RigFailure(
+            f"Postgres will not run as user {uid}, which has no name on this machine.",
+            cure="Run as a user who is in /etc/passwd, or set DATABASE_URL to a server of your own.",
+        ) from None
 
 
 def binaries() -> Path:
@@ -63,6 +76,7 @@ class Postgres:
 
     async def __aenter__(self) -> Self:
         """Create the data folder and start the server."""
+        require_user_name(self._uid)
         self._port = free_port(self._wanted_port)
         self._bin = self._reachable_binaries()
         self._home.mkdir()

@@ -14,7 +14,7 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.stack import postgres as module
 from evenkeel_lab.stack.folders import NOBODY, stack_folder
 from evenkeel_lab.stack.ports import is_free
-from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, driver_url
+from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, driver_url, require_user_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +72,12 @@ async def test_root_runs_it_as_nobody_even_from_a_closed_folder(
     async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
         assert psutil.Process(server.part.pid).uids().real == NOBODY
     assert closed.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_user_without_a_name_is_told_so() -> None:
+    require_user_name(os.geteuid())
+    with pytest.raises(RigFailure, match="no name on this machine"):
+        require_user_name(4_000_000)
 
 
 async def test_a_server_of_the_users_own_is_left_running(tmp_path: Path) -> None:
