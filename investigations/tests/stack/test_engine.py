@@ -55,6 +55,17 @@ def test_a_node_that_is_too_old_does_not_count(tmp_path: Path) -> None:
     assert node_on_path(str(tmp_path)) is None
 
 
+async def test_without_a_node_on_path_one_comes_from_pypi_with_an_npm_that_runs(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/no/node/here")
+    node = await find_node(tmp_path / "log")
+    assert (node.origin, node.bin.is_relative_to(own_cache)) == ("PyPI", True)
+    for name in ("node", "npm"):
+        answer = subprocess.run([node.bin / name, "--version"], capture_output=True, text=True, check=True)
+        assert int(answer.stdout.lstrip("v").split(".")[0]) >= (18 if name == "node" else 9)
+
+
 async def test_the_stand_in_runs_and_passes_its_own_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
