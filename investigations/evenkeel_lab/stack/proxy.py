@@ -41,6 +41,7 @@ class Services:
     node: Node
     engine: Engine
     plugin: Path
+    decoys: Path
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "EVENKEEL_ENGINE_REGISTRY": str(folders["engines"]),
     }
     env |= prisma_env(services.node, services.engine, folders["prisma"])
-    env["PATH"] = os.pathsep.join([str(services.environment.python.parent), env["PATH"]])
+    env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
     password = redis_password(services.redis_url)
     if password:
         env["REDIS_PASSWORD"] = password

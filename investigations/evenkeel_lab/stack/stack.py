@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.stack.decoys import decoys
 from evenkeel_lab.stack.engine import find_engine
 from evenkeel_lab.stack.folders import log_folder, stack_folder
 from evenkeel_lab.stack.migrations import migrate
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.stack.config import Subject
-    from evenkeel_lab.stack.engine import Engine
+    from evenkeel_lab.stack.decoys import decoys
+from evenkeel_lab.stack.engine import Engine
     from evenkeel_lab.stack.mock import Mock
     from evenkeel_lab.stack.node import Node
     from evenkeel_lab.stack.part import Part
@@ -93,6 +95,7 @@ class Stack:
             node=self.node,
             engine=self.engine,
             plugin=self.plugin,
+            decoys=await decoys(),
         )
 
     @contextlib.asynccontextmanager
