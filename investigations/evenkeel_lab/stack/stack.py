@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.stack.config import Subject
-    from evenkeel_lab.stack.decoys import decoys
-from evenkeel_lab.stack.engine import Engine
+    from evenkeel_lab.stack.engine import Engine
     from evenkeel_lab.stack.mock import Mock
     from evenkeel_lab.stack.node import Node
     from evenkeel_lab.stack.part import Part
