@@ -52,7 +52,7 @@ check: .venv/.ready ## style, types, import contracts, documentation
 	@$(BIN)/ruff format --check --quiet . || { echo "cure: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q -m docs
 
 bench: .venv/.ready ## every benchmark, as a table
