@@ -42,14 +42,14 @@ class DaemonThreads(ThreadPoolExecutor):
         future: Future[R] = Future()
 
         def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 result = fn(*args, **kwargs)
             except BaseException as trouble:  # noqa: BLE001 - it belongs to whoever awaits the future
-                with contextlib.suppress(asyncio.InvalidStateError, RuntimeError):
-                    future.set_exception(trouble)
+                future.set_exception(trouble)
             else:
-                with contextlib.suppress(asyncio.InvalidStateError, RuntimeError):
-                    future.set_result(result)
+                future.set_result(result)
 
         threading.Thread(target=run, daemon=True).start()
         return future
