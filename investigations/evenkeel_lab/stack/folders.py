@@ -94,7 +94,8 @@ def log_folder() -> Path:
     logs = cache_folder() / "logs"
     folder = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     with _room_for(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        logs.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(exist_ok=True)
     for old in sorted(logs.iterdir())[:-LOG_FOLDERS_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
     return folder

@@ -94,7 +94,7 @@ async def proxy(
     """Run a proxy until it is left. A proxy that dies at boot is an error with the end of its log."""
     port = free_port(port)
     home = folder / name
-    home.mkdir()
+    home.mkdir(mode=0o700)
     config = home / "config.yaml"
     write_config(proxy_config(subject, services.mock_url, services.redis_url), config)
     # Not one of the well-known keys, which LiteLLM refuses.
