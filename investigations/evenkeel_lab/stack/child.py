@@ -103,6 +103,7 @@ async def running(command: Command) -> AsyncIterator[Child]:
         env=dict(command.env),
         start_new_session=True,
     )
+    child = None
     try:
         assert guardian.stdout is not None
         word, _, rest = (await guardian.stdout.readline()).decode().strip().partition(" ")
@@ -111,12 +112,17 @@ async def running(command: Command) -> AsyncIterator[Child]:
                 f"{command.name} cannot be started: {rest or 'its guardian died'}.",
                 cure="Check that the program exists and may be executed.",
             )
-        yield Child(command, guardian, int(rest))
+        child = Child(command, guardian, int(rest))
+        yield child
     finally:
         assert guardian.stdin is not None
         guardian.stdin.close()
         # Shielded: a second Ctrl-C must not leave before the process has.
         await asyncio.shield(guardian.communicate())
+        if child is not None and guardian.returncode is not None and guardian.returncode < 0:
+            # Somebody killed the guardian. Its command has died with it, the command's own children may not have.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 async def run(command: Command) -> str:

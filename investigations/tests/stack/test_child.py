@@ -132,12 +132,15 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-async def test_a_killed_guardian_takes_its_command_along(tmp_path: Path) -> None:
-    async with running(python("import time; time.sleep(600)", tmp_path / "log")) as child:
+async def test_a_killed_guardian_takes_its_command_along_and_leaving_ends_the_rest(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with running(python(DEAF_FAMILY, log)) as child:
+        grandchild = int(await said(log))
         guardian = psutil.Process(child.pid).parent()
         assert guardian is not None
         guardian.kill()
         assert await asyncio.to_thread(gone, child.pid)
+    assert gone(grandchild)
 
 
 async def test_until_ready_tells_a_death_from_a_silence(tmp_path: Path) -> None:
