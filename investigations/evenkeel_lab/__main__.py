@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 
 WRONG_USE = 2
+INTERRUPTED = 130
 
 
 def main() -> int:
     """Run the command line."""
     try:
         from evenkeel_lab.cli import cli  # noqa: PLC0415 - its imports exist only with the lab extra
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("evenkeel"):
             raise

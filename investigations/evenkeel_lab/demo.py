@@ -8,13 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import asyncpg
-import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenkeel_lab.errors import PartFailed
 from evenkeel_lab.stack import entities
-from evenkeel_lab.stack.postgres import driver_url
+from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.postgres import connect
 
 if TYPE_CHECKING:
     from evenkeel_lab.progress import Steps
@@ -91,7 +90,7 @@ async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
     """Send all requests, some at a time."""
     places = asyncio.Semaphore(CONCURRENCY)
     headers = {"Authorization": f"Bearer {made.key}"}
-    async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
+    async with client(seconds=60, base_url=proxy.url, headers=headers) as sending:
 
         async def one(number: int, *, stream: bool) -> float:
             body: dict[str, Any] = {
@@ -102,7 +101,7 @@ async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
             }
             async with places:
                 start = time.perf_counter()
-                answer = await client.post("/v1/chat/completions", json=body)
+                answer = await sending.post("/v1/chat/completions", json=body)
                 elapsed = time.perf_counter() - start
             if answer.is_error or (stream and "[DONE]" not in answer.text):
                 raise PartFailed(
@@ -122,8 +121,8 @@ async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
 async def budget_gauges(proxy: Proxy) -> dict[str, float]:
     """Read the budget gauges that dashboards rely on."""
     headers = {"Authorization": f"Bearer {proxy.master_key}"}
-    async with httpx.AsyncClient(follow_redirects=True, headers=headers, timeout=30) as client:
-        text = (await client.get(f"{proxy.url}/metrics")).text
+    async with client(seconds=30, follow_redirects=True, headers=headers) as reading:
+        text = (await reading.get(f"{proxy.url}/metrics")).text
     names = {gauge.format(kind) for gauge in BUDGET_GAUGES for kind in ("team", "api_key", "user")}
     return {
         family.name: sample.value
@@ -136,7 +135,7 @@ async def budget_gauges(proxy: Proxy) -> dict[str, float]:
 
 async def landed(database_url: str, made: Entities) -> list[Landing]:
     """Wait until every request is in the log and no table lags behind it; return what each holds."""
-    connection = await asyncpg.connect(driver_url(database_url))
+    connection = await connect(database_url)
     deadline = time.monotonic() + SPEND_SECONDS
     try:
         while True:

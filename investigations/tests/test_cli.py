@@ -82,6 +82,41 @@ def test_a_database_of_the_users_own_that_is_away_is_named(
     assert "hush" not in said
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DATABASE_URL", "garbage"),
+        ("DATABASE_URL", "mysql://u:hush@h/db"),
+        ("DATABASE_URL", "postgresql://u:hu/sh@h/db"),
+        ("DATABASE_URL", "postgresql://u:hush@h:port/db"),
+        ("REDIS_URL", "localhost:6379"),
+        ("REDIS_URL", "http://h"),
+        ("REDIS_URL", "redis://:hu#sh@h"),
+        ("REDIS_URL", "redis://:hush@h:port/0"),
+    ],
+)
+def test_an_address_that_is_none_is_the_users_mistake(
+    variable: str, value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    code, said = failing(capsys, "up")
+    assert code == WRONG_USE
+    assert variable in said
+    assert "sh@" not in said
+    assert "hush" not in said
+
+
+def test_proxy_variables_do_not_concern_what_is_on_loopback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "socks5://127.0.0.1:9")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u@127.0.0.1:9/db")
+    code, said = failing(capsys, "up")
+    assert code == RIG_INVALID
+    assert "127.0.0.1:9/db" in said
+
+
 def test_without_the_lab_the_command_says_how_to_get_it() -> None:
     code = "import sys; sys.modules['click'] = None\nfrom evenkeel_lab.__main__ import main\nsys.exit(main())"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

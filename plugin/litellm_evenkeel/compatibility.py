@@ -7,8 +7,11 @@ from enum import Enum
 
 from litellm_evenkeel.errors import UnsupportedLiteLLM
 
-COMPROMISED = frozenset({"1.82.7", "1.82.8"})
-"""Releases that were published by an attacker. Nothing here ever installs or runs them."""
+COMPROMISED = frozenset({(1, 82, 7), (1, 82, 8)})
+"""Releases that were published by an attacker, however they are spelled, and whatever is built on them.
+
+Nothing here ever installs or runs them.
+"""
 
 OLDEST_SUPPORTED = "1.100.0"
 """The first version with the hook that tells of every failed attempt (`async_post_call_failure_deployment_hook`)."""
@@ -26,16 +29,22 @@ class Verdict(Enum):
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, pre-release and build marks left out, so that versions can be ordered."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
+    """Return the numbers of a version, so that versions can be ordered; pre-release and build marks are left out.
+
+    Installers take `1.082.7` and `1.82.7.0` for 1.82.7, so leading and trailing zeros do not count.
+    """
+    match = re.match(r"v?(?:0+!)?(\d+(?:\.\d+)*)", version.strip().lower())
     if not match:
         raise ValueError(f"{version!r} is not a version number")
-    return tuple(int(number) for number in match.group().split("."))
+    numbers = [int(number) for number in match.group(1).split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def judge(version: str) -> Verdict:
     """Say whether the plugin works with a LiteLLM version."""
-    if version in COMPROMISED:
+    if release(version) in COMPROMISED:
         return Verdict.COMPROMISED
     return Verdict.SUPPORTED if release(version) >= release(OLDEST_SUPPORTED) else Verdict.TOO_OLD
 

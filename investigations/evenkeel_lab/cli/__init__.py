@@ -13,7 +13,7 @@ from evenkeel_lab.cli.cache import cache
 from evenkeel_lab.cli.demo import demo
 from evenkeel_lab.cli.doctor import doctor
 from evenkeel_lab.cli.up import up
-from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError
+from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError, RigFailure
 from evenkeel_mock.command import mock
 
 INTERRUPTED = 130
@@ -41,7 +41,8 @@ def cli(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
+            show(RigFailure(f"{error.filename or 'The system'}: {error.strerror}.", cure="Mend that, and try again."))
+            return RIG_INVALID
         show(
             DiskFull(
                 f"Cannot write {error.filename2 or error.filename or 'a file'}: {error.strerror}.", cure=DISK_FULL_CURE

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import click
 
-from evenkeel_lab.stack.folders import cache_folder, clear
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.stack.folders import cache_folder, clear, kept
 
 
 @click.command()
 @click.option("--clear", "wanted", is_flag=True, help="Remove all of it: environments, the Prisma engine, logs.")
 def cache(*, wanted: bool) -> None:
-    """Say where the lab keeps its environments and logs, or remove them."""
+    """Say what the lab keeps between runs, or remove it."""
     folder = cache_folder()
-    if wanted:
-        clear(folder)
-        click.echo(f"{folder} is empty now.")
+    if not wanted:
+        for path in kept(folder):
+            click.echo(path)
         return
-    for path in sorted(folder.iterdir()):
-        click.echo(path)
+    left = clear(folder)
+    if left:
+        raise RigFailure(f"Cannot remove {left[0]}.", cure="Remove it as the user who made it.")
+    click.echo(f"Nothing is kept in {folder} now.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import signal
@@ -11,13 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import psutil
 import yaml
 from rich.console import Console
 from rich.table import Table
 
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.child import log_tail
 from evenkeel_lab.stack.config import Prometheus, Subject
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.stack import Options, stack
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.part import Part
     from evenkeel_lab.stack.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
+
+LOOK_SECONDS = 0.5
 
 
 @click.command()
@@ -75,7 +80,10 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise WrongUse(f"{path} is not YAML: {error}.", cure="Mend it.") from error
+        # Where, but not what: the file may hold secrets.
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise WrongUse(f"{path}{line} is not YAML.", cure="Mend it there.") from error
     if not isinstance(settings, dict):
         raise WrongUse(f"{path} is not a mapping.", cure="Write sections such as `general_settings:` into it.")
     return settings
@@ -94,8 +102,22 @@ async def serve(subject: Subject, options: Options, port: int | None, *, as_json
         else:
             results().print(table(parts))
             click.echo(usage(proxy, ground))
-        await stop.wait()
+        await first_of(stop, parts)
         console.print("stopping")
+
+
+async def first_of(stop: asyncio.Event, parts: list[Part]) -> None:
+    """Wait for the signal to stop; a part that dies before it is an error."""
+    while not stop.is_set():
+        for part in parts:
+            if part.pid is not None and not psutil.pid_exists(part.pid):
+                raise PartFailed(
+                    f"{part.name} has died.",
+                    cure=f"The whole log: {part.log}",
+                    details=log_tail(part.log) if part.log else "",
+                )
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 
 
 def table(parts: list[Part]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,8 @@ from evenkeel_lab.errors import WrongUse
 REFERENCE = "os.environ/"
 YAML_SUFFIXES = (".yaml", ".yml")
 
-Key: TypeAlias = str | int
+Key: TypeAlias = Hashable
+"""A key or an index. YAML's keys need not be text: `on:` is True."""
 Places: TypeAlias = dict[tuple[Key, ...], str]
 
 
@@ -72,16 +73,21 @@ def read(path: Path) -> ProxyConfig:
     pending = [(*entry, path) for entry in _entries(values, path.name, places, problems)]
     while pending:
         entry, declared_at, declared_in = pending.pop(0)
-        file = _included(entry, declared_in, path)
-        if file.resolve() in loaded:
-            continue
         try:
+            file = _included(entry, declared_in, path)
+            resolved = file.resolve()
+            if resolved in loaded:
+                continue
             included, its_places = _load(file, entry)
         except WrongUse as trouble:
             what = f"{trouble.what.rstrip('.')}: the proxy would not start"
             problems.append(error("include", what, declared_at, cure="Mend it, or remove it from `include`."))
             continue
-        loaded.add(file.resolve())
+        except (OSError, ValueError, RuntimeError):
+            what = "this is not the path of a file: the proxy would not start"
+            problems.append(error("include", what, declared_at, cure="Mend it, or remove it from `include`."))
+            continue
+        loaded.add(resolved)
         pending += [(*nested, file) for nested in _entries(included, entry, its_places, problems)]
         problems += _merge(merged, all_places, included, its_places)
     merged.pop("include", None)
@@ -98,10 +104,13 @@ def _included(entry: str, declared_in: Path, root: Path) -> Path:
 def _load(path: Path, name: str) -> tuple[dict[str, Any], Places]:
     """Read one file. The text of a YAML error is not passed on: it quotes the file, and with it secrets."""
     cure = "Name the file that the proxy is started with, as in `litellm --config`."
+    places: Places = {}
     try:
-        text = path.read_text(encoding="utf-8")
-        values = yaml.safe_load(text)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        # This also puts what `<<` merges among the keys of the node it is merged into.
+        values = loader.construct_document(root) if root else None
+        _remember_lines(root, (), name, places, loader, set())
     except FileNotFoundError:
         raise WrongUse(f"There is no file {path}.", cure=cure) from None
     except OSError as trouble:
@@ -113,12 +122,17 @@ def _load(path: Path, name: str) -> tuple[dict[str, Any], Places]:
     if not isinstance(values, dict):
         what = "is empty" if values is None else "is not a mapping of settings"
         raise WrongUse(f"{path} {what}.", cure=cure)
-    places: Places = {}
-    _remember_lines(root, (), name, places, set())
     return values, places
 
 
-def _remember_lines(node: yaml.Node | None, path: tuple[Key, ...], name: str, places: Places, seen: set[int]) -> None:
+def _remember_lines(
+    node: yaml.Node | None,
+    path: tuple[Key, ...],
+    name: str,
+    places: Places,
+    loader: yaml.SafeLoader,
+    seen: set[int],
+) -> None:
     """Note the line of each key and list item. A node that anchors repeat is looked at once."""
     if id(node) in seen:
         return
@@ -126,12 +140,13 @@ def _remember_lines(node: yaml.Node | None, path: tuple[Key, ...], name: str, pl
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
-                places[*path, key.value] = f"{name}:{key.start_mark.line + 1}"
-                _remember_lines(value, (*path, key.value), name, places, seen)
+                here = (*path, loader.construct_object(key))
+                places[here] = f"{name}:{key.start_mark.line + 1}"
+                _remember_lines(value, here, name, places, loader, seen)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             places[*path, index] = f"{name}:{item.start_mark.line + 1}"
-            _remember_lines(item, (*path, index), name, places, seen)
+            _remember_lines(item, (*path, index), name, places, loader, seen)
 
 
 def _entries(values: Mapping[str, Any], name: str, places: Places, problems: list[Finding]) -> list[tuple[str, str]]:
@@ -166,9 +181,9 @@ def _merge(base: dict[str, Any], base_places: Places, included: Mapping[str, Any
                 replaced.append(
                     warning(
                         "include",
-                        f"`{key}` replaces the one of {base_places[key,].rpartition(':')[0]} as a whole, "
+                        f"`{key}` replaces the one of {base_places.get((key,), '').rpartition(':')[0]} as a whole, "
                         "because LiteLLM joins lists only",
-                        places[key,],
+                        places.get((key,), ""),
                         cure="Keep each section in one file.",
                     )
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -49,7 +50,8 @@ def plugin_modules() -> dict[str, Names | None]:
 def file_beside(folder: Path, module: str) -> Path | None:
     """Return the file that LiteLLM would execute for a module, instead of importing it, if there is one."""
     source = Path(f"{folder.joinpath(*module.split('.'))}.py")
-    return source if module and source.is_file() else None
+    # Not the path's own `is_file`, which raises for a name that is too long.
+    return source if module and os.path.isfile(source) else None  # noqa: PTH113
 
 
 def _defined(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Kind]]:

@@ -212,7 +212,8 @@ def _limits(config: ProxyConfig, group: str, default: int, where: str) -> Iterat
 
 
 def _has_own_retries(deployment: Deployment) -> bool:
-    return str(deployment.params.get("num_retries")).isdigit()
+    text = str(deployment.params.get("num_retries"))
+    return text.isascii() and text.isdigit()
 
 
 def _counted(number: int, noun: str) -> str:

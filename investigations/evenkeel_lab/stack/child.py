@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
+GUARDIAN_POLL_SECONDS = 0.01
 LOG_LINES = 15
 NO_ROOM = r"No space left on device|ENOSPC|Disk quota exceeded"
 
@@ -36,6 +38,8 @@ class Command:
     cwd: Path | None = None
     uid: int | None = None
     stop_signal: signal.Signals = signal.SIGTERM
+    death_signal: signal.Signals = signal.SIGKILL
+    """What it gets if even its guardian is killed."""
     grace: float = 5.0
     folder: Path | None = None
 
@@ -48,6 +52,7 @@ class Command:
                 "cwd": str(self.cwd) if self.cwd else None,
                 "uid": self.uid,
                 "stop_signal": int(self.stop_signal),
+                "death_signal": int(self.death_signal),
                 "grace": self.grace,
                 "folder": str(self.folder) if self.folder else None,
             }
@@ -57,7 +62,7 @@ class Command:
 class Child:
     """A running process."""
 
-    def __init__(self, command: Command, guardian: asyncio.subprocess.Process, pid: int) -> None:
+    def __init__(self, command: Command, guardian: subprocess.Popen[bytes], pid: int) -> None:
         self.command = command
         self.pid = pid
         self.started = time.time()
@@ -66,11 +71,11 @@ class Child:
     @property
     def exit_code(self) -> int | None:
         """None as long as it runs."""
-        return self._guardian.returncode
+        return self._guardian.poll()
 
     async def wait(self) -> int:
         """Wait until it ends by itself."""
-        return await self._guardian.wait()
+        return await ended(self._guardian)
 
     def failed(self, why: str) -> RigFailure:
         """Return the error that tells what went wrong, with the end of the log."""
@@ -91,38 +96,58 @@ def log_tail(log: Path, lines: int = LOG_LINES) -> str:
 
 @contextlib.asynccontextmanager
 async def running(command: Command) -> AsyncIterator[Child]:
-    """Start a process; whatever happens, it has ended when this is left."""
-    guardian = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-S",
-        str(GUARDIAN),
-        command.spec(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+    """Start a process; when this is left, it has ended or, if leaving is interrupted, is about to."""
+    # Not asyncio's own subprocesses: those are killed, not closed, when a loop is torn down in a hurry.
+    guardian = subprocess.Popen(  # noqa: ASYNC220 - it is started before anything else could run
+        [sys.executable, "-I", "-S", GUARDIAN, command.spec()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
         env=dict(command.env),
         start_new_session=True,
     )
-    child = None
+    assert guardian.stdin is not None
+    assert guardian.stdout is not None
+    pid = 0
     try:
-        assert guardian.stdout is not None
-        word, _, rest = (await guardian.stdout.readline()).decode().strip().partition(" ")
+        word, _, rest = (await first_line(guardian)).partition(" ")
         if word != "pid":
             raise PartFailed(
                 f"{command.name} cannot be started: {rest or 'its guardian died'}.",
                 cure="Check that the program exists and may be executed.",
             )
-        child = Child(command, guardian, int(rest))
-        yield child
+        pid = int(rest)
+        yield Child(command, guardian, pid)
     finally:
-        assert guardian.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            guardian.stdin.write(b".")  # means: an ordinary stop
         guardian.stdin.close()
-        # Shielded: a second Ctrl-C must not leave before the process has.
-        await asyncio.shield(guardian.communicate())
-        if child is not None and guardian.returncode is not None and guardian.returncode < 0:
+        guardian.stdout.close()
+        if await ended(guardian) < 0 and pid:
             # Somebody killed the guardian. Its command has died with it, the command's own children may not have.
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
+
+
+async def first_line(guardian: subprocess.Popen[bytes]) -> str:
+    """Return what a guardian says first; nothing if it has died."""
+    assert guardian.stdout is not None
+    os.set_blocking(guardian.stdout.fileno(), False)
+    said = b""
+    while not said.endswith(b"\n"):
+        more = guardian.stdout.read()
+        if more == b"":
+            break
+        said += more or b""
+        await asyncio.sleep(GUARDIAN_POLL_SECONDS)
+    return said.decode(errors="replace").partition("\n")[0]
+
+
+async def ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait until a process has ended; return its exit code."""
+    while (code := process.poll()) is None:
+        await asyncio.sleep(GUARDIAN_POLL_SECONDS)
+    return code
 
 
 async def run(command: Command) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 import yaml
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODEL = "gpt-4o-mini"
+REDIS = "os.environ/REDIS_URL"
 
 
 class Prometheus(StrEnum):
@@ -36,7 +36,7 @@ class Subject:
     """Laid over the generated YAML, section by section."""
 
 
-def proxy_config(subject: Subject, mock_url: str, redis_url: str | None) -> dict[str, Any]:
+def proxy_config(subject: Subject, mock_url: str, *, redis: bool = True) -> dict[str, Any]:
     """Return the whole configuration. Secrets are not in it: they reach the proxy through its environment."""
     deployment = {
         "model_name": MODEL,
@@ -50,23 +50,15 @@ def proxy_config(subject: Subject, mock_url: str, redis_url: str | None) -> dict
     }
     if subject.prometheus is Prometheus.STOCK:
         config["litellm_settings"]["callbacks"] = ["prometheus"]
-    if redis_url:
-        address = urlsplit(redis_url)
-        at = {"host": address.hostname, "port": address.port or 6379}
-        secret = {"password": "os.environ/REDIS_PASSWORD"} if address.password else {}
-        # Redis for counters and shared state; no response is ever taken from it.
+    if redis:
+        # For counters and shared state; no response is ever taken from it. The address as a whole, because its
+        # user, its database number and its TLS get lost where host and port are named one by one.
         config["litellm_settings"] |= {
             "cache": True,
-            "cache_params": {"type": "redis", **at, **secret, "supported_call_types": []},
+            "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []},
         }
-        config["router_settings"] |= {f"redis_{name}": value for name, value in (at | secret).items()}
+        config["router_settings"] |= {"redis_url": REDIS}
     return merged(config, subject.settings)
-
-
-def redis_password(redis_url: str | None) -> str | None:
-    """Return the password of a Redis address, if it has one."""
-    password = urlsplit(redis_url).password if redis_url else None
-    return unquote(password) if password else None
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ this order: the one the user names, a native one that Prisma has cached here bef
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import os
 import shutil
@@ -39,9 +41,10 @@ def named_engine() -> Engine | None:
     named = os.environ.get(VARIABLE)
     if not named:
         return None
-    if not os.access(named, os.X_OK):
+    path = Path(named).absolute()
+    if not path.is_file() or not os.access(path, os.X_OK):
         raise WrongUse(f"{VARIABLE} names {named}, which cannot be executed.", cure="Mend it, or unset it.")
-    return Engine(Path(named), "named")
+    return Engine(path, "named")
 
 
 def cached_engine(home: Path | None = None) -> Engine | None:
@@ -49,16 +52,17 @@ def cached_engine(home: Path | None = None) -> Engine | None:
     cache = (home or Path.home()) / ".cache" / "prisma-python" / "binaries"
     for found in sorted(cache.glob("**/*query-engine-*"), reverse=True):
         if found.is_file() and os.access(found, os.X_OK) and found.suffix not in {".js", ".node", ".so", ".gz"}:
-            answer = subprocess.run([found, "--version"], capture_output=True, check=False, timeout=10)
-            if answer.returncode == 0:
-                return Engine(found, "native")
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                answer = subprocess.run([found, "--version"], capture_output=True, check=False, timeout=10)
+                if answer.returncode == 0:
+                    return Engine(found, "native")
     return None
 
 
 async def stand_in(node: Node, log: Path) -> Engine:
     """Return the stand-in, installed into the cache on first use."""
     sources = sorted(path for path in SOURCE.iterdir() if path.suffix in {".mjs", ".json"})
-    digest = hashlib.sha256(node.version.encode())
+    digest = hashlib.sha256(f"{node.version} {node.bin}".encode())
     for source in sources:
         digest.update(source.name.encode() + source.read_bytes())
     folder = cache_folder() / f"engine-{digest.hexdigest()[:12]}"
@@ -68,6 +72,7 @@ async def stand_in(node: Node, log: Path) -> Engine:
             for source in sources:
                 shutil.copy(source, empty)
             env = dict(os.environ) | {"PATH": node.path, "npm_config_cache": str(cache_folder() / "npm")}
+            env |= {"NODE_DISABLE_COMPILE_CACHE": "1"}
             npm = ["npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier"]
             try:
                 await run(Command("npm ci", npm, env=env, cwd=empty, log=log))
@@ -84,4 +89,4 @@ async def stand_in(node: Node, log: Path) -> Engine:
 
 async def find_engine(node: Node, log: Path) -> Engine:
     """Return the engine to use."""
-    return named_engine() or cached_engine() or await stand_in(node, log)
+    return named_engine() or await asyncio.to_thread(cached_engine) or await stand_in(node, log)

@@ -7,12 +7,13 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.stack.http import client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import httpx
 
     from evenkeel_lab.stack.proxy import Proxy
 
@@ -52,8 +53,8 @@ class Admin:
 async def admin(proxy: Proxy) -> AsyncIterator[Admin]:
     """Open a proxy's management API."""
     headers = {"Authorization": f"Bearer {proxy.master_key}"}
-    async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=ANSWER_SECONDS) as client:
-        yield Admin(client)
+    async with client(seconds=ANSWER_SECONDS, base_url=proxy.url, headers=headers) as opened:
+        yield Admin(opened)
 
 
 async def create(proxy: Proxy, *, customers: int = 3, max_budget: float = 100.0) -> Entities:
@@ -82,9 +83,15 @@ async def create(proxy: Proxy, *, customers: int = 3, max_budget: float = 100.0)
 
 async def remove(proxy: Proxy, entities: Entities) -> None:
     """Take them away again, for a database that is not ours to litter."""
+    everything: dict[str, dict[str, object]] = {
+        "/key/delete": {"keys": [entities.key]},
+        "/customer/delete": {"user_ids": list(entities.customers)},
+        "/budget/delete": {"id": entities.budget},
+        "/user/delete": {"user_ids": [entities.user]},
+        "/team/delete": {"team_ids": [entities.team]},
+    }
     async with admin(proxy) as api:
-        await api.post("/key/delete", keys=[entities.key])
-        await api.post("/customer/delete", user_ids=list(entities.customers))
-        await api.post("/budget/delete", id=entities.budget)
-        await api.post("/user/delete", user_ids=[entities.user])
-        await api.post("/team/delete", team_ids=[entities.team])
+        for path, body in everything.items():
+            # One that is gone already must not keep the others.
+            with contextlib.suppress(RigFailure):
+                await api.post(path, **body)

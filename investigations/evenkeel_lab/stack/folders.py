@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, RigFailure
+from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, RigFailure, WrongUse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -26,6 +28,10 @@ NOBODY = 65534
 STACK_MIB = 300
 ENVIRONMENT_MIB = 1500
 LOG_FOLDERS_KEPT = 20
+POLL_SECONDS = 0.02
+# What the lab makes in the cache folder, and so may remove from it.
+OURS = ("subjects", "plugins", "engine-*", "node-*", "decoys-*", "prisma-home-*", "npm", "logs")
+IN_USE = ".in-use"
 
 
 def cache_folder() -> Path:
@@ -78,15 +84,19 @@ async def stack_folder() -> AsyncIterator[Path]:
     require_room(parent, STACK_MIB)
     folder = Path(tempfile.mkdtemp(prefix="evenkeel-", dir=parent))
     folder.chmod(0o711)  # passable, not readable: the servers' user has to get to its own part of it
-    janitor = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", str(JANITOR), str(folder), stdin=asyncio.subprocess.PIPE, start_new_session=True
+    janitor = subprocess.Popen(  # noqa: ASYNC220 - nothing may come between the folder and its janitor
+        [sys.executable, "-I", "-S", JANITOR, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
     )
+    assert janitor.stdin is not None
     try:
         yield folder
     finally:
-        assert janitor.stdin is not None
         janitor.stdin.close()
-        await asyncio.shield(janitor.wait())
+        while janitor.poll() is None:
+            await asyncio.sleep(POLL_SECONDS)
 
 
 def log_folder() -> Path:
@@ -115,26 +125,62 @@ async def made_once(folder: Path) -> AsyncIterator[Path | None]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder.with_name(folder.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        await _locked(lock)
         if done.exists():
             yield None
             return
         shutil.rmtree(folder, ignore_errors=True)
         with _room_for(folder):
             folder.mkdir()
-        yield folder
+        try:
+            yield folder
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         done.touch()
     finally:
         os.close(lock)
 
 
-def clear(folder: Path) -> None:
-    """Remove what is in the cache folder."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+async def _locked(lock: int) -> None:
+    """Wait for a lock in small steps, so that waiting can be interrupted."""
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await asyncio.sleep(POLL_SECONDS)
         else:
-            path.unlink(missing_ok=True)
+            return
+
+
+@contextlib.contextmanager
+def cache_in_use() -> Iterator[None]:
+    """Keep the cache from being cleared for as long as the block lasts."""
+    lock = os.open(cache_folder() / IN_USE, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+def clear(folder: Path) -> list[Path]:
+    """Remove what the lab keeps in the cache folder, and nothing else; return what could not be removed."""
+    lock = os.open(folder / IN_USE, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in kept(folder):
+            shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:
+        raise WrongUse("A stack is running on this cache.", cure="Stop it first.") from None
+    finally:
+        os.close(lock)
+    return kept(folder)
+
+
+def kept(folder: Path) -> list[Path]:
+    """Return what the lab keeps in the cache folder."""
+    return sorted(path for pattern in OURS for path in folder.glob(pattern) if path.is_dir())
 
 
 @contextlib.contextmanager
@@ -143,4 +189,8 @@ def _room_for(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskFull(f"Cannot write to {folder}: {error.strerror}.", cure=DISK_FULL_CURE) from error
+        what = f"Cannot write to {folder}: {error.strerror}."
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFull(what, cure=DISK_FULL_CURE) from error
+        cure = "Set EVENKEEL_CACHE (environments, logs) or TMPDIR (stacks) to a folder that you may write to."
+        raise RigFailure(what, cure=cure) from error

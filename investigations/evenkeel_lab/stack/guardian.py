@@ -3,7 +3,8 @@
 A script of its own, standard library only, one process for each part. It holds the read end of a pipe whose
 write end only the parent has: when the pipe closes, because the parent closed it or because the parent is gone
 for whatever reason, SIGKILL included, the command and its whole process group are ended. An ordinary stop and a
-murdered parent so take the same path.
+murdered parent so take the same path; only that the parent first writes a byte if it means an ordinary one, in which
+case the command has all of its grace to leave.
 
     guardian.py '{"argv": [...], "log": PATH, ...}'     (see `child.Command`)
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import json
 import os
 import select
@@ -28,6 +30,7 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 STEP = 0.02
 KILL_SECONDS = 3.0
+ORPHAN_SECONDS = 2.0
 
 
 def say(line: str) -> None:
@@ -36,10 +39,12 @@ def say(line: str) -> None:
         os.write(1, f"{line}\n".encode())
 
 
-def die_with_guardian() -> None:
+def die_with(guardian: int, death_signal: int) -> None:
     """The last resort, on Linux: a guardian that is itself killed takes its command along."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, death_signal)
+        if os.getppid() != guardian:  # it was killed before it could have been noticed
+            os._exit(1)
 
 
 def start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -55,7 +60,7 @@ def start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=die_with_guardian,  # noqa: PLW1509 - there are no threads here
+            preexec_fn=functools.partial(die_with, os.getpid(), spec["death_signal"]),  # noqa: PLW1509 - no threads
             **owner,
         )
 
@@ -85,14 +90,18 @@ def end(child: subprocess.Popen[bytes], stop_signal: int, grace: float) -> None:
         time.sleep(STEP)
 
 
-def watch(child: subprocess.Popen[bytes], wakeup: int) -> None:
-    """Block until the command has ended, or the parent has gone or asked to stop."""
+def watch(child: subprocess.Popen[bytes], wakeup: int) -> bool:
+    """Block until the command has ended, or the parent has gone or asked to stop; say whether it asked."""
+    asked = False
     while child.poll() is None:
         ready, _, _ = select.select([0, wakeup], [], [])
         if wakeup in ready and signal.SIGTERM in os.read(wakeup, 64):
-            return
-        if 0 in ready and not os.read(0, 64):
-            return
+            return asked
+        if 0 in ready:
+            if not os.read(0, 64):
+                return asked
+            asked = True
+    return asked
 
 
 def main() -> int:
@@ -113,8 +122,8 @@ def main() -> int:
         say(f"failed {error.strerror or error}: {spec['argv'][0]}")
         return 127
     say(f"pid {child.pid}")
-    watch(child, wakeup)
-    end(child, spec["stop_signal"], spec["grace"])
+    asked = watch(child, wakeup)
+    end(child, spec["stop_signal"], spec["grace"] if asked else min(spec["grace"], ORPHAN_SECONDS))
     code = child.wait()
     say(f"exit {code}")
     return code if code >= 0 else 128 - code

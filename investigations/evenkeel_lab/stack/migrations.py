@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from evenkeel_lab.errors import RigFailure, UnsafeDatabase
-from evenkeel_lab.stack.postgres import driver_url
+from evenkeel_lab.stack.postgres import Connection, connect, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,16 @@ ENTRY = """
 INSERT INTO "_prisma_migrations" (id, checksum, migration_name, finished_at, applied_steps_count)
 VALUES ($1, $2, $3, now(), 1)
 """
+VIEWS = (
+    "LiteLLM_VerificationTokenView",
+    "MonthlyGlobalSpend",
+    "Last30dKeysBySpend",
+    "Last30dModelsBySpend",
+    "MonthlyGlobalSpendPerKey",
+    "MonthlyGlobalSpendPerUserPerKey",
+    "Last30dTopEndUsersSpend",
+    "DailyTagSpend",
+)
 SOME_TABLE = "LiteLLM_VerificationToken"
 
 
@@ -63,7 +73,7 @@ def released(folder: Path) -> list[Migration]:
     return [Migration(path.parent.name, path.read_text(encoding="utf-8")) for path in files]
 
 
-async def pending(connection: asyncpg.Connection[asyncpg.Record], migrations: list[Migration]) -> list[Migration]:
+async def pending(connection: Connection, migrations: list[Migration]) -> list[Migration]:
     """Return those that the database has not seen. A schema that was pushed, without a ledger, counts as complete."""
     if await connection.fetchval("SELECT to_regclass('_prisma_migrations')") is None:
         pushed = await connection.fetchval("SELECT to_regclass($1)", f'"{SOME_TABLE}"')
@@ -72,7 +82,7 @@ async def pending(connection: asyncpg.Connection[asyncpg.Record], migrations: li
     return [migration for migration in migrations if migration.name not in applied]
 
 
-async def apply(connection: asyncpg.Connection[asyncpg.Record], migrations: list[Migration]) -> None:
+async def apply(connection: Connection, migrations: list[Migration]) -> None:
     """Apply migrations, each file whole.
 
     Several statements so share a transaction, and a lone `CREATE INDEX CONCURRENTLY` is in none, as it must be.
@@ -106,16 +116,28 @@ def late_indexes(folder: Path) -> list[str]:
     return statements
 
 
+async def _refuse_changes(connection: Connection, missing: int) -> None:
+    """Raise if running LiteLLM on the database would change its schema. It creates its views at boot, come what may."""
+    lacking = [f"{missing} of LiteLLM's migrations"] if missing else []
+    query = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(quote_ident(name)) IS NULL"
+    lacking += [f"the view {row[0]}" for row in await connection.fetch(query, VIEWS)]
+    if lacking:
+        raise UnsafeDatabase(
+            f"The database of DATABASE_URL lacks {lacking[0]}{', and more' if len(lacking) > 1 else ''}.",
+            cure="Give --allow-migrate to have that created, or unset DATABASE_URL to get an embedded database.",
+        )
+
+
 async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
     """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took."""
-    connection = await asyncpg.connect(driver_url(url))
+    connection = await connect(url)
     try:
+        schema = schema_of(url)
+        if schema and allowed:
+            await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         missing = await pending(connection, released(folder))
-        if missing and not allowed:
-            raise UnsafeDatabase(
-                f"The database of DATABASE_URL lacks {len(missing)} of LiteLLM's migrations.",
-                cure="Give --allow-migrate to have them applied, or unset DATABASE_URL to get an embedded database.",
-            )
+        if not allowed:
+            await _refuse_changes(connection, len(missing))
         if missing:
             await apply(connection, missing)
             for statement in late_indexes(folder):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from evenkeel_lab.stack.child import Command, running, until_ready
+from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 
@@ -32,8 +33,8 @@ class Mock:
 async def answers(url: str) -> bool:
     """Whether a GET is answered with 200 now."""
     try:
-        async with httpx.AsyncClient(timeout=2) as client:
-            return (await client.get(url)).status_code == httpx.codes.OK
+        async with client(seconds=2) as asking:
+            return (await asking.get(url)).status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -37,17 +38,23 @@ def node_on_path(path: str | None = None) -> Node | None:
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if not node or not npm:
         return None
-    answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, timeout=10)
-    version = answer.stdout.strip().lstrip("v")
+    # The program itself: a version manager's shim finds it by way of a HOME that a proxy does not have.
+    code = "console.log(process.versions.node, process.execPath)"
+    try:
+        answer = subprocess.run([node, "-e", code], capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version, _, program = answer.stdout.strip().partition(" ")
     major = re.match(r"\d+", version)
     if not major or int(major.group()) < OLDEST:
         return None
-    return Node(Path(node).parent, version, "PATH")
+    home = Path(program).parent
+    return Node(home if (home / "npm").exists() else Path(node).parent, version, "PATH")
 
 
 async def find_node(log: Path) -> Node:
     """Return a Node, fetched from PyPI if there is none."""
-    found = node_on_path()
+    found = await asyncio.to_thread(node_on_path)
     if found:
         return found
     version = re.search(r"==([\d.]+)", LOCK.read_text())

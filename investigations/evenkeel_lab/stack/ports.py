@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 
@@ -11,6 +12,7 @@ from evenkeel_lab.errors import RigFailure, WrongUse
 # Below the range from which systems take the near ends of outgoing connections: a port found free here is
 # not handed to some client between the look and the use.
 LOWEST, HIGHEST = 20_000, 32_000
+LOWEST_UNPRIVILEGED = 1024
 LOOPBACK = "127.0.0.1"
 _given: set[int] = set()
 
@@ -29,8 +31,11 @@ def is_free(port: int) -> bool:
 def free_port(wanted: int | None = None) -> int:
     """Return the wanted port if it is free, or any free one; never the same one twice."""
     if wanted is not None:
+        if wanted < LOWEST_UNPRIVILEGED and os.geteuid() != 0:
+            raise WrongUse(f"Port {wanted} is for root only.", cure=f"Name one from {LOWEST_UNPRIVILEGED} on.")
         if not is_free(wanted):
             raise WrongUse(f"Port {wanted} is in use.", cure="Name another one, or none to have a free one chosen.")
+        _given.add(wanted)
         return wanted
     candidates = random.sample(range(LOWEST, HIGHEST), 2_000)
     for port in candidates:

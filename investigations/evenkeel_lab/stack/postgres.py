@@ -14,12 +14,13 @@ import secrets
 import shutil
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
 from evenkeel_lab.errors import MissingTool, RigFailure
+from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.child import Command, run, running, until_ready
 from evenkeel_lab.stack.folders import server_uid, traversable
 from evenkeel_lab.stack.part import Part
@@ -28,10 +29,18 @@ from evenkeel_lab.stack.ports import LOOPBACK, free_port
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Connection: TypeAlias = Any
+"""A connection of asyncpg, which ships no types."""
+
 USER = "evenkeel"
 READY_SECONDS = 30.0
 MAX_CONNECTIONS = 200
-PRISMA_ONLY = {"connection_limit", "pool_timeout", "pgbouncer", "schema", "socket_timeout", "statement_cache_size"}
+DRIVER_PARAMETERS = frozenset(
+    {"host", "port", "user", "password", "database", "dbname", "passfile", "target_session_attrs", "krbsrvname"}
+    | {"sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword", "options", "application_name"}
+)
+"""What may stand behind the question mark of an address for the driver. Prisma has parameters of its own."""
+SCHEMES = ("postgresql", "postgres")
 CANNOT_CONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
@@ -79,11 +88,11 @@ class Postgres:
         require_user_name(self._uid)
         self._port = free_port(self._wanted_port)
         self._bin = self._reachable_binaries()
-        self._home.mkdir()
+        self._home.mkdir(mode=0o700)
         password_file = self._home / "password"
+        password_file.touch(mode=0o600)
         password_file.write_text(self._password)
         for path in (self._home, password_file):
-            path.chmod(0o700)
             if self._uid is not None:
                 os.chown(path, self._uid, self._uid)
         who: list[str | Path] = ["-U", USER, "-A", "scram-sha-256", "--pwfile", password_file]
@@ -99,7 +108,7 @@ class Postgres:
     @property
     def url(self) -> str:
         """The address of its database, password included."""
-        return f"postgresql://{USER}:{self._password}@{LOOPBACK}:{self._port}/postgres"
+        return f"postgresql://{USER}:{self._password}@{LOOPBACK}:{self._port}/postgres?sslmode=disable"
 
     async def restart(self) -> None:
         """Stop and start on the same port with the same data, as an upgrade or a failover would."""
@@ -107,8 +116,9 @@ class Postgres:
         await self._start()
 
     async def _start(self) -> None:
-        where: list[str | Path] = ["-h", LOOPBACK, "-p", str(self._port), "-k", self._home]
-        limits = ["-c", f"max_connections={MAX_CONNECTIONS}"]
+        # No socket file, whose path may be too long; no shared memory that outlives a kill.
+        where = ["-h", LOOPBACK, "-p", str(self._port), "-c", "unix_socket_directories="]
+        limits = ["-c", f"max_connections={MAX_CONNECTIONS}", "-c", "dynamic_shared_memory_type=mmap"]
         async with contextlib.AsyncExitStack() as starting:
             command = self._command("postgres", ["-D", self._data, *where, *limits])
             child = await starting.enter_async_context(running(command))
@@ -126,6 +136,7 @@ class Postgres:
             uid=self._uid,
             log=self._log,
             stop_signal=signal.SIGINT,  # "fast": rolls back and leaves, and gives its shared memory back
+            death_signal=signal.SIGQUIT,  # "immediate", but gives it back too
             folder=self._stack_folder,
         )
 
@@ -144,7 +155,7 @@ class Postgres:
 
     async def _answers(self) -> bool:
         try:
-            connection = await asyncpg.connect(self.url, timeout=2)
+            connection = await connect(self.url, seconds=2)
         except CANNOT_CONNECT:
             return False
         await connection.close()
@@ -154,13 +165,25 @@ class Postgres:
 def driver_url(url: str) -> str:
     """Return an address without the parameters that only Prisma understands."""
     address = urlsplit(url)
-    kept = [(name, value) for name, value in parse_qsl(address.query) if name not in PRISMA_ONLY]
+    kept = [(name, value) for name, value in parse_qsl(address.query) if name in DRIVER_PARAMETERS]
     return urlunsplit(address._replace(query=urlencode(kept)))
+
+
+def schema_of(url: str) -> str | None:
+    """Return the schema that an address names in Prisma's way."""
+    return dict(parse_qsl(urlsplit(url).query)).get("schema")
+
+
+async def connect(url: str, *, seconds: float = 10.0) -> Connection:
+    """Open a connection to where Prisma would with the same address."""
+    schema = schema_of(url)
+    settings = {"search_path": f'"{schema}"'} if schema else {}
+    return await asyncpg.connect(driver_url(url), timeout=seconds, server_settings=settings)
 
 
 async def server_version(url: str) -> str:
     """Ask a server which Postgres it is."""
-    connection = await asyncpg.connect(driver_url(url), timeout=5)
+    connection = await connect(url, seconds=5)
     try:
         return str(await connection.fetchval("SHOW server_version")).split()[0]
     finally:
@@ -176,8 +199,7 @@ class ExternalPostgres:
 
     async def __aenter__(self) -> Self:
         """Make sure that it answers."""
-        address = urlsplit(self.url)
-        where = f"{address.hostname}:{address.port or 5432}{address.path}"
+        where = address_of(self.url, "DATABASE_URL", SCHEMES, default_port=5432)
         try:
             version = await server_version(self.url)
         except (*CANNOT_CONNECT, ValueError) as error:

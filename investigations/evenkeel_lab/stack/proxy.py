@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed
 from evenkeel_lab.stack.child import Child, Command, running, until_ready
-from evenkeel_lab.stack.config import MODEL, Prometheus, Subject, proxy_config, redis_password, write_config
+from evenkeel_lab.stack.config import MODEL, Prometheus, Subject, proxy_config, write_config
 from evenkeel_lab.stack.mock import answers
 from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
+from evenkeel_lab.stack.postgres import schema_of
 from evenkeel_lab.stack.subject import prisma_env
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.subject import Environment
 
 READY_SECONDS = 180.0
-STOP_SECONDS = 10.0
+STOP_SECONDS = 6.0
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
 
@@ -36,7 +37,7 @@ class Services:
 
     mock_url: str
     database_url: str
-    redis_url: str | None
+    redis_url: str
     environment: Environment
     node: Node
     engine: Engine
@@ -70,6 +71,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": str(services.plugin),
         "DATABASE_URL": services.database_url,
+        "REDIS_URL": services.redis_url,
         "DISABLE_SCHEMA_UPDATE": "true",
         "LITELLM_MASTER_KEY": master_key,
         "LITELLM_SALT_KEY": "sk-" + secrets.token_hex(16),
@@ -79,9 +81,9 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
     }
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
-    password = redis_password(services.redis_url)
-    if password:
-        env["REDIS_PASSWORD"] = password
+    schema = schema_of(services.database_url)
+    if schema:
+        env["DATABASE_SCHEMA"] = schema
     if subject.workers > 1 and subject.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
     return env
@@ -96,7 +98,7 @@ async def proxy(
     home = folder / name
     home.mkdir(mode=0o700)
     config = home / "config.yaml"
-    write_config(proxy_config(subject, services.mock_url, services.redis_url), config)
+    write_config(proxy_config(subject, services.mock_url), config)
     # Not one of the well-known keys, which LiteLLM refuses.
     master_key = "sk-" + secrets.token_hex(24)
     python = services.environment.python

@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
-
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.decoys import decoys
 from evenkeel_lab.stack.engine import find_engine
-from evenkeel_lab.stack.folders import log_folder, stack_folder
+from evenkeel_lab.stack.folders import cache_in_use, log_folder, stack_folder
 from evenkeel_lab.stack.migrations import migrate
 from evenkeel_lab.stack.mock import mock
 from evenkeel_lab.stack.node import find_node
-from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres
+from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, connect
 from evenkeel_lab.stack.proxy import Services, proxy
 from evenkeel_lab.stack.subject import environment, plugin_folder
 from evenkeel_lab.stack.valkey import external_valkey, valkey
@@ -114,7 +112,7 @@ class Stack:
         owned = isinstance(self.postgres, Postgres)
         if owned:
             name = "litellm_" + re.sub(r"\W", "_", made.version)
-            connection = await asyncpg.connect(url)
+            connection = await connect(url)
             try:
                 await connection.execute(f'CREATE DATABASE "{name}"')
             finally:
@@ -130,6 +128,7 @@ async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterato
     """Bring up everything below the proxies; take it down again whatever happens."""
     steps = steps or Silent()
     async with contextlib.AsyncExitStack() as running:
+        running.enter_context(cache_in_use())
         folder = await running.enter_async_context(stack_folder())
         logs = log_folder()
 

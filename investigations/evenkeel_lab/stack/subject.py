@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed, UnknownVersion
+from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
 from evenkeel_lab.stack.child import Command, run
 from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
 from evenkeel_lab.stack.packages import install, make_environment
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 LOCKS = Path(__file__).with_name("locks")
 PRISMA = "0.11.0"  # LiteLLM reaches into its `_Prisma__engine`, which later versions do not have
+# As PyPI spells releases: no leading zeros, so that there is one name for each.
+VERSION = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((a|b|rc)\d+|\.(post|dev)\d+)?"
 PLUGIN_NEEDS = ("asyncpg", "prometheus-client", "redis")
+NO_NETWORK = r"(?i)error sending request|dns error|failed to fetch|network is unreachable|tcp connect|offline"
 DEFAULT_VERSION = "1.106.2"
 
 
@@ -62,7 +65,7 @@ def locked_versions() -> list[str]:
 
 def require_allowed(version: str) -> None:
     """Raise for what is not a version, and for the releases that must never be installed."""
-    if not re.fullmatch(r"\d+\.\d+\.\d+[\w.\-+]*", version):
+    if not re.fullmatch(VERSION, version):
         raise UnknownVersion(
             f"{version!r} is not a LiteLLM version.", cure=f"Give one such as {DEFAULT_VERSION}: three numbers."
         )
@@ -110,6 +113,12 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
     try:
         await install(["--python", made.python], requirements, log)
     except PartFailed as error:
+        if re.search(NO_NETWORK, error.details):
+            raise RigFailure(
+                f"LiteLLM {made.version} is not in the cache, and PyPI cannot be reached.",
+                cure="Mend the way to PyPI (evenkeel doctor says more), or choose a version that is in the cache.",
+                details=error.details,
+            ) from error
         if "No solution found" in error.details:
             raise UnknownVersion(
                 f"LiteLLM {made.version} with its proxy extra cannot be installed from PyPI.",

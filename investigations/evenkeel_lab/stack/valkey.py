@@ -8,12 +8,12 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from redis import RedisError
 from redis.asyncio import Redis
 
 from evenkeel_lab.errors import MissingTool, RigFailure
+from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.child import Command, running, until_ready
 from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 READY_SECONDS = 10.0
+SCHEMES = ("redis", "rediss")
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,12 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
     """Run a Valkey that keeps nothing on disk."""
     port = free_port(port)
     home = folder / "valkey"
-    home.mkdir()
+    home.mkdir(mode=0o700)
     password = secrets.token_hex(16)
     # In a file, because arguments can be read by every user of the machine.
     config = home / "valkey.conf"
     config.touch(mode=0o600)
-    config.write_text(
-        f'bind {LOOPBACK}\nport {port}\nrequirepass {password}\ndir "{home}"\nsave ""\nappendonly no\ndaemonize no\n'
-    )
+    config.write_text(f'bind {LOOPBACK}\nport {port}\nrequirepass {password}\nsave ""\nappendonly no\ndaemonize no\n')
     url = f"redis://:{password}@{LOOPBACK}:{port}/0"
     command = Command("Valkey", [binary(), config], log=logs / "valkey.log", cwd=home, folder=folder)
     async with running(command) as child:
@@ -82,8 +81,7 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
 @contextlib.asynccontextmanager
 async def external_valkey(url: str) -> AsyncIterator[Valkey]:
     """Use the user's own server, which is neither flushed nor stopped."""
-    address = urlsplit(url)
-    where = f"{address.hostname}:{address.port or 6379}"
+    where = address_of(url, "REDIS_URL", SCHEMES, default_port=6379)
     version = await server_version(url)
     if version is None:
         raise RigFailure(

@@ -101,6 +101,24 @@ async def test_the_stop_signal_comes_first(tmp_path: Path) -> None:
     assert log.read_text() == "up\nbye\n"
 
 
+@pytest.mark.parametrize("moment", [0.0, 0.001, 0.003, 0.01, 0.03, 0.1])
+async def test_an_interruption_while_starting_leaves_nothing(tmp_path: Path, moment: float) -> None:
+    mark = f"evenkeel-test-{moment}-{time.time_ns()}"
+
+    async def start() -> None:
+        command = python("import time; time.sleep(600)", tmp_path / "log", env=os.environ | {"MARK": mark})
+        async with running(command):
+            await asyncio.sleep(600)
+
+    starting = asyncio.create_task(start())
+    await asyncio.sleep(moment)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    left = [process for process in psutil.process_iter(["environ"]) if mark in str(process.info["environ"])]
+    assert left == []
+
+
 async def test_secrets_in_the_environment_are_in_no_argument(tmp_path: Path) -> None:
     command = python("import time; time.sleep(600)", tmp_path / "log", env=os.environ | {"SECRET": "hush-hush"})
     async with running(command) as child:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from hypothesis import given, strategies as st
 
-from evenkeel_lab.stack.config import Prometheus, Subject, merged, proxy_config, redis_password, write_config
+from evenkeel_lab.stack.config import REDIS, Prometheus, Subject, merged, proxy_config, write_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REDIS = "redis://:p%40ss@127.0.0.1:7000/0"
 scalars = st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 flat = st.dictionaries(st.sampled_from("abc"), scalars, max_size=3)
 mappings = st.dictionaries(st.sampled_from("abc"), scalars | flat, max_size=3)
@@ -43,16 +42,16 @@ def test_laying_over_nothing_or_oneself_changes_nothing(base: dict[str, Any]) ->
 
 
 def test_no_secret_is_written(tmp_path: Path) -> None:
-    write_config(proxy_config(Subject(), "http://127.0.0.1:1", REDIS), tmp_path / "config.yaml")
-    text = (tmp_path / "config.yaml").read_text()
-    assert "p@ss" not in text
-    assert redis_password(REDIS) == "p@ss"
-    assert yaml.safe_load(text)["general_settings"]["master_key"] == "os.environ/LITELLM_MASTER_KEY"
+    write_config(proxy_config(Subject(), "http://127.0.0.1:1"), tmp_path / "config.yaml")
+    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    secrets = [config["general_settings"][name] for name in ("master_key", "database_url")]
+    secrets += [config["litellm_settings"]["cache_params"]["url"], config["router_settings"]["redis_url"]]
+    assert all(secret.startswith("os.environ/") for secret in secrets)
 
 
 def test_prometheus_is_a_callback_only_when_asked_for() -> None:
     def callbacks(prometheus: Prometheus) -> object:
-        return proxy_config(Subject(prometheus=prometheus), "http://m", REDIS)["litellm_settings"].get("callbacks")
+        return proxy_config(Subject(prometheus=prometheus), "http://m")["litellm_settings"].get("callbacks")
 
     assert callbacks(Prometheus.OFF) is None
     assert callbacks(Prometheus.STOCK) == ["prometheus"]
@@ -60,7 +59,7 @@ def test_prometheus_is_a_callback_only_when_asked_for() -> None:
 
 def test_settings_lie_over_the_generated_ones() -> None:
     subject = Subject(settings={"router_settings": {"num_retries": 7}, "litellm_settings": {"cache": False}})
-    config = proxy_config(subject, "http://m", REDIS)
+    config = proxy_config(subject, "http://m")
     assert config["router_settings"]["num_retries"] == 7
-    assert config["router_settings"]["redis_port"] == 7000
+    assert config["router_settings"]["redis_url"] == REDIS
     assert config["litellm_settings"]["cache"] is False

@@ -45,14 +45,23 @@ def test_a_native_one_counts_only_if_it_runs(tmp_path: Path) -> None:
 
 def test_a_node_that_is_too_old_does_not_count(tmp_path: Path) -> None:
     program(tmp_path / "npm", "exit 0")
-    program(tmp_path / "node", "echo v16.20.0")
+    program(tmp_path / "node", f"echo 16.20.0 {tmp_path}/node")
     assert node_on_path(str(tmp_path)) is None
-    program(tmp_path / "node", "echo v18.0.0")
+    program(tmp_path / "node", f"echo 18.0.0 {tmp_path}/node")
     node = node_on_path(str(tmp_path))
     assert node is not None
     assert node.version == "18.0.0"
     (tmp_path / "npm").unlink()
     assert node_on_path(str(tmp_path)) is None
+
+
+def test_a_shim_of_a_version_manager_is_looked_through(tmp_path: Path) -> None:
+    program(tmp_path / "real" / "npm", "exit 0")
+    program(tmp_path / "shims" / "npm", "exit 0")
+    program(tmp_path / "shims" / "node", f"echo 20.1.0 {tmp_path}/real/node")
+    node = node_on_path(str(tmp_path / "shims"))
+    assert node is not None
+    assert node.bin == tmp_path / "real"
 
 
 async def test_without_a_node_on_path_one_comes_from_pypi_with_an_npm_that_runs(
@@ -79,6 +88,7 @@ async def test_the_stand_in_runs_and_passes_its_own_tests(tmp_path: Path, monkey
     (tmp_path / "prisma_engine").symlink_to(engine.path.parent)
     tests = sorted(map(str, (tmp_path / "tests").glob("*.test.mjs")))
     assert tests
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     suite = subprocess.run([node.bin / "node", "--test", *tests], capture_output=True, text=True, check=False)
     assert suite.returncode == 0, suite.stdout[-3000:]
 

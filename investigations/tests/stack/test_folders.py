@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel_lab.errors import DiskFull
+from evenkeel_lab.errors import DiskFull, RigFailure, WrongUse
 from evenkeel_lab.stack.folders import (
     LOG_FOLDERS_KEPT,
     NOBODY,
     cache_folder,
+    cache_in_use,
     clear,
+    kept,
     log_folder,
     made_once,
     require_room,
@@ -91,8 +93,9 @@ def test_too_little_room_names_the_disk_and_the_cure(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "below"))
-    with pytest.raises(DiskFull, match="Cannot write"):
+    with pytest.raises(RigFailure, match="Cannot write") as error:
         cache_folder()
+    assert not isinstance(error.value, DiskFull)
 
 
 def test_only_the_last_logs_are_kept(own_cache: Path) -> None:
@@ -104,11 +107,30 @@ def test_only_the_last_logs_are_kept(own_cache: Path) -> None:
     assert newest in kept
 
 
-def test_clearing_the_cache_empties_it(own_cache: Path) -> None:
-    (cache_folder() / "subjects" / "one").mkdir(parents=True)
-    (own_cache / "file").touch()
-    clear(own_cache)
-    assert list(own_cache.iterdir()) == []
+def test_clearing_the_cache_takes_what_is_ours_and_nothing_else(own_cache: Path) -> None:
+    for name in ("subjects/one", "engine-abc", ".ssh", "thesis"):
+        (cache_folder() / name).mkdir(parents=True)
+    assert [path.name for path in kept(own_cache)] == ["engine-abc", "subjects"]
+    assert clear(own_cache) == []
+    assert {path.name for path in own_cache.iterdir() if path.is_dir()} == {".ssh", "thesis"}
+
+
+def test_the_cache_of_a_running_stack_is_not_cleared(own_cache: Path) -> None:
+    (cache_folder() / "subjects").mkdir()
+    with cache_in_use(), pytest.raises(WrongUse, match="stack is running"):
+        clear(own_cache)
+    assert clear(own_cache) == []
+
+
+async def test_waiting_for_another_installation_can_be_interrupted(tmp_path: Path) -> None:
+    async def wait() -> None:
+        async with made_once(tmp_path / "env"):
+            pass
+
+    async with made_once(tmp_path / "env") as empty:
+        assert empty is not None
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(wait(), 0.2)
 
 
 def test_a_closed_folder_above_keeps_a_stranger_out(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from evenkeel_lab.errors import RigFailure, UnsafeDatabase
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.migrations import late_indexes, migrate, released
+from evenkeel_lab.stack.migrations import VIEWS, late_indexes, migrate, released
 from evenkeel_lab.stack.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -50,6 +50,28 @@ async def columns(url: str) -> list[str]:
 async def test_they_are_applied_in_order_and_once(server: Postgres, history: Path) -> None:
     assert await migrate(server.url, history, allowed=True) == 3
     assert await columns(server.url) == ["a", "b"]
+    assert await migrate(server.url, history, allowed=True) == 0
+
+
+async def test_they_go_into_the_schema_that_prisma_would_use(server: Postgres, history: Path) -> None:
+    assert await migrate(f"{server.url}&schema=app", history, allowed=True) == 3
+    connection = await asyncpg.connect(server.url)
+    query = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_name = 'LiteLLM_VerificationToken'"
+    assert [row[0] for row in await connection.fetch(query)] == ["app"]
+    await connection.close()
+    assert await migrate(server.url, history, allowed=True) == 3
+
+
+async def test_without_leave_not_even_the_views_that_litellm_makes_at_boot_may_be_missing(
+    server: Postgres, history: Path
+) -> None:
+    await migrate(server.url, history, allowed=True)
+    with pytest.raises(UnsafeDatabase, match="lacks the view LiteLLM_VerificationTokenView, and more"):
+        await migrate(server.url, history, allowed=False)
+    connection = await asyncpg.connect(server.url)
+    for view in VIEWS:
+        await connection.execute(f'CREATE VIEW "{view}" AS SELECT 1')
+    await connection.close()
     assert await migrate(server.url, history, allowed=False) == 0
 
 

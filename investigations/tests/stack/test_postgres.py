@@ -82,7 +82,7 @@ def test_a_user_without_a_name_is_told_so() -> None:
 
 async def test_a_server_of_the_users_own_is_left_running(tmp_path: Path) -> None:
     async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
-        async with ExternalPostgres(server.url + "?connection_limit=5&schema=public") as theirs:
+        async with ExternalPostgres(server.url + "&connection_limit=5&schema=public") as theirs:
             assert theirs.part.pid is None
         assert await ask(server.url, "SELECT 1") == 1
 
@@ -96,4 +96,7 @@ async def test_a_server_that_does_not_answer_is_named_without_its_password() -> 
 def test_what_only_prisma_understands_is_kept_from_the_driver() -> None:
     url = "postgresql://u:p@h:1/d?connection_limit=5&sslmode=require&pool_timeout=3&schema=public"
     assert driver_url(url) == "postgresql://u:p@h:1/d?sslmode=require"
+    assert (
+        driver_url("postgresql://h/d?connect_timeout=10&sslaccept=strict&host=/tmp") == "postgresql://h/d?host=%2Ftmp"
+    )
     assert driver_url("postgresql://u:p@h:1/d") == "postgresql://u:p@h:1/d"

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])
+@pytest.mark.parametrize("version", ["1.82.7", "1.82.8", "1.82.7.post1"])
 def test_compromised_releases_are_refused(version: str) -> None:
     with pytest.raises(UnknownVersion, match="compromised"):
         require_allowed(version)
 
 
-@pytest.mark.parametrize("version", ["", "latest", "1.2", "1.106.2; rm -rf /", "../1.106.2", "-1.0.0"])
+NO_VERSIONS = ["", "latest", "1.2", "1.106.2; rm -rf /", "../1.106.2", "-1.0.0"]
+# Other spellings of 1.82.7 and 1.82.8, which an installer would take.
+NO_VERSIONS += ["1.82.7.0", "1.082.7", "v1.82.7", "0!1.82.8", "1.82.7+local"]
+
+
+@pytest.mark.parametrize("version", NO_VERSIONS)
 def test_what_is_not_a_version_is_refused(version: str) -> None:
     with pytest.raises(UnknownVersion, match="is not a LiteLLM version"):
         require_allowed(version)
