@@ -26,6 +26,8 @@ class App:
     def __init__(self, first_token_ms: float, gap_ms: float) -> None:
         self._first_token = first_token_ms / 1000
         self._gap = gap_ms / 1000
+        # LiteLLM keeps its request log by these: no two mocks may give the same.
+        self._prefix = f"{time.time_ns():x}"
         self._numbers = itertools.count(1)
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
@@ -47,7 +49,7 @@ class App:
         except BadRequest as refusal:
             protocol.response_bytes(400, [JSON], error(str(refusal), "invalid_request_error"))
             return
-        identity = str(next(self._numbers))
+        identity = f"{self._prefix}{next(self._numbers):x}"
         if self._first_token:
             await asyncio.sleep(self._first_token)
         times = [(RECEIVED, received), (SENT, str(time.time_ns()))]
