@@ -55,8 +55,8 @@ check: .venv/.ready ## style, types, import contracts, documentation
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q -m docs
 
-bench: ## every benchmark, as a table
-	@echo "This version has no benchmarks yet."
+bench: .venv/.ready ## every benchmark, as a table
+	@$(BIN)/evenkeel bench
 
 reports: ## render the reports from the committed summaries
 	@echo "This version has no investigations yet, and so no reports."

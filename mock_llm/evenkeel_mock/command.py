@@ -2,62 +2,68 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import socket
-import sys
-from functools import partial
+from pathlib import Path
+from typing import Any
 
 import click
-from granian.constants import Interfaces, Loops
-from granian.server import Server
 
-from evenkeel_mock.app import App
-
-HOST = "127.0.0.1"
-PR_SET_PDEATHSIG = 1
-MILLISECONDS = click.FloatRange(min=0, max=3_600_000)
+from evenkeel_mock.config import read_file
+from evenkeel_mock.errors import MockConfigError
+from evenkeel_mock.server import Options, serve
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), default=8090, show_default=True, help="Where, on loopback.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
 @click.option(
-    "--first-token-ms",
-    type=MILLISECONDS,
-    default=0.0,
-    show_default=True,
-    help="Wait before the first byte of an answer.",
+    "--config",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A YAML file: latency, accounts, faults and so on.",
 )
+@click.option("--seed", type=click.IntRange(min=0), help="What all draws are made from.")
+@click.option("--ttft-ms", help="Milliseconds to the first token: a number, or 'lognormal(median=200,sigma=0.5)' etc.")
+@click.option("--gap-ms", help="Time between two tokens, likewise.")
+@click.option("--length", help="Tokens of an answer, likewise.")
+@click.option("--echo", is_flag=True, help="Answer with what the user said last.")
 @click.option(
-    "--gap-ms", type=MILLISECONDS, default=0.0, show_default=True, help="Wait between the chunks of a stream."
+    "--journal", type=click.IntRange(min=1), default=65_536, show_default=True, help="Requests kept per worker."
 )
-def mock(port: int, first_token_ms: float, gap_ms: float) -> None:
+def mock(
+    port: int,
+    workers: int,
+    path: Path | None,
+    seed: int | None,
+    ttft_ms: str | None,
+    gap_ms: str | None,
+    length: str | None,
+    journal: int,
+    *,
+    echo: bool,
+) -> None:
     """Run the mock provider alone, until Ctrl-C."""
-    require_free(port)
-    server = Server(
-        "evenkeel_mock",
-        address=HOST,
-        port=port,
-        interface=Interfaces.RSGI,
-        loop=Loops.asyncio,
-        log_access=False,
-    )
-    server.serve(target_loader=partial(load, first_token_ms, gap_ms))  # type: ignore[arg-type]  # it may be any RSGI
+    try:
+        settings = read_file(path) if path else {}
+        serve(Options(port, workers, journal), over(settings, seed, ttft_ms, gap_ms, length, echo=echo))
+    except MockConfigError as error:
+        raise click.UsageError(str(error)) from error
 
 
-def require_free(port: int) -> None:
-    """Raise unless nobody listens there: two mocks could share a port, and nobody would know which one answers."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise click.UsageError(f"Port {port} is in use. Name another one with --port.") from error
-
-
-def load(first_token_ms: float, gap_ms: float, _target: str) -> App:
-    """Build the application. Granian calls this in the worker process."""
-    if sys.platform == "linux":
-        # A worker that outlives a killed mock would keep its port.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    return App(first_token_ms, gap_ms)
+def over(
+    settings: dict[str, Any],
+    seed: int | None,
+    ttft_ms: str | None,
+    gap_ms: str | None,
+    length: str | None,
+    *,
+    echo: bool,
+) -> dict[str, Any]:
+    """Lay what the command line says over a settings file."""
+    given = {"ttft_ms": ttft_ms, "gap_ms": gap_ms, "length": length}
+    latency = dict(settings.get("latency") or {}) | {name: value for name, value in given.items() if value is not None}
+    result = settings | {"latency": latency}
+    if seed is not None:
+        result |= {"seed": seed}
+    if echo:
+        result |= {"answers": dict(settings.get("answers") or {}) | {"echo": True}}
+    return result

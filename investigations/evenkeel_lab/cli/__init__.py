@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from evenkeel_lab.cli.bench import bench
 from evenkeel_lab.cli.cache import cache
 from evenkeel_lab.cli.demo import demo
 from evenkeel_lab.cli.doctor import doctor
@@ -25,7 +26,7 @@ def evenkeel() -> None:
     """A LiteLLM proxy on an even keel: run it, load it, measure it."""
 
 
-for command in (up, demo, doctor, mock, cache):
+for command in (up, demo, doctor, mock, bench, cache):
     evenkeel.add_command(command)
 
 

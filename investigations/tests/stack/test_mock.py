@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 async def test_it_serves_and_says_when_it_received_and_sent(tmp_path: Path) -> None:
-    async with stack_folder() as folder, mock(folder, tmp_path) as part, httpx.AsyncClient(base_url=part.url) as client:
+    async with (
+        stack_folder() as folder,
+        mock(folder, tmp_path) as part,
+        httpx.AsyncClient(base_url=part.url, headers={"authorization": "Bearer k"}) as client,
+    ):
         body = {"model": "m", "messages": [{"role": "user", "content": "ahoy"}]}
         answer = await client.post("/v1/chat/completions", json=body)
         assert answer.json()["choices"][0]["finish_reason"] == "stop"

@@ -1,0 +1,56 @@
+"""`evenkeel bench`: measure one part against its reference, and hold it to its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from evenkeel_lab.bench import BENCHES
+from evenkeel_lab.bench.result import Metric, document
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.progress import shown_on
+
+
+@click.command()
+@click.argument("name", type=click.Choice(sorted(BENCHES)), required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+@click.pass_context
+def bench(context: click.Context, name: str | None, *, as_json: bool) -> None:
+    """Measure a part of the project against a reference in the same run; all of them without NAME.
+
+    The exit code is 1 when a bound is missed.
+    """
+    if as_json and name is None:
+        raise click.UsageError("--json prints one document: name the benchmark.")
+    steps = shown_on(Console(stderr=True))
+    ok = True
+    for chosen in [name] if name else sorted(BENCHES):
+        metrics = asyncio.run(measure(chosen, steps))
+        ok = ok and all(metric.ok for metric in metrics)
+        if as_json:
+            click.echo(json.dumps(document(chosen, metrics)))
+        else:
+            results().print(table(chosen, metrics))
+    context.exit(0 if ok else 1)
+
+
+async def measure(name: str, steps: object) -> list[Metric]:
+    """Run one benchmark."""
+    return await BENCHES[name].run(steps)  # type: ignore[arg-type]
+
+
+def table(name: str, metrics: list[Metric]) -> Table:
+    """Return the figures for a person."""
+    shown = Table(title=f"{name}: {BENCHES[name].about}", title_justify="left", box=None, pad_edge=False)
+    shown.add_column("metric")
+    shown.add_column("value", justify="right")
+    for column in ("unit", "bound", "", "measured beside it"):
+        shown.add_column(column)
+    for metric in metrics:
+        mark = "" if metric.bound is None else "ok" if metric.ok else "MISSED"
+        shown.add_row(metric.name, f"{metric.value:.1f}", metric.unit, metric.bound or "", mark, metric.reference or "")
+    return shown

@@ -1,0 +1,180 @@
+"""What goes wrong on cue: for a while (a timeline), or for one request (a header).
+
+    status=429             answer with that status; `retry_after=2` tells when to come again
+    hang                   accept the request and send nothing, for ever; `hang=5` answers after 5 s
+    reset=3                cut the connection after 3 chunks (0: right after the headers)
+    half_event=3           after 3 chunks send half an event, then close as if all were well
+    slow=3                 take three times as long; `slow=1,add_ms=500` takes half a second longer
+    malformed              answer 200 with broken JSON; in a stream, one broken event after `malformed=2` good ones
+  each with `p=0.1` to strike a tenth of the requests only. Chosen by draw: the same requests in every run.
+
+As a header:   x-mock-fault: status=503,p=0.5
+In a timeline: {at: 12, for: 8, account: b, model: gpt-4o, fault: "status=429,retry_after=2"}
+               {at: 12, for: 8s, account: "*", status: 429, retry_after: 2}
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_mock import durations, fields
+from evenkeel_mock.draws import uniform
+from evenkeel_mock.errors import MockConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ANY = "*"
+LEAST_STATUS, MOST_STATUS = 400, 599
+MOST_CHUNKS = 1_000_000
+FOREVER = math.inf
+
+
+class Kind(StrEnum):
+    """All faults there are."""
+
+    STATUS = "status"
+    HANG = "hang"
+    RESET = "reset"
+    HALF_EVENT = "half_event"
+    SLOW = "slow"
+    MALFORMED = "malformed"
+
+
+OPTIONS: dict[Kind, tuple[str, ...]] = {
+    Kind.STATUS: ("p", "retry_after"),
+    Kind.HANG: ("p",),
+    Kind.RESET: ("p",),
+    Kind.HALF_EVENT: ("p",),
+    Kind.SLOW: ("p", "add_ms"),
+    Kind.MALFORMED: ("p",),
+}
+EVERY_OPTION = ("p", "retry_after", "add_ms")
+PLACE = ("at", "for", "account", "model", "fault")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault; of the numbers, those count that its kind has."""
+
+    kind: Kind
+    status: int = 0
+    retry_after_ns: int | None = None
+    chunks: int = 0
+    """How many chunks of a stream go well before it strikes."""
+    factor: float = 1.0
+    seconds: float = 0.0
+    """How long it hangs (for ever: infinite), or what it adds to a slow answer."""
+    p: float = 1.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A fault, and when and whom it strikes."""
+
+    fault: Fault
+    start: float = 0.0
+    end: float = FOREVER
+    account: str = ANY
+    model: str = ANY
+
+
+def active(
+    timeline: Sequence[Entry], now_s: float, account: str, model: str, *, seed: int = 0, key: bytes = b""
+) -> Fault | None:
+    """Return the fault that strikes a request at that second of the run: the first one that applies.
+
+    Whether a fault with a chance strikes is drawn anew for each account and each entry: a request that fails on one
+    account may succeed on another, but fails again when it is sent again to the same.
+    """
+    for number, entry in enumerate(timeline):
+        if (
+            entry.start <= now_s < entry.end
+            and entry.account in (ANY, account)
+            and entry.model in (ANY, model)
+            and strikes(entry.fault, seed, key, account, number)
+        ):
+            return entry.fault
+    return None
+
+
+def strikes(fault: Fault, seed: int, key: bytes, account: str = "", number: int = 0) -> bool:
+    """Return whether a fault strikes that request: always, unless it has a chance."""
+    return fault.p >= 1 or uniform(seed, key, b"fault " + account.encode(), number) < fault.p
+
+
+def parse_header(text: str, where: str = "x-mock-fault") -> Fault:
+    """Read a fault from a text such as `status=503,p=0.5`."""
+    given: dict[str, object] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name in given:
+            raise MockConfigError(f"{where}: {name!r} is given twice.", cure="Give it once.")
+        given[name] = value if equals else None
+    return _fault(given, where)
+
+
+def parse_timeline(value: object, where: str = "faults") -> tuple[Entry, ...]:
+    """Read a list of entries. Of two that overlap, the first listed strikes."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise MockConfigError(f"{where}: is not a list.", cure="Such as [{at: 12, for: 8, account: b, status: 429}].")
+    return tuple(parse_entry(item, f"{where}[{number}]") for number, item in enumerate(value))
+
+
+def parse_entry(value: object, where: str = "fault") -> Entry:
+    """Read one entry of a timeline."""
+    given = dict(fields.mapping(value, (*PLACE, *Kind, *EVERY_OPTION), where))
+    start = durations.seconds(given.pop("at", 0), f"{where}: at")
+    length = durations.seconds(given.pop("for"), f"{where}: for") if "for" in given else FOREVER
+    account = fields.text(given.pop("account", ANY), f"{where}: account")
+    model = fields.text(given.pop("model", ANY), f"{where}: model")
+    text = given.pop("fault", None)
+    if text is None:
+        fault = _fault(given, where)
+    elif given:
+        raise MockConfigError(f"{where}: {next(iter(given))!r} belongs into `fault`.", cure="Write one or the other.")
+    else:
+        fault = parse_header(fields.text(text, f"{where}: fault"), f"{where}: fault")
+    return Entry(fault, start, start + length, account, model)
+
+
+def _fault(given: Mapping[str, Any], where: str) -> Fault:
+    kinds = [name for name in given if name in tuple(Kind)]
+    if len(kinds) != 1:
+        for name in given:
+            fields.known(name, (*Kind, *EVERY_OPTION), "fault or option", where)
+        raise MockConfigError(f"{where}: wants one fault, has {len(kinds)}.", cure=f"One of: {', '.join(Kind)}.")
+    kind = Kind(kinds[0])
+    options = {name: value for name, value in given.items() if name != kind}
+    for name in options:
+        fields.known(name, OPTIONS[kind], f"option of {kind}", where)
+    place = f"{where}: {kind}"
+    p = fields.number(options["p"], f"{place}: p", most=1) if "p" in options else 1.0
+    # `hang` and `malformed` need no number; YAML writes them as `hang: true`.
+    bare = given[kind] is None or given[kind] is True
+    value = given[kind]
+    if bare and kind in {Kind.STATUS, Kind.SLOW}:
+        raise MockConfigError(f"{place}: wants a number.", cure="Such as status=429, or slow=3.")
+    match kind:
+        case Kind.STATUS:
+            status = fields.whole(value, place, least=LEAST_STATUS, most=MOST_STATUS)
+            return Fault(kind, status=status, retry_after_ns=_retry_after(options, place), p=p)
+        case Kind.HANG:
+            return Fault(kind, seconds=FOREVER if bare else durations.seconds(value, place), p=p)
+        case Kind.SLOW:
+            added = fields.number(options.get("add_ms", 0), f"{place}: add_ms") / 1000
+            return Fault(kind, factor=fields.number(value, place), seconds=added, p=p)
+        case Kind.RESET | Kind.HALF_EVENT | Kind.MALFORMED:
+            chunks = 0 if bare else fields.whole(value, place, least=0, most=MOST_CHUNKS)
+            return Fault(kind, chunks=chunks, p=p)
+
+
+def _retry_after(options: Mapping[str, Any], place: str) -> int | None:
+    if "retry_after" not in options:
+        return None
+    return round(durations.seconds(options["retry_after"], f"{place}: retry_after") * durations.NS)

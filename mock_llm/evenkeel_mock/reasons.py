@@ -1,0 +1,43 @@
+"""Why a request is refused, as a value. `refusals` says it in a provider's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """All there are, permanent ones first."""
+
+    INVALID_KEY = "invalid_key"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+    MODEL = "model"
+    BALANCE = "balance"
+    TOO_LARGE = "too_large"
+    """More tokens than a whole window holds: no waiting helps."""
+    QUOTA = "quota"
+    """A window of hours or days is used up."""
+    REQUESTS = "requests"
+    """The requests of this minute are used up."""
+    TOKENS = "tokens"
+    """The tokens of this minute do not suffice."""
+    CONCURRENCY = "concurrency"
+    OVERLOADED = "overloaded"
+    FAULT = "fault"
+    """Nothing is wrong with the request: the user asked for this status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One refusal, with the numbers that it is told with."""
+
+    reason: Reason
+    status: int = 0
+    """Another status than the reason's usual one; 0 for the usual."""
+    wait_ns: int | None = None
+    """How long until the same request would be let in, if nobody else comes first; None if waiting is no cure."""
+    window: str = ""
+    limit: int = 0
+    used: int = 0
+    requested: int = 0

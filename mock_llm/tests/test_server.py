@@ -1,0 +1,180 @@
+"""The mock as a server, with several workers: exact quotas, faults as clients meet them, the admin API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BODY: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "how is the sea?"}]}
+CHAT = "/v1/chat/completions"
+SETTINGS = {
+    "seed": 7,
+    "accounts": [
+        {"name": "limited", "key": "sk-limited", "rpm": 100},
+        {"name": "narrow", "key": "sk-narrow", "concurrency": 3},
+        {"name": "gone", "key": "sk-gone", "revoked": True},
+    ],
+    "others": "allow",
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running(tmp_path_factory.mktemp("mock"), SETTINGS, workers=4) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def running(folder: Path, settings: dict[str, Any], *, workers: int) -> Iterator[str]:
+    (folder / "mock.yaml").write_text(yaml.safe_dump(settings))
+    port = free_port()
+    arguments = ["--port", str(port), "--workers", str(workers), "--config", str(folder / "mock.yaml")]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen([sys.executable, "-m", "evenkeel_mock", *arguments], stdout=log, stderr=log)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{address}/_mock/health", trust_env=False).is_success:
+                    break
+            time.sleep(0.05)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def free_port() -> int:
+    import socket  # noqa: PLC0415 - only here
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def client(url: str, key: str, **options: Any) -> httpx.AsyncClient:
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=20, **options)
+
+
+async def test_a_quota_is_exact_across_workers_under_concurrency(url: str) -> None:
+    limits = httpx.Limits(max_connections=64, max_keepalive_connections=0)
+    async with client(url, "sk-limited", limits=limits) as asking:
+        answers = await asyncio.gather(*(asking.post(CHAT, json=BODY) for _ in range(400)))
+    statuses = [answer.status_code for answer in answers]
+    assert (statuses.count(200), statuses.count(429)) == (100, 300)
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert 0 < int(refused.headers["retry-after-ms"]) <= 60_000
+    assert refused.headers["x-ratelimit-remaining-requests"] == "0"
+
+
+async def test_never_more_in_flight_than_allowed(url: str) -> None:
+    limits = httpx.Limits(max_connections=32, max_keepalive_connections=0)
+    slow = {"x-mock-fault": "slow=1,add_ms=500"}
+    async with client(url, "sk-narrow", limits=limits) as ask:
+        answers = await asyncio.gather(*(ask.post(CHAT, json=BODY, headers=slow) for _ in range(20)))
+        statuses = [answer.status_code for answer in answers]
+        assert (statuses.count(200), statuses.count(429)) == (3, 17)
+        assert (await ask.post(CHAT, json=BODY)).status_code == 200
+        assert {row["in_flight"] for row in (await ask.get("/_mock/accounts")).json()} == {0}
+
+
+async def test_a_client_that_leaves_is_no_longer_in_flight(url: str) -> None:
+    async with client(url, "sk-leaving") as asking:
+        with pytest.raises(httpx.ReadTimeout):
+            await asking.post(CHAT, json=BODY, headers={"x-mock-fault": "hang"}, timeout=0.3)
+        await asyncio.sleep(0.3)
+        assert {row["in_flight"] for row in (await asking.get("/_mock/accounts")).json()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [("status=503", 503), ("status=429,retry_after=2", 429), ("malformed", 200), ("half_event=0", 200)],
+)
+async def test_faults_that_answer(url: str, fault: str, expected: int) -> None:
+    async with client(url, "sk-any") as asking:
+        answer = await asking.post(CHAT, json=BODY, headers={"x-mock-fault": fault})
+        assert answer.status_code == expected
+        if expected == 200:
+            with pytest.raises(ValueError, match=r".+"):
+                answer.json()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_reset_cuts_the_connection(url: str, stream: bool) -> None:  # noqa: FBT001
+    async with client(url, "sk-any") as asking:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await asking.post(CHAT, json=BODY | {"stream": stream}, headers={"x-mock-fault": "reset=2"})
+
+
+async def test_a_key_that_is_revoked_or_missing_is_refused(url: str) -> None:
+    async with client(url, "sk-gone") as asking:
+        assert (await asking.post(CHAT, json=BODY)).status_code == 401
+        nobody = await asking.post(CHAT, json=BODY, headers={"authorization": ""})
+        assert nobody.status_code == 401
+
+
+async def test_a_fault_in_the_timeline_strikes_every_worker_and_its_account_only(url: str) -> None:
+    async with client(url, "sk-any", limits=httpx.Limits(max_keepalive_connections=0)) as asking:
+        timeline = [{"at": 0, "for": 60, "account": "limited", "fault": "status=500"}]
+        assert (await asking.post("/_mock/faults", json=timeline)).is_success
+        statuses = {(await asking.post(CHAT, json=BODY)).status_code for _ in range(12)}
+        struck = {
+            (await asking.post(CHAT, json=BODY, headers={"authorization": "Bearer sk-limited"})).status_code
+            for _ in range(12)
+        }
+        assert (statuses, struck) == ({200}, {500})
+        wrong = await asking.post("/_mock/faults", json=[{"att": 3}])
+        assert wrong.status_code == 400
+        assert "at" in wrong.json()["cure"]
+        assert (await asking.post("/_mock/faults", json=[])).is_success
+
+
+async def test_the_journal_tells_what_came_in_and_no_key(url: str) -> None:
+    async with client(url, "sk-secret-of-mine") as asking:
+        assert (await asking.post("/_mock/reset")).is_success
+        await asking.post(CHAT, json=BODY, headers={"x-mock-key": "first"})
+        await asking.post(CHAT, json=BODY | {"stream": True}, headers={"x-mock-key": "second"})
+        await asking.post("/v1/messages", json=BODY | {"max_tokens": 3}, headers={"x-mock-key": "third"})
+        lines = (await asking.get("/_mock/journal")).text.splitlines()
+        told = {name: (await asking.get(f"/_mock/{name}")).text for name in ("state", "metrics", "journal/summary")}
+    entries = [yaml.safe_load(line) for line in lines]
+    assert [entry["key"] for entry in entries] == ["first", "second", "third"]
+    assert [entry["endpoint"] for entry in entries] == ["chat", "chat", "messages"]
+    assert [entry["streamed"] for entry in entries] == [False, True, False]
+    assert [entry["completion_tokens"] for entry in entries] == [8, 8, 3]
+    assert all(entry["received_ns"] <= entry["sent_ns"] <= entry["ended_ns"] for entry in entries)
+    assert "secret" not in "".join([*lines, *told.values()])
+    assert '"written":3,"kept":3,"lost":0' in told["journal/summary"]
+
+
+def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(tmp_path: Path) -> None:
+    settings = {"seed": 3, "latency": {"length": "uniform(low=1, high=200)"}}
+    keys = [f"key-{number}" for number in range(40)]
+
+    def lengths(order: list[str], workers: int) -> dict[str, int]:
+        folder = tmp_path / str(workers)
+        folder.mkdir()
+        with running(folder, settings, workers=workers) as url, httpx.Client(base_url=url, trust_env=False) as asking:
+            found = {}
+            for key in order:
+                headers = {"authorization": "Bearer k", "x-mock-key": key}
+                answer = asking.post(CHAT, json=BODY, headers=headers)
+                found[key] = answer.json()["usage"]["completion_tokens"]
+            return found
+
+    assert lengths(keys, 1) == lengths(keys[::-1], 2)
