@@ -14,7 +14,14 @@ from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
 from evenkeel_lab.doctor.settings import MULTIPROCESS_VARIABLES
-from evenkeel_lab.doctor.stores import POSTGRES_PORT, RedisTarget, database_url, redis_targets, shown
+from evenkeel_lab.doctor.stores import (
+    POSTGRES_PORT,
+    RedisTarget,
+    database_url,
+    redis_targets,
+    shown,
+    unusable_database,
+)
 from evenkeel_lab.doctor.wiring import Facts, check_wiring
 
 if TYPE_CHECKING:
@@ -57,10 +64,10 @@ def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | No
 async def reachable(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
     """Ask each Redis and the database that the proxy would use."""
     targets, _ = redis_targets(config, environment)
-    return [
-        *await asyncio.gather(*(_redis(target) for target in targets)),
-        await _database(*database_url(config, environment)),
-    ]
+    questions = [_redis(target) for target in targets]
+    if not unusable_database(config):  # which is reported with the wiring
+        questions.append(_database(*database_url(config, environment)))
+    return list(await asyncio.gather(*questions))
 
 
 async def _redis(target: RedisTarget) -> Finding:

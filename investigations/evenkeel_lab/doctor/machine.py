@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import platformdirs
 import uv
 
 from evenkeel_lab.doctor import reach
@@ -115,10 +116,10 @@ async def node(environment: Mapping[str, str]) -> Finding:
     if path is None:
         return ok("node", f"not on PATH: {instead}")
     found = await _program("node", [path, "--version"], environment)
-    number = re.match(r"\d+", found.what) if found else None
-    if found is None or number is None:
-        return warning("node", f"it does not run: {instead}", path, cure="Repair it, or remove it from PATH.")
-    if int(number.group()) < OLDEST_NODE:
+    if found is None:
+        # As a version manager's shim does where no version is chosen.
+        return ok("node", f"it gives no version: {instead}", path)
+    if not _new_enough(found):
         return ok("node", f"{found.what} is older than {OLDEST_NODE}: {instead}", path)
     return found
 
@@ -128,9 +129,18 @@ async def npm(environment: Mapping[str, str]) -> Finding:
     path = shutil.which("npm", path=environment.get("PATH"))
     if path is None:
         return ok("npm", "not on PATH: it comes with the node from PyPI")
-    return await _program("npm", [path, "--version"], environment) or warning(
-        "npm", "it does not run", path, cure="Repair it, or remove node and npm from PATH."
-    )
+    found = await _program("npm", [path, "--version"], environment)
+    if found:
+        return found
+    if _new_enough(await node(environment)):
+        return warning("npm", "it does not run", path, cure="Repair it, or remove node and npm from PATH.")
+    return ok("npm", "it gives no version, and comes with the node from PyPI", path)
+
+
+def _new_enough(found: Finding) -> bool:
+    """Whether this finding is about a Node that the lab would use."""
+    number = re.match(r"\d+", found.what)
+    return number is not None and int(number.group()) >= OLDEST_NODE
 
 
 def postgres_program() -> Path:
@@ -191,13 +201,16 @@ def temporary_folder() -> Finding:
 
 
 def cache_room() -> Finding:
-    """Check the folder in which environments are kept."""
+    """Check the folder in which environments are kept, or the one in which it would be made."""
     check = "cache folder"
-    try:
-        folder = folders.cache_folder()
-    except LabError as trouble:
-        return error(check, trouble.what.rstrip("."), cure=trouble.cure)
-    if _without_execution(folder):
+    # The same as `folders.cache_folder()`, which makes it.
+    named = os.environ.get("EVENKEEL_CACHE")
+    folder = Path(named) if named else platformdirs.user_cache_path("litellm-evenkeel")
+    there = _nearest_existing(folder)
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        what = "nothing can be written there" if there == folder.absolute() else f"it cannot be made in {there}"
+        return error(check, what, str(folder), cure="Set EVENKEEL_CACHE to a folder that you may write to.")
+    if _without_execution(there):
         return error(
             check,
             "no program may run there",
@@ -205,15 +218,15 @@ def cache_room() -> Finding:
             cure="Set EVENKEEL_CACHE to a folder that is not mounted noexec.",
         )
     try:
-        folders.require_room(folder, folders.ENVIRONMENT_MIB)
+        folders.require_room(there, folders.ENVIRONMENT_MIB)
     except LabError:
         return warning(
             check,
-            f"{_room(folder)} free, a new proxy environment needs {folders.ENVIRONMENT_MIB / 1000:.1f} GB",
+            f"{_room(there)} free, a new proxy environment needs {folders.ENVIRONMENT_MIB / 1000:.1f} GB",
             str(folder),
             cure="Free some, or set EVENKEEL_CACHE. What is cached still works.",
         )
-    return ok(check, f"{_room(folder)} free", str(folder))
+    return ok(check, f"{_room(there)} free", str(folder))
 
 
 def loopback_ports() -> Finding:
@@ -249,6 +262,8 @@ async def npm_registry(environment: Mapping[str, str]) -> Finding:
             code, output = await reach.output_of([*argv, f"--cache={cache}"], environment, REGISTRY_SECONDS)
         except OSError:
             code, output = 1, ""
+    if code and not await _program("npm", [path, "--version"], environment):
+        return ok("npm registry", "not checked, because npm gives no version")
     return _registry("npm registry", "npm", code, output, "NODE_EXTRA_CA_CERTS")
 
 
@@ -298,6 +313,12 @@ def _registry(check: str, client: str, code: int | None, output: str, certificat
     else:
         what = f"{client} cannot reach it"
     return warning(check, what, cure=cure)
+
+
+def _nearest_existing(folder: Path) -> Path:
+    """Return the folder, or the nearest around it that is there. Links count that lead nowhere."""
+    folder = folder.absolute()
+    return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
 def _without_execution(folder: Path) -> bool:

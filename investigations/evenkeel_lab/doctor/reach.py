@@ -11,7 +11,7 @@ import ssl
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import redis
@@ -20,6 +20,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from evenkeel_lab.doctor.stores import POSTGRES_PORT, REDIS_PORT, UNREADABLE, RedisTarget, host_and_port
+from evenkeel_lab.stack.postgres import driver_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 REDIS_SECONDS = 2.0
 DATABASE_SECONDS = 3.0
 PORT_SECONDS = 3.0
-# What the Postgres client understands of a URL's query; LiteLLM's are full of Prisma's own words.
-POSTGRES_QUERY = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "host", "port"})
 POSTGRES_SCHEMES = frozenset({"postgresql", "postgres"})
 
 R = TypeVar("R")
@@ -73,7 +72,7 @@ async def redis_answers(target: RedisTarget) -> str | None:
             return await port_answers(*target.host_and_port)
         async with asyncio.timeout(2 * REDIS_SECONDS), _redis_client(target.options) as client:
             await client.ping()
-    except (redis.RedisError, OSError, ValueError, TypeError) as trouble:
+    except (redis.RedisError, OSError, ValueError, TypeError, OverflowError) as trouble:
         return _words(trouble)
     return None
 
@@ -139,12 +138,11 @@ def _redis_client(options: Mapping[str, Any]) -> Redis:
 def _postgres_address(url: str) -> str:
     """Return the URL without what only Prisma understands."""
     parts = urlsplit(url)
-    query = {key: values[-1] for key, values in parse_qs(parts.query).items() if key in POSTGRES_QUERY}
     if parts.scheme not in POSTGRES_SCHEMES:
         raise UnknownSchemeError
-    if host_and_port(url, POSTGRES_PORT) is None and "host" not in query:
+    if host_and_port(url, POSTGRES_PORT) is None and "host" not in parse_qs(parts.query):
         raise ValueError(UNREADABLE)
-    return urlunsplit(parts._replace(query=urlencode(query), fragment=""))
+    return driver_url(url)
 
 
 def _words(trouble: BaseException) -> str:
@@ -175,4 +173,5 @@ WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (UnknownSchemeError, "it is not a postgresql:// address, and LiteLLM takes no other"),
     (ValueError, UNREADABLE),
     (TypeError, UNREADABLE),
+    (OverflowError, UNREADABLE),
 )

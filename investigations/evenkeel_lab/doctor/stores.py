@@ -47,7 +47,7 @@ class RedisTarget:
         """Host and port, nothing else of it."""
         try:
             host, port = self.host_and_port
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return UNREADABLE
         return f"{host}:{port}"
 
@@ -79,6 +79,9 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
     found: list[Finding] = []
     for section, name, params in _redis_blocks(config, found):
         where = config.where(section, name)
+        if unusable := _unusable(config, (section, name), "", params, environment):
+            found += unusable
+            continue
         target = _redis_target(name, where, params, environment, later)
         if target is None:
             found.append(
@@ -95,7 +98,9 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
     params = {
         key: router[f"redis_{key}"] for key in ("url", "host", "port", "password", "db") if router.get(f"redis_{key}")
     }
-    if "url" in params or {"host", "port"} <= params.keys():
+    if unusable := _unusable(config, ("router_settings",), "redis_", params, environment):
+        found += unusable
+    elif "url" in params or {"host", "port"} <= params.keys():
         target = _redis_target("router_settings", config.where("router_settings"), params, environment, later)
         targets += [target] if target else []
     elif params.keys() & {"host", "port"}:
@@ -131,6 +136,42 @@ def database_url(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[s
     return None, config.path.name
 
 
+def unusable_database(config: ProxyConfig) -> list[Finding]:
+    """Report an address of the database that is not text."""
+    written = config.section("general_settings").get("database_url")
+    if not written or isinstance(written, str):
+        return []
+    where = config.where("general_settings", "database_url")
+    what = "`database_url` is not text: the proxy would not start"
+    return [error("database", what, where, cure="Write a postgresql:// address.")]
+
+
+def _unusable(
+    config: ProxyConfig, path: tuple[str, ...], prefix: str, params: Mapping[str, Any], environment: Mapping[str, str]
+) -> list[Finding]:
+    """Report what cannot be part of an address."""
+    found = []
+    for key in ("url", "host", "port", "db"):
+        value = resolve(params.get(key), environment)
+        if value is None or value == "":
+            continue
+        if key in {"url", "host"}:
+            fits, kind = isinstance(value, str), "text"
+        else:
+            fits, kind = _is_number(value), "a number"
+        if not fits:
+            where = config.where(*path, f"{prefix}{key}")
+            what = f"`{prefix}{key}` of `{path[-1]}` is not {kind}"
+            found.append(error("redis", what, where, cure=f"Write {kind}, or remove it."))
+    return found
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, str):
+        return value.strip().isascii() and value.strip().isdigit()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _own_variables(config: ProxyConfig) -> dict[str, str]:
     return {
         str(name): str(value)
@@ -149,7 +190,7 @@ def _redis_blocks(config: ProxyConfig, found: list[Finding]) -> list[tuple[str, 
     params = settings.get("cache_params")
     params = params if isinstance(params, Mapping) else {}
     if settings.get("cache") is True:
-        if params.get("type", "redis") in {"redis", "redis-semantic"}:
+        if params.get("type", "redis") in ("redis", "redis-semantic"):
             blocks.append(("litellm_settings", "cache_params" if params else "cache", params))
     elif params:
         found.append(
@@ -199,12 +240,12 @@ def _first_node(nodes: object) -> tuple[str, int] | None:
     if isinstance(nodes, str):
         try:
             nodes = json.loads(nodes)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     first = nodes[0] if isinstance(nodes, list) and nodes else None
     if isinstance(first, Mapping):
         first = [first.get("host"), first.get("port", REDIS_PORT)]
     try:
         return (str(first[0]), int(first[1])) if first and first[0] else None
-    except (IndexError, TypeError, ValueError):
+    except (IndexError, TypeError, ValueError, OverflowError):
         return None

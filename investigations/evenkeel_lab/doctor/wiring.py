@@ -9,7 +9,7 @@ from evenkeel_lab.doctor.callbacks import Modules, callbacks
 from evenkeel_lab.doctor.finding import Finding, ok, warning
 from evenkeel_lab.doctor.routing import account_findings, deployments, hooks, retries
 from evenkeel_lab.doctor.settings import master_key, references, worker_count, workers
-from evenkeel_lab.doctor.stores import redis_targets
+from evenkeel_lab.doctor.stores import redis_targets, unusable_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,7 @@ def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
         *retries(config, environment),
         *hooks(config),
         *_shared_state(config, environment, count or 1),
+        *unusable_database(config),
     ]
 
 

@@ -29,7 +29,7 @@ from evenkeel_lab.doctor.machine import (
 )
 from evenkeel_lab.doctor.stores import RedisTarget
 from evenkeel_lab.errors import MissingTool
-from evenkeel_lab.stack import folders, ports
+from evenkeel_lab.stack import folders, ports, valkey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +90,12 @@ def test_litellm(version: str, level: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "level", "words"),
-    [("echo v20.1.0", "ok", "20.1.0"), ("echo v16.2.0", "ok", "older than 18"), ("exit 1", "warning", "does not run")],
+    [
+        ("echo v20.1.0", "ok", "20.1.0"),
+        ("echo v16.2.0", "ok", "older than 18"),
+        ("exit 1", "ok", "from PyPI"),
+        ("echo 20", "ok", "from PyPI"),
+    ],
 )
 async def test_node(program: Program, line: str, level: str, words: str) -> None:
     finding = await node(on_path(program("node", line)))
@@ -132,12 +137,23 @@ async def test_uv(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_registries(program: Program, monkeypatch: pytest.MonkeyPatch, line: str, level: str, words: str) -> None:
     if line.startswith("sleep"):
         monkeypatch.setattr(machine_module, "REGISTRY_SECONDS", 0.3)
-    client = program("npm", f"PATH=/usr/bin:/bin; {line}")
+    client = program("npm", f'PATH=/usr/bin:/bin; [ "$1" = --version ] && echo 10.0.0 && exit; {line}')
     monkeypatch.setattr(uv, "find_uv_bin", lambda: str(client))
     for finding in (await npm_registry(on_path(client)), await pypi({})):
         assert finding.level == level
         assert words in finding.what
         assert "hunter2" not in str(finding)
+
+
+async def test_the_shim_of_a_version_manager_that_has_none(program: Program) -> None:
+    line = "echo 'No version is set for command' >&2; exit 126"
+    path = on_path(program("npm", line))
+    program("node", line)
+    assert [(await check(path)).level for check in (node, npm, npm_registry)] == [Level.OK] * 3
+    program("node", "echo v20.1.0")
+    assert (await npm(path)).level is Level.WARNING
+    program("node", "echo v16.1.0")
+    assert (await npm(path)).level is Level.OK
 
 
 async def test_what_a_client_started_is_ended_with_it(program: Program, tmp_path: Path) -> None:
@@ -185,14 +201,31 @@ def test_a_temporary_folder_that_the_servers_cannot_enter(monkeypatch: pytest.Mo
     assert finding.where == str(closed)
 
 
-def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+def test_the_cache_folder_is_the_one_that_the_lab_would_make(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache_room().level is Level.OK
+    assert not own_cache.exists()
+    assert cache_room().where == str(folders.cache_folder())
+    monkeypatch.delenv("EVENKEEL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own_cache))
+    monkeypatch.setenv("HOME", str(own_cache))  # where macOS has it
+    where = cache_room().where
+    assert not Path(where).exists()
+    assert where == str(folders.cache_folder())
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "some" / "where"))
+    assert cache_room().level is Level.OK
+    assert not (tmp_path / "some").exists()
     monkeypatch.setattr(folders, "ENVIRONMENT_MIB", 10**9)
     assert cache_room().level is Level.WARNING
     (tmp_path / "file").touch()
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "below"))
-    assert cache_room().level is Level.ERROR
+    (tmp_path / "link").symlink_to("nowhere")
+    for unusable in ("file", "file/below", "link", "link/below"):
+        monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / unusable))
+        finding = cache_room()
+        assert finding.level is Level.ERROR
+        assert finding.where == str(tmp_path / unusable)
 
 
 def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,23 +263,24 @@ async def test_silent_and_absent_servers(silent_port: int, closed_port: int, mon
 
 
 @pytest.mark.parametrize(
-    ("answers", "trouble"),
+    ("answer", "trouble"),
     [
-        (b"+OK\r\n+PONG\r\n", None),
+        (b"+OK\r\n", None),
         (b"-WRONGPASS invalid username-password pair\r\n", "it refuses the password, or wants one"),
         (b"-NOAUTH Authentication required.\r\n", "it refuses the password, or wants one"),
         (b"-ERR unknown command\r\n", "it refuses PING"),
     ],
 )
-async def test_what_a_redis_says(answers: bytes, trouble: str | None) -> None:
-    heard = b""
+async def test_what_a_redis_says(answer: bytes, trouble: str | None) -> None:
+    heard: list[list[bytes]] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal heard
-        while command := await reader.read(4096):
-            heard += command
-            # The client says hello and who it is before it asks; only what it is tested for differs.
-            writer.write(answers if b"AUTH" in command or trouble else b"+PONG\r\n" * command.count(b"*"))
+        # Exactly one answer to each command, however they are spread over reads: redis-py holds a connection for
+        # broken on which more arrives than it asked for.
+        while size := await reader.readline():
+            words = [await reader.readexactly(int((await reader.readline())[1:]) + 2) for _ in range(int(size[1:]))]
+            heard.append([word[:-2] for word in words])
+            writer.write(b"+PONG\r\n" if heard[-1] == [b"PING"] and trouble is None else answer)
             await writer.drain()
         writer.close()
 
@@ -255,7 +289,18 @@ async def test_what_a_redis_says(answers: bytes, trouble: str | None) -> None:
         port = server.sockets[0].getsockname()[1]
         target = RedisTarget("a", "b", {"host": ports.LOOPBACK, "port": port, "password": "hunter2"})
         assert await reach.redis_answers(target) == trouble
-    assert b"hunter2" in heard
+    assert heard[0] == [b"AUTH", b"hunter2"]
+    assert trouble or heard[-1] == [b"PING"]
+
+
+async def test_a_real_valkey(tmp_path: Path) -> None:
+    async with valkey.valkey(tmp_path, tmp_path) as server:
+        target = RedisTarget("a", "b", {"url": server.url})
+        assert [await reach.redis_answers(target) for _ in range(3)] == [None] * 3
+        target = RedisTarget("a", "b", {"url": server.url.replace("//:", "//:not-")})
+        assert await reach.redis_answers(target) == "it refuses the password, or wants one"
+        target = RedisTarget("a", "b", {"url": server.url.replace("/0", "/9999")})
+        assert await reach.redis_answers(target) == "it refuses PING"
 
 
 @pytest.mark.parametrize("url", ["mysql://h/d", "postgresql://u:a/b@h/d", "postgresql://h:port/d", "nonsense"])

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import json
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_wiring, read
 from evenkeel_lab.doctor.callbacks import Modules
-from evenkeel_lab.doctor.examine import facts
+from evenkeel_lab.doctor.examine import facts, reachable
 from evenkeel_lab.doctor.plugin_names import Kind, names_in, plugin_modules
 from evenkeel_lab.doctor.stores import database_url, redis_targets
 from evenkeel_lab.errors import WrongUse
@@ -347,6 +349,9 @@ def test_several_workers_without_redis() -> None:
         ("{}", {"REDIS_URL": "redis://b"}, ["b:6379"]),
         ("environment_variables: {REDIS_HOST: d}", {"REDIS_HOST": "b"}, ["d:6379"]),
         ("{}", {"REDIS_CLUSTER_NODES": '[{"host": "n", "port": 7}]'}, ["n:7"]),
+        ("{}", {"REDIS_CLUSTER_NODES": '[["n", 1e999]]', "REDIS_HOST": "b"}, ["b:6379"]),
+        ("{}", {"REDIS_CLUSTER_NODES": "[" * 9999, "REDIS_HOST": "b"}, ["b:6379"]),
+        ("litellm_settings: {cache: true, cache_params: {type: [s3]}}", {}, []),
         ("litellm_settings: {cache: true, cache_params: {sentinel_nodes: [[s, 26379]]}}", {}, ["s:26379"]),
         ("router_settings: {redis_url: 'redis://:half/secret@a'}", {}, ["an address that cannot be read"]),
     ],
@@ -383,6 +388,155 @@ def test_which_database_the_proxy_would_use(
     general: dict[str, str], environment: dict[str, str], url: str | None
 ) -> None:
     assert database_url(ProxyConfig({"general_settings": general}), environment)[0] == url
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("router_settings: {redis_url: 4}", "`redis_url` of `router_settings` is not text"),
+        ("router_settings: {redis_host: [a], redis_port: 1}", "`redis_host` of `router_settings` is not text"),
+        ("router_settings: {redis_host: a, redis_port: b}", "`redis_port` of `router_settings` is not a number"),
+        ("litellm_settings: {cache: true, cache_params: {url: 4}}", "`url` of `cache_params` is not text"),
+        ("general_settings: {coordination_redis: {host: a, port: .inf}}", "`port` of `coordination_redis` is not a"),
+        ("general_settings: {database_url: 3}", "`database_url` is not text: the proxy would not start"),
+    ],
+)
+async def test_addresses_that_are_not_text(tmp_path: Path, text: str, what: str) -> None:
+    file = tmp_path / "proxy.yaml"
+    file.write_text(text)
+    config = read(file)
+    found = [finding for finding in check_wiring(config, KEY, Facts()) if what in finding.what]
+    assert [(finding.level, finding.where) for finding in found] == [(Level.ERROR, "proxy.yaml:1")]
+    assert all(finding.level is Level.OK for finding in await reachable(config, {}))
+
+
+WORDS = (
+    *(
+        "model",
+        "type",
+        "host",
+        "port",
+        "gpt",
+        ROTATION,
+        PROMETHEUS,
+        "redis",
+        "prometheus",
+        "os.environ/A",
+        "os.environ/",
+    ),
+    *("redis://h:1", "[[1e999]]", '[["h", 1e999]]', "\u00b2", "x" * 300 + ".y", "\0.y", "/", "."),
+)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from(WORDS) | st.dates()
+)
+KEYS = SCALARS.filter(lambda key: key == key)  # noqa: PLR0124 - not a number is no key
+RECURSIVE = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> Any:  # of a short `repr`, which hypothesis insists on
+    return draw(RECURSIVE)
+
+
+VALUES = anything()
+
+
+def mapping(*names: str, **values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly a mapping with some of these keys, sometimes anything else."""
+    known = st.fixed_dictionaries({}, optional=dict.fromkeys(names, VALUES) | values)
+    return known | known | st.builds(lambda other, mine: other | mine, st.dictionaries(KEYS, VALUES), known) | VALUES
+
+
+REDIS = mapping("type", "url", "host", "port", "db", "password", "ssl", "startup_nodes", "sentinel_nodes")
+POLICY = mapping("DefaultRetries")
+CONFIGS = mapping(
+    environment_variables=mapping("A", "REDIS_HOST", "REDIS_PORT", "REDIS_CLUSTER_NODES", "REDIS_DB"),
+    litellm_settings=mapping(
+        *("callbacks", "success_callback", "num_retries"), cache=st.just(value=True), cache_params=REDIS
+    ),
+    general_settings=mapping("database_url", "master_key", "key_management_system", coordination_redis=REDIS),
+    router_settings=mapping(
+        *("redis_url", "redis_host", "redis_port", "redis_db", "num_retries", "routing_strategy"),
+        *("optional_pre_call_checks", "enable_tag_filtering"),
+        retry_policy=POLICY,
+        model_group_retry_policy=mapping(gpt=POLICY),
+    ),
+    model_list=st.lists(
+        mapping(
+            model_name=st.just("gpt"),
+            litellm_params=mapping("model", "api_key", "api_base", "num_retries"),
+            model_info=mapping("account"),
+        ),
+        max_size=3,
+    ),
+    include=VALUES,
+).filter(lambda values: isinstance(values, dict) and values)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Any:
+    return draw(CONFIGS)
+
+
+def ask_everything(config: ProxyConfig) -> None:
+    environment = {"A": "x", **KEY}
+    check_wiring(config, environment, facts(config, environment))
+    targets, _ = redis_targets(config, environment)
+    assert all(target.address for target in targets)
+    database_url(config, environment)
+
+
+@given(configs())
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_values_make_it_fail(values: dict[Any, Any]) -> None:
+    ask_everything(ProxyConfig(values))
+
+
+@given(configs(), configs())
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_files_make_it_fail(tmp_path_factory: pytest.TempPathFactory, first: Any, second: Any) -> None:
+    folder = tmp_path_factory.mktemp("configuration")
+    (folder / "proxy.yaml").write_text(yaml.safe_dump({"include": ["more.yaml"], **first}, allow_unicode=True), "utf-8")
+    (folder / "more.yaml").write_text(yaml.safe_dump(second, allow_unicode=True), "utf-8")
+    ask_everything(read(folder / "proxy.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "where"),
+    [
+        ("on: {a: 1}", "on: {b: 2}", "more.yaml:1"),
+        ("1: {a: 1}", "'0': x\n1: {b: 2}", "more.yaml:2"),
+        (".nan: 1", ".nan: 2", "more.yaml:1"),
+        ("x: &x\n  section: {a: 1}\n<<: *x", "section: {b: 2}", "more.yaml:1"),
+        ("section: {a: 1}", "x: &x\n  section: {b: 2}\n<<: *x", "more.yaml:2"),
+    ],
+)
+def test_keys_of_any_kind_are_merged(tmp_path: Path, first: str, second: str, where: str) -> None:
+    (tmp_path / "proxy.yaml").write_text(f"include: [more.yaml]\n{first}\n")
+    (tmp_path / "more.yaml").write_text(f"{second}\n")
+    replaced = [problem for problem in read(tmp_path / "proxy.yaml").problems if "replaces" in problem.what]
+    assert [problem.where for problem in replaced] == [where]
+    assert all("the one of proxy.yaml" in problem.what for problem in replaced)
+
+
+def test_places_of_keys_that_are_not_text_and_of_merged_ones(tmp_path: Path) -> None:
+    file = tmp_path / "proxy.yaml"
+    file.write_text("base: &base\n  master_key: x\ngeneral_settings:\n  <<: *base\n  1: 2\n")
+    config = read(file)
+    assert config.where("general_settings", 1) == "proxy.yaml:5"
+    assert config.where("general_settings", "master_key") == "proxy.yaml:2"
+
+
+@pytest.mark.parametrize("entry", ["x" * 300, "a\0b", "loop", "proxy.yaml/below", ""])
+def test_an_include_that_is_no_path(tmp_path: Path, entry: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    file = tmp_path / "proxy.yaml"
+    file.write_text(json.dumps({"include": [entry]}))
+    assert [problem.level for problem in read(file).problems] == [Level.ERROR]
 
 
 def test_includes_are_merged_as_litellm_does(tmp_path: Path) -> None:
