@@ -27,4 +27,4 @@ class Account:
         parts = (str(litellm_params.get(field) or "") for field in ("api_base", "api_key"))
         # Lengths go in, so that no two different pairs can be joined to the same text.
         joined = "".join(f"{len(part)}:{part}" for part in parts)
-        return cls("acct-" + hashlib.sha256(joined.encode()).hexdigest()[:HASH_LENGTH])
+        return cls("acct-" + hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:HASH_LENGTH])

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
 import uv
 
 from evenkeel_lab.doctor import reach
@@ -203,9 +202,7 @@ def temporary_folder() -> Finding:
 def cache_room() -> Finding:
     """Check the folder in which environments are kept, or the one in which it would be made."""
     check = "cache folder"
-    # The same as `folders.cache_folder()`, which makes it.
-    named = os.environ.get("EVENKEEL_CACHE")
-    folder = Path(named) if named else platformdirs.user_cache_path("litellm-evenkeel")
+    folder = folders.cache_path()
     there = _nearest_existing(folder)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         what = "nothing can be written there" if there == folder.absolute() else f"it cannot be made in {there}"

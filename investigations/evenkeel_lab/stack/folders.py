@@ -34,10 +34,15 @@ OURS = ("subjects", "plugins", "engine-*", "node-*", "decoys-*", "prisma-home-*"
 IN_USE = ".in-use"
 
 
-def cache_folder() -> Path:
-    """Return the folder for what is worth keeping between runs: environments, the engine, logs."""
+def cache_path() -> Path:
+    """Return where what is worth keeping between runs lies, or would: environments, the engine, logs."""
     named = os.environ.get("EVENKEEL_CACHE")
-    folder = Path(named) if named else platformdirs.user_cache_path("litellm-evenkeel")
+    return Path(named) if named else platformdirs.user_cache_path("litellm-evenkeel")
+
+
+def cache_folder() -> Path:
+    """Return that folder, made if need be."""
+    folder = cache_path()
     with _room_for(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
