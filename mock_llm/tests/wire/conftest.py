@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,6 @@ from evenkeel_mock.wire import chat, completions, compose, embeddings, errors, m
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from types import ModuleType
 
 FAMILIES = {
     "/v1/chat/completions": chat,
@@ -23,6 +24,24 @@ FAMILIES = {
     "/v1/responses": responses,
     "/v1/messages": messages,
 }
+
+
+class Later(ModuleType):
+    """A package that is loaded when it is first used: the clients take seconds, which every run of tests would pay."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Classes and types are what the tests use; pytest's plugins ask every name for marks of their own.
+        if not (name[0].isupper() or name == "types"):
+            raise AttributeError(name)
+        sys.modules.pop(self.__name__, None)
+        real = importlib.import_module(self.__name__)
+        self.__dict__.update(real.__dict__)
+        return getattr(real, name)
+
+
+for client in ("openai", "anthropic"):
+    sys.modules.setdefault(client, Later(client))
+
 MODELS = ("keel-1", "keel/2")
 CREATED = 1_750_000_000
 IDENTITY = b"0a1b2c"

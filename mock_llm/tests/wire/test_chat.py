@@ -7,7 +7,6 @@ import openai
 import orjson
 import pytest
 from hypothesis import given, strategies as st
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
 from evenkeel_mock.errors import BadRequest
@@ -44,7 +43,7 @@ class Place(BaseModel):
 def test_a_whole_answer(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     provider.cached = 3
     said = openai_client.chat.completions.create(model="keel-1", messages=ASKED)
-    assert said == strict.read(ChatCompletion, provider.written[0])
+    assert said == strict.read(openai.types.chat.ChatCompletion, provider.written[0])
     assert (said.id, said.model, said.created) == ("chatcmpl-0a1b2c", "keel-1", 1_750_000_000)
     assert said.choices[0].message.content == SAID
     assert said.choices[0].finish_reason == "stop"
@@ -64,7 +63,7 @@ def test_a_stream(
     options = {"stream_options": {"include_usage": True}} if include_usage else {}
     stream = openai_client.chat.completions.create(model="keel-1", messages=ASKED, stream=True, **options)
     events = list(stream)
-    assert events == strict.events(ChatCompletionChunk, provider.written[0])
+    assert events == strict.events(openai.types.chat.ChatCompletionChunk, provider.written[0])
     assert provider.written[0].endswith(b"data: [DONE]\n\n")
     assert events[0].choices[0].delta.role == "assistant"
     assert "".join(event.choices[0].delta.content or "" for event in events if event.choices) == SAID
@@ -105,7 +104,7 @@ def test_no_more_than_max_tokens(openai_client: openai.OpenAI, provider: Provide
 @pytest.mark.parametrize("choice", ["required", NAMED])
 def test_a_tool_is_called(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict], choice: Any) -> None:
     said = openai_client.chat.completions.create(model="keel-1", messages=ASKED, tools=[TOOL], tool_choice=choice)
-    assert said == strict.read(ChatCompletion, provider.written[0])
+    assert said == strict.read(openai.types.chat.ChatCompletion, provider.written[0])
     assert said.choices[0].finish_reason == "tool_calls"
     assert said.choices[0].message.content is None
     (call,) = said.choices[0].message.tool_calls
@@ -116,7 +115,7 @@ def test_a_tool_is_called(openai_client: openai.OpenAI, provider: Provider, stri
 def test_a_tool_is_called_in_a_stream(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     asked: dict[str, Any] = {"model": "keel-1", "messages": ASKED, "tools": [TOOL], "tool_choice": "required"}
     events = list(openai_client.chat.completions.create(**asked, stream=True))
-    assert events == strict.events(ChatCompletionChunk, provider.written[0])
+    assert events == strict.events(openai.types.chat.ChatCompletionChunk, provider.written[0])
     calls = [call for event in events for call in event.choices[0].delta.tool_calls or []]
     assert (calls[0].id, calls[0].function.name) == ("call_0a1b2c0", "get_weather")
     assert json.loads("".join(call.function.arguments for call in calls)) == ARGUMENTS
@@ -168,11 +167,11 @@ def test_the_result_of_a_tool_can_be_sent_back(openai_client: openai.OpenAI) -> 
 def test_several_choices(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     asked: dict[str, Any] = {"model": "keel-1", "messages": ASKED, "n": 3}
     said = openai_client.chat.completions.create(**asked)
-    assert said == strict.read(ChatCompletion, provider.written[0])
+    assert said == strict.read(openai.types.chat.ChatCompletion, provider.written[0])
     assert [choice.index for choice in said.choices] == [0, 1, 2]
     assert said.usage.completion_tokens == 24
     events = list(openai_client.chat.completions.create(**asked, stream=True))
-    assert events == strict.events(ChatCompletionChunk, provider.written[1])
+    assert events == strict.events(openai.types.chat.ChatCompletionChunk, provider.written[1])
     for index in range(3):
         words = [event.choices[0].delta.content or "" for event in events if event.choices[0].index == index]
         assert "".join(words) == SAID

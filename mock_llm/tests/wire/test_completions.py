@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import openai
 import orjson
 import pytest
-from openai.types import Completion
 
 from evenkeel_mock.errors import BadRequest
 from evenkeel_mock.wire import completions
 
 if TYPE_CHECKING:
-    import openai
     from conftest import Provider, Strict
 
 SAID = "steady as she goes on an even keel"
@@ -18,7 +17,7 @@ SAID = "steady as she goes on an even keel"
 
 def test_a_whole_answer(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     said = openai_client.completions.create(model="keel-1", prompt="Once upon a time")
-    assert said == strict.read(Completion, provider.written[0])
+    assert said == strict.read(openai.types.Completion, provider.written[0])
     assert (said.id, said.choices[0].text, said.choices[0].finish_reason) == ("cmpl-0a1b2c", SAID, "stop")
     assert (said.usage.prompt_tokens, said.usage.completion_tokens) == (4, 8)
 
@@ -33,7 +32,9 @@ def test_a_stream(
     options: Any = {"stream_options": {"include_usage": True}} if include_usage else {}
     events = list(openai_client.completions.create(model="keel-1", prompt="Once", stream=True, **options))
     # Until the end there is no reason, whatever the client's type says: the real one sends null as well.
-    strict.events(Completion, provider.written[0].replace(b'"finish_reason":null', b'"finish_reason":"stop"'))
+    strict.events(
+        openai.types.Completion, provider.written[0].replace(b'"finish_reason":null', b'"finish_reason":"stop"')
+    )
     assert "".join(event.choices[0].text for event in events if event.choices) == SAID
     assert [event.choices[0].finish_reason for event in events if event.choices] == [None] * 8 + ["stop"]
     assert (events[-1].usage is not None) is include_usage

@@ -3,15 +3,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import openai
 import orjson
 import pytest
-from openai.types import CreateEmbeddingResponse
 
 from evenkeel_mock.errors import BadRequest
 from evenkeel_mock.wire import compose, embeddings
 
 if TYPE_CHECKING:
-    import openai
     from conftest import Provider, Strict
 
 
@@ -22,7 +21,7 @@ def test_both_formats_say_the_same(
     options: Any = {} if dimensions is None else {"dimensions": dimensions}
     asked: dict[str, Any] = {"model": "keel-1", "input": ["even", "kéel"], **options}
     decimal = openai_client.embeddings.create(**asked, encoding_format="float")
-    assert decimal == strict.read(CreateEmbeddingResponse, provider.written[0])
+    assert decimal == strict.read(openai.types.CreateEmbeddingResponse, provider.written[0])
     default = openai_client.embeddings.create(**asked)  # which asks for base64, and decodes it
     assert b'"embedding":"' in provider.written[1]
     assert [list(one.embedding) for one in default.data] == [one.embedding for one in decimal.data]

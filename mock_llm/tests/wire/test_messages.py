@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import anthropic
 import orjson
 import pytest
-from anthropic.types import Message, MessageTokensCount, RawMessageStreamEvent
 
 from evenkeel_mock.errors import BadRequest
 from evenkeel_mock.wire import errors, messages
@@ -30,7 +29,7 @@ INPUT = {"place": "steady as she goes"}
 def test_a_whole_answer(anthropic_client: anthropic.Anthropic, provider: Provider, strict: type[Strict]) -> None:
     provider.cached = 3
     said = anthropic_client.messages.create(**ASKED)
-    assert said == strict.read(Message, provider.written[0])
+    assert said == strict.read(anthropic.types.Message, provider.written[0])
     assert (said.id, said.model, said.stop_reason) == ("msg_0a1b2c", "keel-1", "end_turn")
     assert said.content[0].text == SAID
     # 27 bytes and one message, of which three tokens came from the cache: Anthropic counts those apart.
@@ -40,7 +39,7 @@ def test_a_whole_answer(anthropic_client: anthropic.Anthropic, provider: Provide
 def test_a_stream(anthropic_client: anthropic.Anthropic, provider: Provider, strict: type[Strict]) -> None:
     provider.cached = 3
     events = list(anthropic_client.messages.create(**ASKED, stream=True))
-    assert events == strict.events(RawMessageStreamEvent, provider.written[0])
+    assert events == strict.events(anthropic.types.RawMessageStreamEvent, provider.written[0])
     assert [event.type for event in events] == [
         "message_start",
         "content_block_start",
@@ -81,11 +80,11 @@ def test_a_tool_is_used(
 ) -> None:
     asked = ASKED | {"tools": [TOOL], "tool_choice": choice}
     said = anthropic_client.messages.create(**asked)
-    assert said == strict.read(Message, provider.written[0])
+    assert said == strict.read(anthropic.types.Message, provider.written[0])
     (block,) = said.content
     assert (block.type, block.name, block.input, said.stop_reason) == ("tool_use", "get_weather", INPUT, "tool_use")
     events = list(anthropic_client.messages.create(**asked, stream=True))
-    assert events == strict.events(RawMessageStreamEvent, provider.written[1])
+    assert events == strict.events(anthropic.types.RawMessageStreamEvent, provider.written[1])
     assert {event.delta.type for event in events if event.type == "content_block_delta"} == {"input_json_delta"}
     with anthropic_client.messages.stream(**asked) as stream:
         final = stream.get_final_message()
@@ -110,7 +109,7 @@ def test_no_more_than_max_tokens(
     assert (said.stop_reason, said.content[0].text, said.usage.output_tokens) == ("max_tokens", "steady as", 2)
     asked = ASKED | {"max_tokens": 2, "tools": [TOOL], "tool_choice": {"type": "any"}}
     cut = anthropic_client.messages.create(**asked)
-    assert cut == strict.read(Message, provider.written[1])
+    assert cut == strict.read(anthropic.types.Message, provider.written[1])
     assert (cut.stop_reason, cut.content[0].input) == ("max_tokens", {})
     with anthropic_client.messages.stream(**asked) as stream:
         assert stream.get_final_message().stop_reason == "max_tokens"
@@ -149,7 +148,7 @@ def test_tokens_are_counted_as_they_are_billed(
 ) -> None:
     asked = {name: value for name, value in ASKED.items() if name != "max_tokens"} | {"tools": [TOOL]}
     counted = anthropic_client.messages.count_tokens(**asked)
-    assert counted == strict.read(MessageTokensCount, provider.written[0])
+    assert counted == strict.read(anthropic.types.MessageTokensCount, provider.written[0])
     said = anthropic_client.messages.create(**asked, max_tokens=1)
     assert counted.input_tokens == said.usage.input_tokens
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import anthropic
 import openai
 import pytest
-from openai.types import Model
 
 from evenkeel_mock.wire import models
 
@@ -19,7 +18,7 @@ def test_openai_lists_them(openai_client: openai.OpenAI) -> None:
 
 def test_openai_retrieves_one(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     found = openai_client.models.retrieve("keel-1")
-    assert found == strict.read(Model, provider.written[0])
+    assert found == strict.read(openai.types.Model, provider.written[0])
     with pytest.raises(openai.NotFoundError) as refused:
         openai_client.models.retrieve("nobody")
     assert refused.value.code == "model_not_found"

@@ -3,16 +3,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import openai
 import orjson
 import pytest
-from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel
 
 from evenkeel_mock.errors import BadRequest
 from evenkeel_mock.wire import errors, responses
 
 if TYPE_CHECKING:
-    import openai
     from conftest import Provider, Strict
 
 SAID = "steady as she goes on an even keel"
@@ -45,7 +44,7 @@ class Place(BaseModel):
 def test_a_whole_answer(openai_client: openai.OpenAI, provider: Provider, strict: type[Strict]) -> None:
     provider.cached = 2
     said = openai_client.responses.create(model="keel-1", input="Say hello.", instructions="Be brief.")
-    assert said.to_dict() == strict.read(Response, provider.written[0]).to_dict()
+    assert said.to_dict() == strict.read(openai.types.responses.Response, provider.written[0]).to_dict()
     assert (said.id, said.status, said.output_text) == ("resp_0a1b2c", "completed", SAID)
     assert said.instructions == "Be brief."
     assert (said.usage.input_tokens, said.usage.output_tokens, said.usage.total_tokens) == (9, 8, 17)
@@ -56,7 +55,9 @@ def test_a_stream(openai_client: openai.OpenAI, provider: Provider, strict: type
     events = list(openai_client.responses.create(model="keel-1", input="Say hello.", stream=True))
     assert [event.type for event in events] == TEXT_EVENTS
     assert [event.sequence_number for event in events] == list(range(len(events)))
-    for event, read in zip(events, strict.events(ResponseStreamEvent, provider.written[0]), strict=True):
+    for event, read in zip(
+        events, strict.events(openai.types.responses.ResponseStreamEvent, provider.written[0]), strict=True
+    ):
         assert event.to_dict() == read.to_dict()
     assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == SAID
     assert events[0].response.output == []
@@ -85,14 +86,14 @@ def test_a_function_is_called(
 ) -> None:
     asked: dict[str, Any] = {"model": "keel-1", "input": "Rain?", "tools": [TOOL], "tool_choice": choice}
     said = openai_client.responses.create(**asked)
-    assert said.to_dict() == strict.read(Response, provider.written[0]).to_dict()
+    assert said.to_dict() == strict.read(openai.types.responses.Response, provider.written[0]).to_dict()
     (call,) = said.output
     assert (call.type, call.name, call.status) == ("function_call", "get_weather", "completed")
     assert json.loads(call.arguments) == ARGUMENTS
     assert said.tools[0].name == "get_weather"
 
     events = list(openai_client.responses.create(**asked, stream=True))
-    strict.events(ResponseStreamEvent, provider.written[1], unknown=UNKNOWN)
+    strict.events(openai.types.responses.ResponseStreamEvent, provider.written[1], unknown=UNKNOWN)
     kinds = [event.type for event in events]
     deltas = kinds.count("response.function_call_arguments.delta")
     assert deltas > 1
@@ -121,11 +122,11 @@ def test_no_more_than_max_output_tokens(
     provider.length, provider.echo = 40, echo
     asked: dict[str, Any] = {"model": "keel-1", "input": "word " * 40, "max_output_tokens": 16}
     said = openai_client.responses.create(**asked)
-    assert said.to_dict() == strict.read(Response, provider.written[0]).to_dict()
+    assert said.to_dict() == strict.read(openai.types.responses.Response, provider.written[0]).to_dict()
     assert (said.status, said.incomplete_details.reason) == ("incomplete", "max_output_tokens")
     assert said.usage.output_tokens == said.max_output_tokens == 16
     events = list(openai_client.responses.create(**asked, stream=True))
-    strict.events(ResponseStreamEvent, provider.written[1])
+    strict.events(openai.types.responses.ResponseStreamEvent, provider.written[1])
     assert events[-1].type == "response.incomplete"
     assert events[-1].response.output_text == said.output_text
 
