@@ -23,7 +23,6 @@ class Family:
     name: str
     number: int
     dialect: Dialect
-    prefix: str
     parse: Callable[[bytes], Request]
     whole: Callable[[Request, Answer], bytes]
     events: Callable[[Request, Answer], tuple[bytes, Sequence[bytes], bytes]] | None = None
@@ -31,15 +30,13 @@ class Family:
 
 CREATED = 1_700_000_000
 FAMILIES = {
-    "/v1/chat/completions": Family("chat", 0, Dialect.OPENAI, "chatcmpl-", chat.parse, chat.whole, chat.events),
+    "/v1/chat/completions": Family("chat", 0, Dialect.OPENAI, chat.parse, chat.whole, chat.events),
     "/v1/completions": Family(
-        "completions", 1, Dialect.OPENAI, "cmpl-", completions.parse, completions.whole, completions.events
+        "completions", 1, Dialect.OPENAI, completions.parse, completions.whole, completions.events
     ),
-    "/v1/responses": Family(
-        "responses", 2, Dialect.OPENAI, "resp_", responses.parse, responses.whole, responses.events
-    ),
-    "/v1/embeddings": Family("embeddings", 3, Dialect.OPENAI, "", embeddings.parse, embeddings.whole),
-    "/v1/messages": Family("messages", 4, Dialect.ANTHROPIC, "msg_", messages.parse, messages.whole, messages.events),
+    "/v1/responses": Family("responses", 2, Dialect.OPENAI, responses.parse, responses.whole, responses.events),
+    "/v1/embeddings": Family("embeddings", 3, Dialect.OPENAI, embeddings.parse, embeddings.whole),
+    "/v1/messages": Family("messages", 4, Dialect.ANTHROPIC, messages.parse, messages.whole, messages.events),
 }
 
 COUNT_TOKENS, COUNTED = "/v1/messages/count_tokens", 5

@@ -12,7 +12,7 @@ from rich.table import Table
 from evenkeel_lab.bench import BENCHES
 from evenkeel_lab.bench.result import Metric, document
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.progress import shown_on
+from evenkeel_lab.progress import Steps, shown_on
 
 
 @click.command()
@@ -38,9 +38,9 @@ def bench(context: click.Context, name: str | None, *, as_json: bool) -> None:
     context.exit(0 if ok else 1)
 
 
-async def measure(name: str, steps: object) -> list[Metric]:
+async def measure(name: str, steps: Steps) -> list[Metric]:
     """Run one benchmark."""
-    return await BENCHES[name].run(steps)  # type: ignore[arg-type]
+    return await BENCHES[name].run(steps)
 
 
 def table(name: str, metrics: list[Metric]) -> Table:

@@ -36,7 +36,7 @@ class Subject:
     """Laid over the generated YAML, section by section."""
 
 
-def proxy_config(subject: Subject, mock_url: str, *, redis: bool = True) -> dict[str, Any]:
+def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
     """Return the whole configuration. Secrets are not in it: they reach the proxy through its environment."""
     deployment = {
         "model_name": MODEL,
@@ -50,14 +50,13 @@ def proxy_config(subject: Subject, mock_url: str, *, redis: bool = True) -> dict
     }
     if subject.prometheus is Prometheus.STOCK:
         config["litellm_settings"]["callbacks"] = ["prometheus"]
-    if redis:
-        # For counters and shared state; no response is ever taken from it. The address as a whole, because its
-        # user, its database number and its TLS get lost where host and port are named one by one.
-        config["litellm_settings"] |= {
-            "cache": True,
-            "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []},
-        }
-        config["router_settings"] |= {"redis_url": REDIS}
+    # For counters and shared state; no response is ever taken from it. The address as a whole, because its
+    # user, its database number and its TLS get lost where host and port are named one by one.
+    config["litellm_settings"] |= {
+        "cache": True,
+        "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []},
+    }
+    config["router_settings"] |= {"redis_url": REDIS}
     return merged(config, subject.settings)
 
 
