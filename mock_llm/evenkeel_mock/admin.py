@@ -28,16 +28,14 @@ from evenkeel_mock.windows import balance_nano, uses, words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined]  # its stub forgets to export it
-
     from evenkeel_mock.board import Board
+    from evenkeel_mock.connection import Exchange
 
-JSON = [("content-type", "application/json")]
-LINES = [("content-type", "application/x-ndjson")]
-PLAIN = [("content-type", "text/plain; version=0.0.4")]
+JSON = b"content-type: application/json\r\n"
+LINES = b"content-type: application/x-ndjson\r\n"
+PLAIN = b"content-type: text/plain; version=0.0.4\r\n"
 PREFIX = "/_mock/"
 NANO = 1_000_000_000
-LINES_AT_ONCE = 1000
 CHANGEABLE = ("seed", "faults", "latency", "accounts", "answers", "prompt_cache", "models")
 
 
@@ -53,38 +51,39 @@ class Admin:
             "journal/summary": self._summary,
         }
 
-    async def serve(self, scope: Scope, protocol: HTTPProtocol) -> None:
+    def serve(self, exchange: Exchange) -> None:
         """Serve one request."""
-        name = scope.path.removeprefix(PREFIX)
-        if scope.method == "POST":
-            self._change(name, await protocol(), protocol)
+        name = exchange.path.removeprefix(PREFIX)
+        if exchange.method == b"POST":
+            self._change(name, exchange)
         elif name == "journal":
-            await self._journal(scope.query_string, protocol)
+            self._journal(exchange)
         elif name == "metrics":
-            protocol.response_bytes(200, PLAIN, metrics.exposition(self._board).encode())
+            exchange.respond(200, PLAIN, metrics.exposition(self._board).encode())
         elif name in self._pages:
-            protocol.response_bytes(200, JSON, orjson.dumps(self._pages[name]()))
+            exchange.respond(200, JSON, orjson.dumps(self._pages[name]()))
         else:
-            refuse(protocol, 404, f"There is no {scope.path}.", f"There are: {', '.join(sorted(self._pages))}.")
+            there = ", ".join(sorted((*self._pages, "journal", "metrics")))
+            refuse(exchange, 404, f"There is no {exchange.path}.", f"There are: {there}.")
 
-    def _change(self, name: str, body: bytes, protocol: HTTPProtocol) -> None:
+    def _change(self, name: str, exchange: Exchange) -> None:
         settings, started = config.load(self._board.read_config())
         try:
             if name == "reset":
                 self._board.wipe()
             elif name in CHANGEABLE:
-                settings = self._changed(settings, name, body)
+                settings = self._changed(settings, name, exchange.body)
             else:
-                refuse(protocol, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, reset.")
+                refuse(exchange, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, reset.")
                 return
             if name in {"faults", "reset"}:
                 started = time.time_ns()
             config.parse(settings, started)
             self._board.write_config(config.dump(settings, started))
         except MockConfigError as error:
-            refuse(protocol, 400, error.what, error.cure)
+            refuse(exchange, 400, error.what, error.cure)
             return
-        protocol.response_bytes(200, JSON, orjson.dumps({"ok": True, "started_ns": started}))
+        exchange.respond(200, JSON, orjson.dumps({"ok": True, "started_ns": started}))
 
     def _changed(self, settings: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
         try:
@@ -147,18 +146,15 @@ class Admin:
         ]
         return {"written": written, "kept": kept, "lost": written - kept, "requests": rows}
 
-    async def _journal(self, query: str, protocol: HTTPProtocol) -> None:
+    def _journal(self, exchange: Exchange) -> None:
         try:
-            last = int(parse_qs(query).get("last", ["0"])[0])
+            last = int(parse_qs(exchange.query).get("last", ["0"])[0])
         except ValueError:
-            refuse(protocol, 400, "last is not a number.", "Such as ?last=100.")
+            refuse(exchange, 400, "last is not a number.", "Such as ?last=100.")
             return
-        lines = list(journal.ndjson(self._board))[-last:]
-        transport = protocol.response_stream(200, LINES)
-        for start in range(0, len(lines), LINES_AT_ONCE):
-            await transport.send_bytes(b"".join(lines[start : start + LINES_AT_ONCE]))
+        exchange.respond(200, LINES, b"".join(list(journal.ndjson(self._board))[-last:]))
 
 
-def refuse(protocol: HTTPProtocol, status: int, what: str, cure: str) -> None:
+def refuse(exchange: Exchange, status: int, what: str, cure: str) -> None:
     """Say what is wrong with an admin request."""
-    protocol.response_bytes(status, JSON, orjson.dumps({"error": what, "cure": cure}))
+    exchange.respond(status, JSON, orjson.dumps({"error": what, "cure": cure}))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SETTINGS = ("seed", "latency", "accounts", "others", "faults", "answers", "prompt_cache", "models")
 ANSWERS = ("echo", "call_tools")
-DEFAULT_MODELS = ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "claude-sonnet-4-5")
+DEFAULT_MODELS = ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "claude-sonnet-5-5")
 MOST_SEED = 2**63 - 1
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import signal
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import psutil
 import pytest
 import yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from conftest import RunMock, RunningMock
 
 BODY: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "how is the sea?"}]}
 CHAT = "/v1/chat/completions"
@@ -31,39 +33,9 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(tmp_path_factory.mktemp("mock"), SETTINGS, workers=4) as address:
-        yield address
-
-
-@contextlib.contextmanager
-def running(folder: Path, settings: dict[str, Any], *, workers: int) -> Iterator[str]:
-    (folder / "mock.yaml").write_text(yaml.safe_dump(settings))
-    port = free_port()
-    arguments = ["--port", str(port), "--workers", str(workers), "--config", str(folder / "mock.yaml")]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen([sys.executable, "-m", "evenkeel_mock", *arguments], stdout=log, stderr=log)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{address}/_mock/health", trust_env=False).is_success:
-                    break
-            time.sleep(0.05)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
-
-
-def free_port() -> int:
-    import socket  # noqa: PLC0415 - only here
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def url(run_mock: RunMock) -> Iterator[str]:
+    with run_mock(SETTINGS, "--workers", "4") as mock:
+        yield mock.url
 
 
 def client(url: str, key: str, **options: Any) -> httpx.AsyncClient:
@@ -117,7 +89,7 @@ async def test_faults_that_answer(url: str, fault: str, expected: int) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_reset_cuts_the_connection(url: str, stream: bool) -> None:  # noqa: FBT001
     async with client(url, "sk-any") as asking:
-        with pytest.raises(httpx.RemoteProtocolError):
+        with pytest.raises(httpx.ReadError):
             await asking.post(CHAT, json=BODY | {"stream": stream}, headers={"x-mock-fault": "reset=2"})
 
 
@@ -162,14 +134,15 @@ async def test_the_journal_tells_what_came_in_and_no_key(url: str) -> None:
     assert '"written":3,"kept":3,"lost":0' in told["journal/summary"]
 
 
-def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(tmp_path: Path) -> None:
+def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(run_mock: RunMock) -> None:
     settings = {"seed": 3, "latency": {"length": "uniform(low=1, high=200)"}}
     keys = [f"key-{number}" for number in range(40)]
 
     def lengths(order: list[str], workers: int) -> dict[str, int]:
-        folder = tmp_path / str(workers)
-        folder.mkdir()
-        with running(folder, settings, workers=workers) as url, httpx.Client(base_url=url, trust_env=False) as asking:
+        with (
+            run_mock(settings, "--workers", str(workers)) as mock,
+            httpx.Client(base_url=mock.url, trust_env=False) as asking,
+        ):
             found = {}
             for key in order:
                 headers = {"authorization": "Bearer k", "x-mock-key": key}
@@ -178,3 +151,38 @@ def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(tmp_path
             return found
 
     assert lengths(keys, 1) == lengths(keys[::-1], 2)
+
+
+def workers_of(mock: RunningMock) -> list[psutil.Process]:
+    return psutil.Process(mock.process.pid).children()
+
+
+def test_a_worker_that_dies_is_replaced(run_mock: RunMock) -> None:
+    with run_mock({}, "--workers", "2") as mock:
+        before = workers_of(mock)
+        before[0].kill()
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and set(workers_of(mock)) <= set(before):
+            time.sleep(0.05)
+        assert len(set(workers_of(mock)) - set(before)) == 1
+        for _ in range(20):
+            assert httpx.get(f"{mock.url}/_mock/health", trust_env=False).is_success
+        assert "Another one takes its place" in mock.log.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_worker_outlives_the_mock(run_mock: RunMock, number: signal.Signals) -> None:
+    with run_mock({}, "--workers", "2") as mock:
+        workers = workers_of(mock)
+        mock.process.send_signal(number)
+        assert mock.process.wait(10) == (-number if number == signal.SIGKILL else 0)
+        assert psutil.wait_procs(workers, timeout=5)[1] == []
+        assert "Traceback" not in mock.log.read_text()
+
+
+def test_a_port_that_is_taken_is_refused(run_mock: RunMock) -> None:
+    with run_mock({}) as mock:
+        command = [sys.executable, "-m", "evenkeel_mock", "--port", mock.url.rpartition(":")[2]]
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert refused.returncode == 2
+        assert "is in use" in refused.stderr

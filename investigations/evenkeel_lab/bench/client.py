@@ -1,17 +1,21 @@
-"""The cheapest clients that tell the truth: requests one after another, and streams whose chunks are timed."""
+"""The cheapest clients that tell the truth: plain sockets, since a costly client makes the server look late."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import re
+import selectors
+import socket
 import time
 
 from evenkeel_lab.stack.ports import LOOPBACK
 
-LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 SENT = re.compile(rb"x-mock-sent-ns: (\d+)", re.IGNORECASE)
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+HEAD_END, STREAM_END = b"\r\n\r\n", b"0\r\n\r\n"
+CHUNK, EMPTY_CHUNK = b'"content":"', b'"content":""'
 NS_PER_MS = 1_000_000
+READ_BYTES = 1 << 16
+SILENCE_SECONDS = 20.0
 
 
 def request_bytes(body: bytes) -> bytes:
@@ -23,71 +27,79 @@ def request_bytes(body: bytes) -> bytes:
     return head.encode() + body
 
 
-async def ask(port: int, request: bytes, times: int, connections: int) -> None:
-    """Send so many requests over each of so many connections."""
-
-    async def one() -> None:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+def ask(port: int, request: bytes, times: int, connections: int) -> None:
+    """Send so many requests over each of so many connections, on all of them at a time."""
+    clients = [_connect(port) for _ in range(connections)]
+    try:
         for _ in range(times):
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
+            for client in clients:
+                client.sendall(request)
+            for client in clients:
+                _read_answer(client)
+    finally:
+        for client in clients:
+            client.close()
+
+
+def listen(port: int, request: bytes, streams: int, gap_ms: float) -> list[float]:
+    """Open so many streams as fast as can be; return by how many ms each chunk of each came too late."""
+    late: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        for _ in range(streams):
+            client = _connect(port)
+            client.sendall(request)
+            selector.register(client, selectors.EVENT_READ, Stream(gap_ms, late))
+            _read_streams(selector, 0)
+        while selector.get_map():
+            if not _read_streams(selector, SILENCE_SECONDS):
+                raise TimeoutError(f"{len(selector.get_map())} streams have fallen silent")
+    return late
+
+
+class Stream:
+    """One stream: notes how late each chunk is, counted from the time at which the server says it began."""
+
+    def __init__(self, gap_ms: float, late_ms: list[float]) -> None:
+        self._gap_ns = gap_ms * NS_PER_MS
+        self._late_ms = late_ms
+        self._due = 0.0
+
+    def received(self, data: bytes) -> bool:
+        """Time the chunks in what came; return whether it was the end."""
+        now = time.time_ns()
+        if not self._due:
+            found = SENT.search(data)
+            self._due = float(found.group(1)) if found else now
+        for _ in range(data.count(CHUNK) - data.count(EMPTY_CHUNK)):
+            self._late_ms.append((now - self._due) / NS_PER_MS)
+            self._due += self._gap_ns
+        return data.endswith(STREAM_END)
+
+
+def _connect(port: int) -> socket.socket:
+    client = socket.create_connection((LOOPBACK, port))
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return client
+
+
+def _read_answer(client: socket.socket) -> None:
+    data = client.recv(READ_BYTES)
+    while data:
+        head, end, body = data.partition(HEAD_END)
+        if end:
             found = LENGTH.search(head)
             assert found is not None, head
-            await reader.readexactly(int(found.group(1)))
-        writer.close()
-
-    await asyncio.gather(*(one() for _ in range(connections)))
-
-
-class Listener(asyncio.Protocol):
-    """One stream: notes how late each chunk comes, counted from the time at which the server says it began."""
-
-    def __init__(self, request: bytes, gap_ms: float, done: asyncio.Future[None]) -> None:
-        self._request = request
-        self._gap_ns = gap_ms * NS_PER_MS
-        self._done = done
-        self._began = 0
-        self.late_ms: list[float] = []
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the stream."""
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
-        transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        """Time the chunks in what came."""
-        now = time.time_ns()
-        if not self._began:
-            found = SENT.search(data)
-            self._began = int(found.group(1)) if found else now
-        for _ in range(data.count(b'"content":"') - data.count(b'"content":""')):
-            due = self._began + len(self.late_ms) * self._gap_ns
-            self.late_ms.append((now - due) / NS_PER_MS)
-        if data.endswith(b"0\r\n\r\n") and not self._done.done():
-            self._done.set_result(None)
-            self._transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Do not wait for what will not come."""
-        if not self._done.done():
-            self._done.set_exception(error or ConnectionError("closed in the middle of a stream"))
+            if len(body) >= int(found.group(1)):
+                return
+        data += client.recv(READ_BYTES)
 
 
-def _same(listener: Listener) -> Listener:
-    return listener
-
-
-async def listen(port: int, request: bytes, streams: int, gap_ms: float) -> list[float]:
-    """Open so many streams at once; return how late each chunk of each was."""
-    loop = asyncio.get_running_loop()
-    listeners: list[Listener] = []
-    ends = []
-    for _ in range(streams):
-        done: asyncio.Future[None] = loop.create_future()
-        listener = Listener(request, gap_ms, done)
-        await loop.create_connection(functools.partial(_same, listener), LOOPBACK, port)
-        listeners.append(listener)
-        ends.append(done)
-    await asyncio.gather(*ends)
-    return [late for listener in listeners for late in listener.late_ms]
+def _read_streams(selector: selectors.BaseSelector, seconds: float) -> bool:
+    ready = selector.select(seconds)
+    for key, _ in ready:
+        assert isinstance(key.fileobj, socket.socket)
+        data = key.fileobj.recv(READ_BYTES)
+        if not data or key.data.received(data):
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
+    return bool(ready)

@@ -1,0 +1,151 @@
+"""An answer on its way: it waits, is sent whole or in pieces, suffers its fault, and notices when the client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import time
+from typing import TYPE_CHECKING
+
+from evenkeel_mock.connection import lines
+from evenkeel_mock.faults import Kind
+from evenkeel_mock.headers import of_limits
+from evenkeel_mock.pace import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel_mock.faults import Fault
+    from evenkeel_mock.job import Job
+    from evenkeel_mock.pace import Pacer
+    from evenkeel_mock.wire.answer import Answer
+
+JSON = b"content-type: application/json\r\n"
+EVENTS = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
+OK, CLIENT_LEFT = 200, 499
+
+
+def times(received_ns: int, sent_ns: int) -> bytes:
+    """Return the headers from which a client can tell how much of its latency is the mock's."""
+    return b"x-mock-received-ns: %d\r\nx-mock-sent-ns: %d\r\n" % (received_ns, sent_ns)
+
+
+class Delivery:
+    """One answer that has been decided on. `ended` is told how it ended: job, status, completion tokens."""
+
+    __slots__ = ("_answer", "_ended", "_factor", "_job", "_pacer", "_stream", "_timer")
+
+    def __init__(self, job: Job, answer: Answer, pacer: Pacer, ended: Callable[[Job, int, int], None]) -> None:
+        self._job = job
+        self._answer = answer
+        self._pacer = pacer
+        self._ended = ended
+        self._factor = job.fault.factor if job.fault is not None else 1.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._stream: Stream | None = None
+
+    def begin(self, queued: float) -> None:
+        """Send the answer when it is due, so many seconds later than planned because others came before it."""
+        job = self._job
+        streams = job.request.stream and job.family.events is not None
+        planned = job.plan.ttft if streams else job.plan.duration
+        wait = planned * self._factor + queued
+        if job.fault is not None:
+            wait += job.fault.seconds
+        send = self._send_events if streams else self._send_whole
+        if not wait:
+            send()
+            return
+        job.exchange.gone = self._client_left
+        if wait < math.inf:
+            self._timer = asyncio.get_running_loop().call_later(wait, send)
+
+    def _send_whole(self) -> None:
+        job, answer = self._job, self._answer
+        fault, exchange = job.fault, job.exchange
+        body = job.family.whole(job.request, answer)
+        head = self._head(JSON)
+        if fault is None:
+            exchange.respond(OK, head, body)
+        elif fault.kind is Kind.RESET:
+            exchange.start(OK, head)
+            exchange.send(body[: len(body) // 2])
+            exchange.cut()
+        else:
+            exchange.respond(OK, head, spoiled(body, fault))
+        self._ended(job, OK, answer.completion_tokens)
+
+    def _send_events(self) -> None:
+        job = self._job
+        assert job.family.events is not None
+        first, chunks, last = job.family.events(job.request, self._answer)
+        pieces = [*chunks] or [b""]
+        pieces[0] = first + pieces[0]
+        pieces[-1] += last
+        gaps = self._gaps(len(pieces))
+        if job.fault is not None:
+            pieces = broken(pieces, job.fault)
+        exchange = job.exchange
+        exchange.start(OK, self._head(EVENTS))
+        if gaps == 0.0 or len(pieces) < 2:  # noqa: PLR2004
+            if pieces:
+                exchange.send(b"".join(pieces))
+            self._finish()
+            return
+        exchange.gone = self._client_left
+        self._stream = Stream(exchange.send, pieces, gaps, self._finish)
+        self._pacer.add(self._stream)
+
+    def _finish(self) -> None:
+        job = self._job
+        if job.fault is not None and job.fault.kind is Kind.RESET:
+            job.exchange.cut()
+        else:
+            job.exchange.finish()
+        self._ended(job, OK, self._answer.completion_tokens)
+
+    def _client_left(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._stream is not None:
+            self._stream.stop()
+        self._ended(self._job, CLIENT_LEFT, 0)
+
+    def _gaps(self, count: int) -> Sequence[float] | float:
+        gaps, factor = self._job.plan.gaps, self._factor
+        if isinstance(gaps, float):
+            return gaps * factor
+        if len(gaps) < count:
+            # The answer is longer than was drawn, because it says what it has to: the gaps come round again.
+            gaps = (0.0, *itertools.islice(itertools.cycle(gaps[1:] or (0.0,)), count - 1))
+        return gaps if factor == 1.0 else tuple(gap * factor for gap in gaps)
+
+    def _head(self, kind: bytes) -> bytes:
+        job = self._job
+        job.sent_ns = now = time.time_ns()
+        head = kind + times(job.exchange.received_ns, now)
+        limits = job.caller.limits
+        if limits.windows and job.ticket is not None:
+            head += lines(of_limits(job.ticket.state, limits, now, job.family.dialect))
+        return head
+
+
+def spoiled(body: bytes, fault: Fault) -> bytes:
+    """Return what a fault makes of a whole answer."""
+    if fault.kind is Kind.MALFORMED:
+        return body[:-1] + b",,"
+    return body[: len(body) // 2] if fault.kind is Kind.HALF_EVENT else body
+
+
+def broken(pieces: list[bytes], fault: Fault) -> list[bytes]:
+    """Return what a fault makes of a stream."""
+    at = fault.chunks
+    if fault.kind is Kind.RESET:
+        return pieces[:at]
+    if fault.kind is Kind.HALF_EVENT:
+        following = pieces[at] if at < len(pieces) else pieces[-1]
+        return [*pieces[:at], following[: len(following) // 2]]
+    if fault.kind is Kind.MALFORMED:
+        return [*pieces[:at], b'data: {"broken":,,\n\n', *pieces[at:]]
+    return pieces
