@@ -42,6 +42,7 @@ BEARER = "bearer "
 KEY_DIGEST_BYTES = 16
 NS = 1_000_000_000
 MOST_CALLERS = 100_000
+SERVER_ERROR, OVERLOADED = 500, 529
 
 
 class App:
@@ -109,8 +110,8 @@ class App:
             chosen = faults.active(config.faults, second, caller.name, request.model, seed=config.seed, key=job.key)
         job.fault = chosen
         refusal = caller.limits.barred(request.model, received_ns)
-        if refusal is None and chosen is not None and chosen.kind is Kind.STATUS:
-            refusal = of_status(chosen.status, chosen.retry_after_ns)
+        if refusal is None and chosen is not None:
+            refusal = demanded(chosen, job)
         if refusal is not None:
             return refusal
         job.plan = config.latency.plan(config.seed, job.key, request.max_tokens)
@@ -227,6 +228,15 @@ class App:
             self._callers.clear()
         self._callers[credential] = caller
         return caller
+
+
+def demanded(fault: Fault, job: Job) -> Refusal | None:
+    """Return the refusal that a fault asks for, if it asks for one."""
+    if fault.kind is Kind.STATUS:
+        return of_status(fault.status, fault.retry_after_ns)
+    if fault.kind is Kind.ERROR_EVENT and not (job.request.stream and job.family.events):
+        return of_status(OVERLOADED if job.family.dialect is Dialect.ANTHROPIC else SERVER_ERROR)
+    return None
 
 
 def credential_of(headers: Mapping[bytes, bytes], dialect: Dialect) -> bytes:

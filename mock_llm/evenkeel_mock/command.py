@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
+from evenkeel_mock.calibrate import Calibration, calibrate, verdict
 from evenkeel_mock.config import read_file
-from evenkeel_mock.errors import MockConfigError
-from evenkeel_mock.server import Options, serve
+from evenkeel_mock.errors import MockConfigError, MockFailed
+from evenkeel_mock.server import HOST, Options, serve
 
 
 @click.command()
@@ -29,7 +32,9 @@ from evenkeel_mock.server import Options, serve
 @click.option(
     "--journal", type=click.IntRange(min=1), default=65_536, show_default=True, help="Requests kept per worker."
 )
-def mock(
+@click.option("--calibrate", "calibrates", is_flag=True, help="Measure the mock itself: what load does it bear here?")
+@click.option("--json", "as_json", is_flag=True, help="With --calibrate: one JSON document on standard output.")
+def mock(  # noqa: PLR0913  # one for each option
     port: int,
     workers: int,
     path: Path | None,
@@ -40,13 +45,39 @@ def mock(
     journal: int,
     *,
     echo: bool,
+    calibrates: bool,
+    as_json: bool,
 ) -> None:
     """Run the mock provider alone, until Ctrl-C."""
+    if as_json and not calibrates:
+        raise click.UsageError("--json belongs to --calibrate. Leave it out, or add the other.")
+    options = Options(port, workers, journal)
     try:
-        settings = read_file(path) if path else {}
-        serve(Options(port, workers, journal), over(settings, seed, ttft_ms, gap_ms, length, echo=echo))
+        settings = over(read_file(path) if path else {}, seed, ttft_ms, gap_ms, length, echo=echo)
+        if calibrates:
+            tell(calibrate(options, settings, partial(click.echo, err=True)), as_json=as_json)
+        else:
+            click.echo(f"http://{HOST}:{port}/v1  answers until Ctrl-C; http://{HOST}:{port}/_mock/state", err=True)
+            serve(options, settings)
+    except MockFailed as error:
+        raise Failed(str(error)) from error
     except MockConfigError as error:
         raise click.UsageError(str(error)) from error
+
+
+class Failed(click.ClickException):
+    """The machine's fault rather than the user's."""
+
+    exit_code = 3
+
+
+def tell(found: Calibration, *, as_json: bool) -> None:
+    """Say what a calibration has found."""
+    if as_json:
+        click.echo(orjson.dumps(found.document(), option=orjson.OPT_INDENT_2))
+        return
+    click.echo(verdict(found.requests, "small requests"))
+    click.echo(verdict(found.chunks, "chunks"))
 
 
 def over(

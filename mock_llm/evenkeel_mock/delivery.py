@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 JSON = b"content-type: application/json\r\n"
 EVENTS = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
+EVENT_END = b"\n\n"
 OK, CLIENT_LEFT = 200, 499
 
 
@@ -85,7 +86,7 @@ class Delivery:
         pieces[-1] += last
         gaps = self._gaps(len(pieces))
         if job.fault is not None:
-            pieces = broken(pieces, job.fault)
+            pieces = broken(pieces, job.fault, job.family.failure)
         exchange = job.exchange
         exchange.start(OK, self._head(EVENTS))
         if gaps == 0.0 or len(pieces) < 2:  # noqa: PLR2004
@@ -138,7 +139,7 @@ def spoiled(body: bytes, fault: Fault) -> bytes:
     return body[: len(body) // 2] if fault.kind is Kind.HALF_EVENT else body
 
 
-def broken(pieces: list[bytes], fault: Fault) -> list[bytes]:
+def broken(pieces: list[bytes], fault: Fault, failure: Callable[[int], bytes]) -> list[bytes]:
     """Return what a fault makes of a stream."""
     at = fault.chunks
     if fault.kind is Kind.RESET:
@@ -146,6 +147,9 @@ def broken(pieces: list[bytes], fault: Fault) -> list[bytes]:
     if fault.kind is Kind.HALF_EVENT:
         following = pieces[at] if at < len(pieces) else pieces[-1]
         return [*pieces[:at], following[: len(following) // 2]]
+    if fault.kind is Kind.ERROR_EVENT:
+        before = pieces[:at]
+        return [*before, failure(b"".join(before).count(EVENT_END))]
     if fault.kind is Kind.MALFORMED:
         return [*pieces[:at], b'data: {"broken":,,\n\n', *pieces[at:]]
     return pieces

@@ -2,6 +2,7 @@
 
 MockError
 ├── MockConfigError   what a user configured cannot be; says what, and what cures it
+├── MockFailed        the machine did not let the mock do its work
 └── BadRequest        a request that a provider would refuse; answered in the provider's own shape
 """
 
@@ -22,6 +23,13 @@ class MockConfigError(MockError):
 
     def __str__(self) -> str:
         return f"{self.what} {self.cure}".rstrip()
+
+
+class MockFailed(MockError):  # it is not the user's error
+    """The machine did not let the mock do its work."""
+
+    def __init__(self, what: str, *, cure: str) -> None:
+        super().__init__(f"{what} {cure}")
 
 
 class BadRequest(MockError):

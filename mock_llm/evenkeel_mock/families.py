@@ -26,6 +26,9 @@ class Family:
     parse: Callable[[bytes], Request]
     whole: Callable[[Request, Answer], bytes]
     events: Callable[[Request, Answer], tuple[bytes, Sequence[bytes], bytes]] | None = None
+    """A stream's head, chunks and tail; None if the endpoint does not stream."""
+    failure: Callable[[int], bytes] = errors.openai_event
+    """The event that tells of a failure in the middle of a stream, given its number."""
 
 
 CREATED = 1_700_000_000
@@ -34,9 +37,13 @@ FAMILIES = {
     "/v1/completions": Family(
         "completions", 1, Dialect.OPENAI, completions.parse, completions.whole, completions.events
     ),
-    "/v1/responses": Family("responses", 2, Dialect.OPENAI, responses.parse, responses.whole, responses.events),
+    "/v1/responses": Family(
+        "responses", 2, Dialect.OPENAI, responses.parse, responses.whole, responses.events, errors.responses_event
+    ),
     "/v1/embeddings": Family("embeddings", 3, Dialect.OPENAI, embeddings.parse, embeddings.whole),
-    "/v1/messages": Family("messages", 4, Dialect.ANTHROPIC, messages.parse, messages.whole, messages.events),
+    "/v1/messages": Family(
+        "messages", 4, Dialect.ANTHROPIC, messages.parse, messages.whole, messages.events, errors.anthropic_event
+    ),
 }
 
 COUNT_TOKENS, COUNTED = "/v1/messages/count_tokens", 5

@@ -4,6 +4,7 @@
     hang                   accept the request and send nothing, for ever; `hang=5` answers after 5 s
     reset=3                cut the connection after 3 chunks (0: right after the headers)
     half_event=3           after 3 chunks send half an event, then close as if all were well
+    error_event=3          after 3 chunks send the provider's own error event and end; a whole answer is a 5xx instead
     slow=3                 take three times as long; `slow=1,add_ms=500` takes half a second longer
     malformed              answer 200 with broken JSON; in a stream, one broken event after `malformed=2` good ones
   each with `p=0.1` to strike a tenth of the requests only. Chosen by draw: the same requests in every run.
@@ -40,6 +41,7 @@ class Kind(StrEnum):
     HANG = "hang"
     RESET = "reset"
     HALF_EVENT = "half_event"
+    ERROR_EVENT = "error_event"
     SLOW = "slow"
     MALFORMED = "malformed"
 
@@ -49,6 +51,7 @@ OPTIONS: dict[Kind, tuple[str, ...]] = {
     Kind.HANG: ("p",),
     Kind.RESET: ("p",),
     Kind.HALF_EVENT: ("p",),
+    Kind.ERROR_EVENT: ("p",),
     Kind.SLOW: ("p", "add_ms"),
     Kind.MALFORMED: ("p",),
 }
@@ -169,7 +172,7 @@ def _fault(given: Mapping[str, Any], where: str) -> Fault:
         case Kind.SLOW:
             added = fields.number(options.get("add_ms", 0), f"{place}: add_ms") / 1000
             return Fault(kind, factor=fields.number(value, place), seconds=added, p=p)
-        case Kind.RESET | Kind.HALF_EVENT | Kind.MALFORMED:
+        case Kind.RESET | Kind.HALF_EVENT | Kind.ERROR_EVENT | Kind.MALFORMED:
             chunks = 0 if bare else fields.whole(value, place, least=0, most=MOST_CHUNKS)
             return Fault(kind, chunks=chunks, p=p)
 

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel_mock.board import NO_SLOT
+from evenkeel_mock.reasons import Reason, Refusal
 from evenkeel_mock.windows import admit, settle, words
 
 if TYPE_CHECKING:
     from evenkeel_mock.board import Board
     from evenkeel_mock.limits import AccountLimits
-    from evenkeel_mock.reasons import Refusal
     from evenkeel_mock.windows import State
 
 
@@ -36,7 +36,10 @@ class Quota:
     def admit(self, slot: int, limits: AccountLimits, tokens: int) -> tuple[Refusal | None, Ticket]:
         """Let a request in, or say why not."""
         column = self._column(slot)
-        if limits.is_unlimited or slot == NO_SLOT:
+        if slot == NO_SLOT and not limits.is_unlimited:
+            # The table of accounts is full: better refused than let in uncounted.
+            return Refusal(Reason.OVERLOADED), Ticket(slot, limits, 0, tokens, ())
+        if limits.is_unlimited:
             column[self._worker] += 1
             return None, Ticket(slot, limits, 0, tokens, ())
         numbers, count = self._board.account(slot), words(limits)
@@ -52,7 +55,7 @@ class Quota:
         """Take back a request that has ended, and correct the estimate of its tokens."""
         slot, limits, admitted_ns, estimated, _ = ticket
         self._column(slot)[self._worker] -= 1
-        if limits.is_unlimited or slot == NO_SLOT or estimated == actual:
+        if limits.is_unlimited or estimated == actual:
             return
         numbers, count = self._board.account(slot), words(limits)
         with self._board.locked(slot + 1):

@@ -19,6 +19,7 @@ from evenkeel_mock.app import App
 from evenkeel_mock.board import Board, Layout
 from evenkeel_mock.connection import Connection
 from evenkeel_mock.errors import MockConfigError
+from evenkeel_mock.open_files import allow_many_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +51,7 @@ def serve(options: Options, settings: Mapping[str, Any]) -> None:
 
 def work(path: Path, layout: Layout, port: int) -> None:
     """Be a worker: serve the port, beside all others that do."""
+    allow_many_files()
     app = App(Board(path, layout))
 
     async def until_stopped() -> None:

@@ -206,3 +206,16 @@ async def test_errors_are_those_that_the_clients_know(url: str) -> None:
     assert struck.value.body["error"]["type"] == "overloaded_error"
     for opened in (spent, gone, good):
         await opened.close()
+
+
+async def test_an_error_in_the_middle_of_a_stream(clients: Clients) -> None:
+    openai, anthropic = (importlib.import_module(name) for name in ("openai", "anthropic"))
+    struck: dict[str, Any] = {"stream": True, "extra_headers": {"x-mock-fault": "error_event=3"}}
+    seen = []
+    with pytest.raises(openai.APIError, match="had an error"):
+        seen.extend(clients.openai.chat.completions.create(model="gpt-4o", messages=ASKED, **struck))
+    assert len(seen) == 4  # one of them names the role
+    with pytest.raises(anthropic.APIError, match="Overloaded"):
+        list(clients.anthropic.messages.create(model="claude-sonnet-5-5", max_tokens=8, messages=ASKED, **struck))
+    *_, told = clients.openai.responses.create(model="gpt-4o", input="x", **struck)
+    assert (told.type, told.sequence_number) == ("error", 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import httpx
 import psutil
 import pytest
 import yaml
+
+from evenkeel_mock.probe import ask, request_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +78,13 @@ async def test_a_client_that_leaves_is_no_longer_in_flight(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "expected"),
-    [("status=503", 503), ("status=429,retry_after=2", 429), ("malformed", 200), ("half_event=0", 200)],
+    [
+        ("status=503", 503),
+        ("status=429,retry_after=2", 429),
+        ("error_event", 500),
+        ("malformed", 200),
+        ("half_event=0", 200),
+    ],
 )
 async def test_faults_that_answer(url: str, fault: str, expected: int) -> None:
     async with client(url, "sk-any") as asking:
@@ -186,3 +195,20 @@ def test_a_port_that_is_taken_is_refused(run_mock: RunMock) -> None:
         refused = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert refused.returncode == 2
         assert "is in use" in refused.stderr
+
+
+def test_memory_is_flat_over_200_000_requests_with_the_journal_on(run_mock: RunMock) -> None:
+    request = request_bytes(json.dumps(BODY).encode())
+    with run_mock({}, "--journal", "10000") as mock:
+        port = int(mock.url.rpartition(":")[2])
+
+        def mib_after(requests: int) -> float:
+            for _ in range(requests // 5_000):
+                ask(port, request, 100, 50)
+            return sum(worker.memory_info().rss for worker in workers_of(mock)) / 2**20
+
+        # By then the ring of the journal is full, and whatever is kept ready is there.
+        before = mib_after(60_000)
+        assert mib_after(200_000) - before < 1
+        summary = httpx.get(f"{mock.url}/_mock/journal/summary", trust_env=False).json()
+    assert (summary["written"], summary["kept"]) == (260_000, 10_000)

@@ -9,15 +9,13 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import psutil
-
-from evenkeel_lab.bench.client import ask, listen, request_bytes
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.stack.child import Command, running, until_ready
 from evenkeel_lab.stack.mock import READY_SECONDS, answers
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
+from evenkeel_mock.probe import Cpu, ask, listen, request_bytes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,17 +38,11 @@ BODY: dict[str, Any] = {
 }
 
 
-class Server:
-    """A server process tree whose CPU time can be read."""
+class Server(NamedTuple):
+    """A server that is measured."""
 
-    def __init__(self, pid: int, port: int) -> None:
-        self.port = port
-        self._processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-
-    def cpu_seconds(self) -> float:
-        """Return what it has used so far."""
-        times = (process.cpu_times() for process in self._processes)
-        return sum(spent.user + spent.system for spent in times)
+    port: int
+    cpu: Cpu
 
 
 @contextlib.asynccontextmanager
@@ -60,24 +52,24 @@ async def server(argv: list[str], folder: Path) -> AsyncIterator[Server]:
     command = Command(argv[0], [sys.executable, "-m", *argv, str(port)], log=folder / f"{argv[0]}.log", cwd=folder)
     async with running(command) as child:
         await until_ready(child, lambda: answers(f"http://{LOOPBACK}:{port}/_mock/health"), READY_SECONDS)
-        yield Server(child.pid, port)
+        yield Server(port, Cpu(child.pid))
 
 
 async def cpu_of_requests(target: Server, times: int) -> float:
     """Return the CPU seconds of one small chat request."""
     request = request_bytes(json.dumps(BODY).encode())
-    before = target.cpu_seconds()
+    before = target.cpu.seconds()
     await asyncio.to_thread(ask, target.port, request, times, CONNECTIONS)
-    return (target.cpu_seconds() - before) / (times * CONNECTIONS)
+    return (target.cpu.seconds() - before) / (times * CONNECTIONS)
 
 
 async def cpu_of_chunks(target: Server, streams: int) -> tuple[float, list[float]]:
     """Return the CPU seconds of one chunk, and how late the chunks were."""
     body = BODY | {"stream": True, "max_tokens": CHUNKS, "gap_ms": GAP_MS}
-    before = target.cpu_seconds()
+    before = target.cpu.seconds()
     request = request_bytes(json.dumps(body).encode())
     late = await asyncio.to_thread(listen, target.port, request, streams, GAP_MS)
-    return (target.cpu_seconds() - before) / (streams * CHUNKS), late
+    return (target.cpu.seconds() - before) / (streams * CHUNKS), late
 
 
 async def bench_mock(steps: Steps) -> list[Metric]:

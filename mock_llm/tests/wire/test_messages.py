@@ -198,7 +198,7 @@ def test_the_client_reads_what_is_wrong(anthropic_client: anthropic.Anthropic) -
 def test_the_client_reads_an_error_within_a_stream(
     anthropic_client: anthropic.Anthropic, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    event = errors.anthropic_event(errors.anthropic(529, "Overloaded."))
+    event = errors.anthropic_event(0)
     monkeypatch.setattr(provider, "serve", lambda *_, **__: (200, "text/event-stream", event))
     with pytest.raises(anthropic.APIError, match="Overloaded"):
         list(anthropic_client.messages.create(**ASKED, stream=True))

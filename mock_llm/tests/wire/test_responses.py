@@ -163,10 +163,10 @@ def test_an_input_of_many_items(openai_client: openai.OpenAI, provider: Provider
 def test_the_client_reads_an_error_within_a_stream(
     openai_client: openai.OpenAI, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    event = errors.responses_event("Sunk.", "server_error", 0)
+    event = errors.responses_event(0)
     monkeypatch.setattr(provider, "serve", lambda *_, **__: (200, "text/event-stream", event))
     (told,) = openai_client.responses.create(model="keel-1", input="x", stream=True)
-    assert (told.type, told.message) == ("error", "Sunk.")
+    assert (told.type, told.message) == ("error", errors.SUNK)
 
 
 @pytest.mark.parametrize(
