@@ -21,7 +21,10 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from evenkeel_mock import config, journal, metrics, tally
+from evenkeel_mock import journal, metrics, tally
+from evenkeel_mock.config import Kept
+from evenkeel_mock.connection import JSON
+from evenkeel_mock.durations import NS
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.windows import balance_nano, uses, words
 
@@ -30,20 +33,21 @@ if TYPE_CHECKING:
 
     from evenkeel_mock.board import Board
     from evenkeel_mock.connection import Exchange
+    from evenkeel_mock.empirical_files import EmpiricalFiles
 
-JSON = b"content-type: application/json\r\n"
 LINES = b"content-type: application/x-ndjson\r\n"
 PLAIN = b"content-type: text/plain; version=0.0.4\r\n"
 PREFIX = "/_mock/"
-NANO = 1_000_000_000
+NANO_DOLLARS = 1_000_000_000
 CHANGEABLE = ("seed", "faults", "latency", "accounts", "answers", "prompt_cache", "models")
 
 
 class Admin:
     """The admin API, as any worker serves it for all."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, files: EmpiricalFiles) -> None:
         self._board = board
+        self._files = files
         self._pages: dict[str, Callable[[], object]] = {
             "health": lambda: {"ok": True},
             "state": self._state,
@@ -56,6 +60,8 @@ class Admin:
         name = exchange.path.removeprefix(PREFIX)
         if exchange.method == b"POST":
             self._change(name, exchange)
+        elif exchange.method not in {b"GET", b"HEAD"}:
+            refuse(exchange, 405, f"{exchange.method.decode()} is not understood.", "There are GET and POST.")
         elif name == "journal":
             self._journal(exchange)
         elif name == "metrics":
@@ -67,44 +73,45 @@ class Admin:
             refuse(exchange, 404, f"There is no {exchange.path}.", f"There are: {there}.")
 
     def _change(self, name: str, exchange: Exchange) -> None:
-        settings, started = config.load(self._board.read_config())
-        try:
+        if name not in {*CHANGEABLE, "reset"}:
+            refuse(exchange, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, reset.")
+            return
+        now = time.time_ns()
+
+        def changed(text: bytes) -> bytes:
+            kept = Kept.load(text)
             if name == "reset":
-                self._board.wipe()
-            elif name in CHANGEABLE:
-                settings = self._changed(settings, name, exchange.body)
+                kept = kept._replace(started_ns=now, timeline_ns=now)
             else:
-                refuse(exchange, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, reset.")
-                return
-            if name in {"faults", "reset"}:
-                started = time.time_ns()
-            config.parse(settings, started)
-            self._board.write_config(config.dump(settings, started))
+                kept = kept._replace(settings=_changed(kept.settings, name, exchange.body))
+                if name == "faults":
+                    kept = kept._replace(timeline_ns=now)
+            kept.config(self._files.read)
+            return kept.dump()
+
+        try:
+            self._board.write_config(changed)
         except MockConfigError as error:
             refuse(exchange, 400, error.what, error.cure)
             return
-        exchange.respond(200, JSON, orjson.dumps({"ok": True, "started_ns": started}))
+        if name == "reset":
+            self._board.wipe()
+        exchange.respond(200, JSON, orjson.dumps({"ok": True, "started_ns": now}))
 
-    def _changed(self, settings: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
-        try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise MockConfigError(f"The body is not JSON: {error}.", cure=f"Send the value of `{name}`.") from error
-        if isinstance(value, dict) and set(value) <= {name, "others"} and name in value:
-            return settings | value
-        return settings | {name: value}
+    def _kept(self) -> Kept:
+        return Kept.load(self._board.read_config())
 
     def _state(self) -> dict[str, Any]:
-        settings, started = config.load(self._board.read_config())
-        hidden = {name: value for name, value in settings.items() if name != "accounts"}
+        kept = self._kept()
+        hidden = {name: value for name, value in kept.settings.items() if name != "accounts"}
         answered = [
             {"endpoint": endpoint, "status": status, "count": count}
             for endpoint, status, count in tally.requests(self._board)
         ]
         return {
             "settings": hidden,
-            "started_ns": started,
-            "seconds": (time.time_ns() - started) / NANO,
+            "started_ns": kept.timeline_ns,
+            "seconds": (time.time_ns() - kept.timeline_ns) / NS,
             "workers": self._board.layout.workers,
             "requests": answered,
             "tokens": tally.tokens(self._board),
@@ -113,7 +120,7 @@ class Admin:
 
     def _accounts(self) -> list[dict[str, Any]]:
         """Return what each account has used; keys are told by name, never as they are."""
-        found = config.parse(*config.load(self._board.read_config()))
+        found = self._kept().config(self._files.read)
         listed = {account.name: account.limits for account in found.accounts.listed.values()}
         now = time.time_ns()
         result = []
@@ -128,7 +135,7 @@ class Admin:
                     for use in uses(state, limits, now)
                 ]
                 left = balance_nano(state, limits)
-                entry |= {} if left is None else {"balance": left / NANO}
+                entry |= {} if left is None else {"balance": left / NANO_DOLLARS}
             result.append(entry)
         return result
 
@@ -147,12 +154,21 @@ class Admin:
         return {"written": written, "kept": kept, "lost": written - kept, "requests": rows}
 
     def _journal(self, exchange: Exchange) -> None:
-        try:
-            last = int(parse_qs(exchange.query).get("last", ["0"])[0])
-        except ValueError:
-            refuse(exchange, 400, "last is not a number.", "Such as ?last=100.")
+        last = parse_qs(exchange.query).get("last", ["0"])[0]
+        if not last.isdecimal():
+            refuse(exchange, 400, f"last: {last!r} is not a number.", "Such as ?last=100.")
             return
-        exchange.respond(200, LINES, b"".join(list(journal.ndjson(self._board))[-last:]))
+        exchange.respond(200, LINES, b"".join(journal.ndjson(self._board, int(last))))
+
+
+def _changed(settings: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MockConfigError(f"The body is not JSON: {error}.", cure=f"Send the value of `{name}`.") from error
+    if isinstance(value, dict) and set(value) <= {name, "others"} and name in value:
+        return settings | value
+    return settings | {name: value}
 
 
 def refuse(exchange: Exchange, status: int, what: str, cure: str) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import time
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from evenkeel_mock import config as settings, faults
+from evenkeel_mock import faults
 from evenkeel_mock.admin import PREFIX, Admin
 from evenkeel_mock.board import NO_SLOT
-from evenkeel_mock.connection import lines
-from evenkeel_mock.delivery import JSON, OK, Delivery, times
+from evenkeel_mock.config import Kept
+from evenkeel_mock.connection import JSON, lines
+from evenkeel_mock.delivery import CLIENT_LEFT, OK, Delivery, times
+from evenkeel_mock.durations import NS
+from evenkeel_mock.empirical_files import EmpiricalFiles
 from evenkeel_mock.errors import BadRequest, MockConfigError
 from evenkeel_mock.families import FAMILIES, Family, seldom
 from evenkeel_mock.faults import Fault, Kind
@@ -34,13 +38,13 @@ if TYPE_CHECKING:
 
     from evenkeel_mock.board import Board
     from evenkeel_mock.connection import Exchange
+    from evenkeel_mock.wire.answer import Answer
 
 POST = b"POST"
 KEY, FAULT = b"x-mock-key", b"x-mock-fault"
 AUTHORIZATION, API_KEY, VERSION = b"authorization", b"x-api-key", b"anthropic-version"
 BEARER = "bearer "
 KEY_DIGEST_BYTES = 16
-NS = 1_000_000_000
 MOST_CALLERS = 100_000
 SERVER_ERROR, OVERLOADED = 500, 529
 
@@ -55,7 +59,8 @@ class App:
         self._ledger = Ledger(board, worker)
         self._prefixes = PrefixCache(board.prefixes())
         self._pacer = Pacer()
-        self._admin = Admin(board)
+        self._files = EmpiricalFiles(board.folder)
+        self._admin = Admin(board, self._files)
         self._numbers = itertools.count(1)
         self._prefix = b"%x%x" % (worker, time.time_ns() // NS)
         self._callers: dict[bytes, Caller | None] = {}
@@ -64,7 +69,7 @@ class App:
     def _reload(self) -> None:
         """Read the configuration anew: somebody has changed it, perhaps through another worker."""
         self._version = self._board.config_version
-        self._config = settings.parse(*settings.load(self._board.read_config()))
+        self._config = Kept.load(self._board.read_config()).config(self._files.read)
         self._queue = Queue(self._config.latency.servers) if self._config.latency.servers else None
         self._callers.clear()
 
@@ -93,61 +98,80 @@ class App:
             return
         key = headers.get(KEY) or blake2b(exchange.body, digest_size=KEY_DIGEST_BYTES).hexdigest().encode()
         job = Job(exchange, family, request, caller, key)
-        refusal = self._admit(job, chosen)
+        refusal = self._bar(job, chosen)
         if refusal is not None:
             self._refuse(exchange, family, refusal, job)
             return
-        self._answer(job)
+        try:
+            answer = self._compose(job)
+        except BadRequest as error:
+            self._reject(exchange, family, error, caller)
+            return
+        refusal = self._admit(job, answer)
+        if refusal is not None:
+            self._refuse(exchange, family, refusal, job)
+            return
+        # Whatever happens from here on, what was taken is given back.
+        exchange.gone = partial(self._end, job, CLIENT_LEFT, 0)
+        self._begin(job, answer)
 
-    def _admit(self, job: Job, chosen: Fault | None) -> Refusal | None:
-        """Let the request in, and settle what will become of it; or say why not."""
+    def _bar(self, job: Job, chosen: Fault | None) -> Refusal | None:
+        """Settle which fault the request suffers, and refuse it if that, or its account's state, demands it."""
         config, request, caller = self._config, job.request, job.caller
         received_ns = job.exchange.received_ns
         if chosen is not None and not faults.strikes(chosen, config.seed, job.key):
             chosen = None
         if chosen is None and config.faults:
-            second = (received_ns - config.started_ns) / NS
+            second = (received_ns - config.timeline_ns) / NS
             chosen = faults.active(config.faults, second, caller.name, request.model, seed=config.seed, key=job.key)
         job.fault = chosen
         refusal = caller.limits.barred(request.model, received_ns)
         if refusal is None and chosen is not None:
             refusal = demanded(chosen, job)
-        if refusal is not None:
-            return refusal
-        job.plan = config.latency.plan(config.seed, job.key, request.max_tokens)
-        estimate = request.prompt_tokens + (request.max_tokens or job.plan.tokens) * request.choices
-        refusal, job.ticket = self._quota.admit(caller.slot, caller.limits, estimate)
-        if refusal is None and config.prompt_cache:
-            prompt = request.prompt
-            if len(prompt) >= BLOCK_BYTES:
-                self._look_up(job, prompt)
         return refusal
 
-    def _look_up(self, job: Job, prompt: bytes) -> None:
-        """Shorten the wait by what the account has sent before."""
-        config, request = self._config, job.request
-        model = request.model.encode()
-        job.cached = self._prefixes.use(
-            job.caller.encoded, model, prompt, request.prompt_tokens, job.exchange.received_ns
-        )
-        if job.cached:
-            share = job.cached / request.prompt_tokens
-            job.plan = config.latency.plan(config.seed, job.key, request.max_tokens, share)
-
-    def _answer(self, job: Job) -> None:
-        config, plan = self._config, job.plan
-        answer = compose(
+    def _compose(self, job: Job) -> Answer:
+        """Decide what the request would be answered, and in what time."""
+        config = self._config
+        job.plan = plan = config.latency.plan(config.seed, job.key, job.request.max_tokens)
+        return compose(
             job.request,
             self._prefix + b"%x" % next(self._numbers),
             job.exchange.received_ns // NS,
             plan.tokens,
             cut=plan.cut,
-            cached_tokens=job.cached,
             echo=config.echo,
             eager=config.call_tools,
         )
-        queued = self._queue.enter(time.monotonic(), plan.duration) if self._queue is not None else 0.0
+
+    def _admit(self, job: Job, answer: Answer) -> Refusal | None:
+        """Reserve what the answer may cost at most, or say why it cannot be had."""
+        request, caller = job.request, job.caller
+        most = (request.max_tokens or 0) * request.choices
+        estimate = request.prompt_tokens + max(most, answer.completion_tokens)
+        refusal, job.ticket = self._quota.admit(caller.slot, caller.limits, estimate)
+        return refusal
+
+    def _begin(self, job: Job, answer: Answer) -> None:
+        config, request = self._config, job.request
+        if config.prompt_cache:
+            prompt = request.prompt
+            if len(prompt) >= BLOCK_BYTES:
+                self._look_up(job, answer, prompt)
+        queued = 0.0
+        if self._queue is not None:
+            queued = self._queue.enter(time.monotonic(), job.plan.duration(len(answer.pieces)))
         Delivery(job, answer, self._pacer, self._end).begin(queued)
+
+    def _look_up(self, job: Job, answer: Answer, prompt: bytes) -> None:
+        """Shorten the wait by what the account has sent before."""
+        config, request = self._config, job.request
+        answer.cached_tokens = job.cached = self._prefixes.use(
+            job.caller.encoded, request.model.encode(), prompt, request.prompt_tokens, job.exchange.received_ns
+        )
+        if job.cached:
+            share = job.cached / request.prompt_tokens
+            job.plan = config.latency.plan(config.seed, job.key, request.max_tokens, share)
 
     def _end(self, job: Job, status: int, completion_tokens: int) -> None:
         """Settle and write down a request that was let in."""
@@ -173,12 +197,13 @@ class App:
         ticket = job.ticket if job else None
         # The time at which it was refused, so that what is told about resets is exact.
         now = (ticket.admitted_ns if ticket else 0) or time.time_ns()
+        state = ticket.state if ticket else self._quota.look(job.caller.slot, job.caller.limits) if job else UNUSED
         said = response(
             refusal,
             family.dialect,
             now,
             limits=job.caller.limits if job else UNLIMITED,
-            state=(ticket.state if ticket else ()) or UNUSED,
+            state=state or UNUSED,
             model=job.request.model if job else "",
             key=key_in(credential_of(exchange.headers, family.dialect)),
         )
@@ -223,7 +248,10 @@ class App:
         account = self._config.accounts.of(key) if key else None
         caller = None
         if account is not None:
-            caller = Caller(account.name, account.name.encode(), account.limits, self._board.slot(key, account.name))
+            # A listed account stays the same when it gets another key.
+            identity = f"name {account.name}" if key in self._config.accounts.listed else f"key {key}"
+            slot = self._board.slot(identity, account.name)
+            caller = Caller(account.name, account.name.encode(), account.limits, slot)
         if len(self._callers) >= MOST_CALLERS:
             self._callers.clear()
         self._callers[credential] = caller

@@ -2,7 +2,8 @@
 
     head      version of the configuration, and who has joined
     config    the configuration as JSON; a worker reads it anew when its version has changed
-    accounts  a slot for each API key: its digest, its numbers, and a column of requests in flight for each worker
+    accounts  a slot for each account: the digest of its identity, its numbers, a column of requests in flight for each
+              worker
     counters  what each worker has answered, by endpoint and status
     prefixes  the prompt cache: a direct-mapped table of prefix digests and when they expire
     rings     the journal: a ring of records for each worker
@@ -23,9 +24,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_mock.errors import MockConfigError
+from evenkeel_mock.limits import MOST_NAME_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PAGE = 4096
@@ -34,8 +36,7 @@ WORD = 8
 VERSION_AT, PIDS_AT, USED_AT = 0, 1, 256
 MAX_WORKERS = USED_AT - PIDS_AT
 DIGEST_BYTES = 16
-NAME_BYTES = 48
-SLOT_HEAD = DIGEST_BYTES + NAME_BYTES
+SLOT_HEAD = DIGEST_BYTES + MOST_NAME_BYTES
 CONFIG_BYTES = 1 << 20
 ACCOUNT_NUMBERS = 48
 COUNTERS = 512
@@ -98,6 +99,8 @@ class Board:
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self.layout = layout
+        self.folder = path.parent
+        """Where it lies, with room for whatever else the workers share."""
         self._file = os.open(path, os.O_RDWR)
         self.memory = mmap.mmap(self._file, layout.size)
         self.words = memoryview(self.memory).cast("q")
@@ -133,14 +136,14 @@ class Board:
     def read_config(self) -> bytes:
         """Return the configuration."""
         with self.locked():
-            (length,) = struct.unpack_from("<q", self.memory, PAGE)
-            return self.memory[PAGE + WORD : PAGE + WORD + length]
+            return self._config()
 
-    def write_config(self, text: bytes) -> None:
-        """Replace the configuration for all workers."""
-        if len(text) > CONFIG_BYTES - WORD:
-            raise MockConfigError("The configuration is larger than 1 MiB.", cure="List fewer accounts or faults.")
+    def write_config(self, change: Callable[[bytes], bytes]) -> None:
+        """Replace the configuration for all workers by what becomes of it; nobody else changes it meanwhile."""
         with self.locked():
+            text = change(self._config())
+            if len(text) > CONFIG_BYTES - WORD:
+                raise MockConfigError("The configuration is larger than 1 MiB.", cure="List fewer accounts or faults.")
             struct.pack_into("<q", self.memory, PAGE, len(text))
             self.memory[PAGE + WORD : PAGE + WORD + len(text)] = text
             self.words[VERSION_AT] += 1
@@ -156,9 +159,9 @@ class Board:
                     return worker
         raise MockConfigError("More workers than there is room for.", cure="Start the mock anew.")
 
-    def slot(self, key: str, name: str) -> int:
-        """Return the slot of an API key, a new one if need be; NO_SLOT if the table is full."""
-        digest = hashlib.blake2b(key.encode(), digest_size=DIGEST_BYTES).digest()
+    def slot(self, identity: str, name: str) -> int:
+        """Return the slot of an account, a new one if need be; NO_SLOT if the table is full."""
+        digest = hashlib.blake2b(identity.encode(), digest_size=DIGEST_BYTES).digest()
         size, start = self.layout.slot_bytes, self.layout.accounts_at
         with self.locked():
             used = self.used_slots()
@@ -172,13 +175,13 @@ class Board:
                 slot, at = used, start + used * size
                 self.memory[at : at + DIGEST_BYTES] = digest
                 self.words[USED_AT] = used + 1
-            self.memory[at + DIGEST_BYTES : at + SLOT_HEAD] = name.encode()[:NAME_BYTES].ljust(NAME_BYTES, b"\0")
+            self.memory[at + DIGEST_BYTES : at + SLOT_HEAD] = name.encode().ljust(MOST_NAME_BYTES, b"\0")
         return slot
 
     def name(self, slot: int) -> str:
         """Return the name of the account in a slot."""
         at = self.layout.accounts_at + slot * self.layout.slot_bytes + DIGEST_BYTES
-        return self.memory[at : at + NAME_BYTES].rstrip(b"\0").decode(errors="replace")
+        return self.memory[at : at + MOST_NAME_BYTES].rstrip(b"\0").decode(errors="replace")
 
     def account(self, slot: int) -> memoryview:
         """Return the numbers of an account, to be read and written in place."""
@@ -207,12 +210,15 @@ class Board:
     def wipe(self) -> None:
         """Forget all accounts' numbers, counters, cached prefixes and the journal; keep the configuration."""
         start, end = self.layout.accounts_at, self.layout.rings_at + PAGE
-        with self.locked():
-            slots = self.used_slots()
-            for slot in range(slots):
-                at = start + slot * self.layout.slot_bytes + SLOT_HEAD
+        for slot in range(self.used_slots()):
+            at = start + slot * self.layout.slot_bytes + SLOT_HEAD
+            with self.locked(slot + 1):
                 self.memory[at : at + ACCOUNT_NUMBERS * WORD] = bytes(ACCOUNT_NUMBERS * WORD)
-            self.memory[self.layout.counters_at : end] = bytes(end - self.layout.counters_at)
+        self.memory[self.layout.counters_at : end] = bytes(end - self.layout.counters_at)
+
+    def _config(self) -> bytes:
+        (length,) = struct.unpack_from("<q", self.memory, PAGE)
+        return self.memory[PAGE + WORD : PAGE + WORD + length]
 
     def _forget_in_flight(self, worker: int) -> None:
         for slot in range(self.used_slots()):

@@ -7,6 +7,8 @@ a request and a chunk cost in CPU, then a ladder of rates up to what that cost a
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import orjson
 import yaml
 
 from evenkeel_mock.errors import MockFailed
+from evenkeel_mock.lifeline import LIFELINE
 from evenkeel_mock.probe import Cpu, ask, free_port, listen, offer, request_bytes
 
 if TYPE_CHECKING:
@@ -107,6 +110,8 @@ class Calibration:
 
 def calibrate(options: Options, settings: Mapping[str, Any], say: Say) -> Calibration:
     """Measure; `say` is told each figure as it is found."""
+    # An end by signal is an end like any other: what was started has to be stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with running(options, working(settings, 0.0)) as (port, cpu):
         requests = _requests(port, cpu, options.workers, say)
     with running(options, working(settings, GAP_MS) | {"answers": {}}) as (port, cpu):
@@ -116,7 +121,7 @@ def calibrate(options: Options, settings: Mapping[str, Any], say: Say) -> Calibr
 
 def working(settings: Mapping[str, Any], gap_ms: float) -> dict[str, Any]:
     """Return settings without what makes a mock wait or refuse."""
-    latency = dict(settings.get("latency") or {}) | {"ttft_ms": 0, "gap_ms": gap_ms, "servers": 0}
+    latency = {**(settings.get("latency") or {})} | {"ttft_ms": 0, "gap_ms": gap_ms, "servers": 0}
     if gap_ms:
         latency["length"] = CHUNKS
     return {**settings, **FREE, "latency": latency}
@@ -140,7 +145,8 @@ def running(options: Options, settings: Mapping[str, Any]) -> Iterator[tuple[int
         path.write_text(yaml.safe_dump(dict(settings)), encoding="utf-8")
         command = [sys.executable, "-m", "evenkeel_mock", "--port", str(port), "--config", str(path)]
         command += ["--workers", str(options.workers), "--journal", str(options.journal_records)]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        environment = os.environ | {LIFELINE: str(os.getpid())}
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment) as process:
             try:
                 _wait(process, port)
                 yield port, Cpu(process.pid)
@@ -189,7 +195,10 @@ def _chunks(port: int, cpu: Cpu, workers: int, say: Say) -> Ladder:
     def rung(rate: float) -> Rung:
         streams = max(1, int(rate * GAP_MS / 1000))
         before, start = cpu.seconds(), time.monotonic()
-        late = listen(port, request, streams, GAP_MS)
+        try:
+            late = listen(port, request, streams, GAP_MS)
+        except TimeoutError as error:
+            raise MockFailed(f"The mock under load: {error}.", cure="Try again on a quieter machine.") from error
         used = (cpu.seconds() - before) / (time.monotonic() - start) / workers
         return _rung(rate, len(late) / (streams * CHUNKS), used, late)
 
@@ -212,7 +221,7 @@ def _climb(kind: str, cost: float, workers: int, measure: Callable[[float], Rung
 
 
 def _rung(rate: float, answered: float, cpu: float, times_ms: list[float], *, probe_late: bool = False) -> Rung:
-    cuts = statistics.quantiles(times_ms, n=100, method="inclusive")
+    cuts = statistics.quantiles(times_ms or [0.0, 0.0], n=100, method="inclusive")
     return Rung(int(rate), answered, cpu, cuts[49], cuts[98], probe_late)
 
 

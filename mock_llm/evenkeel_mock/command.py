@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 import orjson
 
 from evenkeel_mock.calibrate import Calibration, calibrate, verdict
-from evenkeel_mock.config import read_file
+from evenkeel_mock.config import parse, read_file
 from evenkeel_mock.errors import MockConfigError, MockFailed
 from evenkeel_mock.server import HOST, Options, serve
 
@@ -30,7 +31,7 @@ from evenkeel_mock.server import HOST, Options, serve
 @click.option("--length", help="Tokens of an answer, likewise.")
 @click.option("--echo", is_flag=True, help="Answer with what the user said last.")
 @click.option(
-    "--journal", type=click.IntRange(min=1), default=65_536, show_default=True, help="Requests kept per worker."
+    "--journal", type=click.IntRange(1, 10_000_000), default=65_536, show_default=True, help="Requests kept per worker."
 )
 @click.option("--calibrate", "calibrates", is_flag=True, help="Measure the mock itself: what load does it bear here?")
 @click.option("--json", "as_json", is_flag=True, help="With --calibrate: one JSON document on standard output.")
@@ -55,10 +56,11 @@ def mock(  # noqa: PLR0913  # one for each option
     try:
         settings = over(read_file(path) if path else {}, seed, ttft_ms, gap_ms, length, echo=echo)
         if calibrates:
+            parse(settings, time.time_ns())
             tell(calibrate(options, settings, partial(click.echo, err=True)), as_json=as_json)
         else:
-            click.echo(f"http://{HOST}:{port}/v1  answers until Ctrl-C; http://{HOST}:{port}/_mock/state", err=True)
-            serve(options, settings)
+            said = f"http://{HOST}:{port}/v1  answers until Ctrl-C; http://{HOST}:{port}/_mock/state"
+            serve(options, settings, partial(click.echo, said, err=True))
     except MockFailed as error:
         raise Failed(str(error)) from error
     except MockConfigError as error:
@@ -91,10 +93,14 @@ def over(
 ) -> dict[str, Any]:
     """Lay what the command line says over a settings file."""
     given = {"ttft_ms": ttft_ms, "gap_ms": gap_ms, "length": length}
-    latency = dict(settings.get("latency") or {}) | {name: value for name, value in given.items() if value is not None}
-    result = settings | {"latency": latency}
+    result = dict(settings)
+    for name, value in (("latency", given), ("answers", {"echo": echo or None})):
+        chosen = {key: item for key, item in value.items() if item is not None}
+        written = settings.get(name) or {}
+        if chosen and not isinstance(written, dict):
+            raise MockConfigError(f"{name}: {written!r} is not a mapping.", cure="docs/mock.md shows one.")
+        if chosen:
+            result[name] = written | chosen
     if seed is not None:
         result |= {"seed": seed}
-    if echo:
-        result |= {"answers": dict(settings.get("answers") or {}) | {"echo": True}}
     return result

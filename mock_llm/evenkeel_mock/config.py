@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 import yaml
 
 from evenkeel_mock import faults, fields, latency
+from evenkeel_mock.distribution_text import Read, read_file as read_measured
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.limits import Accounts, parse_accounts
 
@@ -23,14 +24,15 @@ SETTINGS = ("seed", "latency", "accounts", "others", "faults", "answers", "promp
 ANSWERS = ("echo", "call_tools")
 DEFAULT_MODELS = ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "claude-sonnet-5-5")
 MOST_SEED = 2**63 - 1
+PLAIN_CURE = "Write plain numbers and texts; docs/mock.md shows them."
 
 
 @dataclass(frozen=True)
 class Config:
     """Everything that steers the answers."""
 
-    started_ns: int
-    """From when a timeline's seconds and relative expiries count (Unix time)."""
+    timeline_ns: int
+    """From when the seconds of faults count (Unix time)."""
     seed: int
     latency: Latency
     accounts: Accounts
@@ -43,31 +45,48 @@ class Config:
     models: tuple[str, ...]
 
 
+class Kept(NamedTuple):
+    """What the worker processes share: settings as they were written, and since when they count."""
+
+    settings: dict[str, Any]
+    started_ns: int
+    """From when relative expiries count (Unix time)."""
+    timeline_ns: int
+    """From when the seconds of faults count."""
+
+    @classmethod
+    def load(cls, text: bytes) -> Kept:
+        """Read what `dump` has written."""
+        return cls(**orjson.loads(text))
+
+    def dump(self) -> bytes:
+        """Write it."""
+        try:
+            return orjson.dumps(self._asdict(), option=orjson.OPT_NON_STR_KEYS)
+        except TypeError as error:
+            raise MockConfigError(f"The settings cannot be kept: {error}.", cure=PLAIN_CURE) from error
+
+    def config(self, read: Read = read_measured) -> Config:
+        """Say what it means; what cannot be is an error that names the nearest valid."""
+        try:
+            return _parse(self, read)
+        except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
+            # Whatever a number or a text may be that nobody has thought of.
+            raise MockConfigError(f"The settings cannot be read: {error}.", cure=PLAIN_CURE) from error
+
+
 def parse(settings: Mapping[str, Any], started_ns: int) -> Config:
-    """Read settings; one that cannot be is an error that names the nearest valid one."""
-    given = fields.mapping(settings, SETTINGS, "settings")
-    answers = fields.mapping(given.get("answers") or {}, ANSWERS, "answers")
-    models = given.get("models", list(DEFAULT_MODELS))
-    if not isinstance(models, list):
-        raise MockConfigError("models: is not a list.", cure="Such as [gpt-4o-mini, gpt-4o].")
-    return Config(
-        started_ns=started_ns,
-        seed=fields.whole(given.get("seed", 0), "seed", least=0, most=MOST_SEED),
-        latency=latency.parse(given.get("latency") or {}),
-        accounts=parse_accounts({name: given[name] for name in ("accounts", "others") if name in given}, started_ns),
-        faults=faults.parse_timeline(given.get("faults") or []),
-        echo=_flag(answers, "echo"),
-        call_tools=_flag(answers, "call_tools"),
-        prompt_cache=_flag(given, "prompt_cache", default=True),
-        models=tuple(fields.text(model, "models") for model in models),
-    )
+    """Say what settings mean that count from then on."""
+    kept = Kept(dict(settings), started_ns, started_ns)
+    kept.dump()
+    return kept.config()
 
 
 def read_file(path: Path) -> dict[str, Any]:
     """Read a settings file."""
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise MockConfigError(f"{path} cannot be read: {error}.", cure="Mend it.") from error
     if settings is None:
         return {}
@@ -76,15 +95,24 @@ def read_file(path: Path) -> dict[str, Any]:
     return settings
 
 
-def dump(settings: Mapping[str, Any], started_ns: int) -> bytes:
-    """Write settings as the workers share them."""
-    return orjson.dumps({"started_ns": started_ns, "settings": settings}, option=orjson.OPT_NON_STR_KEYS)
-
-
-def load(text: bytes) -> tuple[dict[str, Any], int]:
-    """Read what `dump` has written."""
-    found = orjson.loads(text)
-    return found["settings"], found["started_ns"]
+def _parse(kept: Kept, read: Read) -> Config:
+    given = fields.mapping(kept.settings, SETTINGS, "settings")
+    answers = fields.mapping(given.get("answers") or {}, ANSWERS, "answers")
+    models = given.get("models", list(DEFAULT_MODELS))
+    if not isinstance(models, list):
+        raise MockConfigError("models: is not a list.", cure="Such as [gpt-4o-mini, gpt-4o].")
+    listed = {name: given[name] for name in ("accounts", "others") if name in given}
+    return Config(
+        timeline_ns=kept.timeline_ns,
+        seed=fields.whole(given.get("seed", 0), "seed", least=0, most=MOST_SEED),
+        latency=latency.parse(given.get("latency") or {}, read=read),
+        accounts=parse_accounts(listed, kept.started_ns),
+        faults=faults.parse_timeline(given.get("faults") or []),
+        echo=_flag(answers, "echo"),
+        call_tools=_flag(answers, "call_tools"),
+        prompt_cache=_flag(given, "prompt_cache", default=True),
+        models=tuple(fields.text(model, "models") for model in models),
+    )
 
 
 def _flag(given: Mapping[str, Any], name: str, *, default: bool = False) -> bool:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import math
 import time
 from typing import TYPE_CHECKING
 
-from evenkeel_mock.connection import lines
+from evenkeel_mock.connection import JSON, lines
 from evenkeel_mock.faults import Kind
 from evenkeel_mock.headers import of_limits
 from evenkeel_mock.pace import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from evenkeel_mock.faults import Fault
     from evenkeel_mock.job import Job
     from evenkeel_mock.pace import Pacer
     from evenkeel_mock.wire.answer import Answer
 
-JSON = b"content-type: application/json\r\n"
 EVENTS = b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
 EVENT_END = b"\n\n"
 OK, CLIENT_LEFT = 200, 499
@@ -50,17 +48,22 @@ class Delivery:
         """Send the answer when it is due, so many seconds later than planned because others came before it."""
         job = self._job
         streams = job.request.stream and job.family.events is not None
-        planned = job.plan.ttft if streams else job.plan.duration
+        planned = job.plan.ttft if streams else job.plan.duration(len(self._answer.pieces))
         wait = planned * self._factor + queued
         if job.fault is not None:
             wait += job.fault.seconds
         send = self._send_events if streams else self._send_whole
+        job.exchange.gone = self._gone
         if not wait:
             send()
-            return
-        job.exchange.gone = self._client_left
-        if wait < math.inf:
-            self._timer = asyncio.get_running_loop().call_later(wait, send)
+        elif wait < math.inf:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._now, send)
+
+    def _now(self, send: Callable[[], None]) -> None:
+        try:
+            send()
+        except Exception as error:  # noqa: BLE001  # the client must not wait for ever, nor its account
+            self._job.exchange.fail(error)
 
     def _send_whole(self) -> None:
         job, answer = self._job, self._answer
@@ -84,18 +87,20 @@ class Delivery:
         pieces = [*chunks] or [b""]
         pieces[0] = first + pieces[0]
         pieces[-1] += last
-        gaps = self._gaps(len(pieces))
         if job.fault is not None:
             pieces = broken(pieces, job.fault, job.family.failure)
+        gaps = job.plan.waits(len(pieces))
+        if self._factor != 1.0:
+            factor = self._factor
+            gaps = gaps * factor if isinstance(gaps, float) else tuple(gap * factor for gap in gaps)
         exchange = job.exchange
         exchange.start(OK, self._head(EVENTS))
-        if gaps == 0.0 or len(pieces) < 2:  # noqa: PLR2004
+        if gaps == 0.0 or len(pieces) < 2:  # noqa: PLR2004  # nothing to wait for
             if pieces:
                 exchange.send(b"".join(pieces))
             self._finish()
             return
-        exchange.gone = self._client_left
-        self._stream = Stream(exchange.send, pieces, gaps, self._finish)
+        self._stream = Stream(exchange.send, pieces, gaps, self._finish, exchange.fail)
         self._pacer.add(self._stream)
 
     def _finish(self) -> None:
@@ -106,21 +111,12 @@ class Delivery:
             job.exchange.finish()
         self._ended(job, OK, self._answer.completion_tokens)
 
-    def _client_left(self) -> None:
+    def _gone(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._stream is not None:
             self._stream.stop()
         self._ended(self._job, CLIENT_LEFT, 0)
-
-    def _gaps(self, count: int) -> Sequence[float] | float:
-        gaps, factor = self._job.plan.gaps, self._factor
-        if isinstance(gaps, float):
-            return gaps * factor
-        if len(gaps) < count:
-            # The answer is longer than was drawn, because it says what it has to: the gaps come round again.
-            gaps = (0.0, *itertools.islice(itertools.cycle(gaps[1:] or (0.0,)), count - 1))
-        return gaps if factor == 1.0 else tuple(gap * factor for gap in gaps)
 
     def _head(self, kind: bytes) -> bytes:
         job = self._job
@@ -141,12 +137,12 @@ def spoiled(body: bytes, fault: Fault) -> bytes:
 
 def broken(pieces: list[bytes], fault: Fault, failure: Callable[[int], bytes]) -> list[bytes]:
     """Return what a fault makes of a stream."""
-    at = fault.chunks
+    # An answer that is shorter than that suffers it at its last chunk.
+    at = min(fault.chunks, len(pieces) - 1)
     if fault.kind is Kind.RESET:
         return pieces[:at]
     if fault.kind is Kind.HALF_EVENT:
-        following = pieces[at] if at < len(pieces) else pieces[-1]
-        return [*pieces[:at], following[: len(following) // 2]]
+        return [*pieces[:at], pieces[at][: len(pieces[at]) // 2]]
     if fault.kind is Kind.ERROR_EVENT:
         before = pieces[:at]
         return [*before, failure(b"".join(before).count(EVENT_END))]

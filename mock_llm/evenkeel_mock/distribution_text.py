@@ -54,7 +54,7 @@ def read_file(path: str) -> str:
     """Read an empirical file from the disk."""
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise MockConfigError(
             f"empirical: cannot read {path}: {error}.", cure="Name a text file of numbers."
         ) from error

@@ -12,6 +12,8 @@ from evenkeel_mock.errors import MockConfigError
 NS = 1_000_000_000
 MS = 1_000_000
 MINUTE, HOUR, DAY, WEEK = 60, 3600, 86_400, 604_800
+# A century: longer than any test, and short enough to be counted in nanoseconds.
+MOST_SECONDS = 100 * 366 * DAY
 UNIT_MS = {"ms": 1, "s": 1000, "m": 1000 * MINUTE, "h": 1000 * HOUR, "d": 1000 * DAY, "w": 1000 * WEEK}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 
@@ -22,9 +24,9 @@ def seconds(value: object, where: str) -> float:
         compact = value.replace(" ", "").lower()
         parts = _PART.findall(compact)
         if parts and "".join(number + unit for number, unit in parts) == compact:
-            return sum(float(number) * UNIT_MS[unit] for number, unit in parts) / 1000
+            value = sum(float(number) * UNIT_MS[unit] for number, unit in parts) / 1000
     try:
-        return fields.number(value, where)
+        return fields.number(value, where, most=MOST_SECONDS)
     except MockConfigError as error:
         raise MockConfigError(
             f"{where}: {value!r} is not a span of time.", cure="Write seconds, or such as 350ms, 90s, 1h30m, 7d."

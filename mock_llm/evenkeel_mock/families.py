@@ -53,7 +53,7 @@ UNKNOWN = 7
 
 def seldom(method: str, path: str, body: bytes, names: Sequence[str], *, of_anthropic: bool) -> tuple[int, int, bytes]:
     """Answer what takes no time and no quota; return the endpoint's number, the status and the body."""
-    number = COUNTED if path == COUNT_TOKENS else LISTED if path.startswith(MODELS) else UNKNOWN
+    number = COUNTED if path == COUNT_TOKENS else LISTED if path == MODELS or path.startswith(f"{MODELS}/") else UNKNOWN
     try:
         if number == COUNTED and method == "POST":
             return number, HTTPStatus.OK, messages.count(messages.parse_count(body))

@@ -5,6 +5,7 @@
     reset=3                cut the connection after 3 chunks (0: right after the headers)
     half_event=3           after 3 chunks send half an event, then close as if all were well
     error_event=3          after 3 chunks send the provider's own error event and end; a whole answer is a 5xx instead
+    stall                  in a timeline: whatever comes meanwhile waits until it is over, and is then answered
     slow=3                 take three times as long; `slow=1,add_ms=500` takes half a second longer
     malformed              answer 200 with broken JSON; in a stream, one broken event after `malformed=2` good ones
   each with `p=0.1` to strike a tenth of the requests only. Chosen by draw: the same requests in every run.
@@ -17,7 +18,7 @@ In a timeline: {at: 12, for: 8, account: b, model: gpt-4o, fault: "status=429,re
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ class Kind(StrEnum):
     RESET = "reset"
     HALF_EVENT = "half_event"
     ERROR_EVENT = "error_event"
+    STALL = "stall"
     SLOW = "slow"
     MALFORMED = "malformed"
 
@@ -52,6 +54,7 @@ OPTIONS: dict[Kind, tuple[str, ...]] = {
     Kind.RESET: ("p",),
     Kind.HALF_EVENT: ("p",),
     Kind.ERROR_EVENT: ("p",),
+    Kind.STALL: ("p",),
     Kind.SLOW: ("p", "add_ms"),
     Kind.MALFORMED: ("p",),
 }
@@ -100,7 +103,8 @@ def active(
             and entry.model in (ANY, model)
             and strikes(entry.fault, seed, key, account, number)
         ):
-            return entry.fault
+            fault = entry.fault
+            return replace(fault, seconds=entry.end - now_s) if fault.kind is Kind.STALL else fault
     return None
 
 
@@ -158,22 +162,29 @@ def _fault(given: Mapping[str, Any], where: str) -> Fault:
         fields.known(name, OPTIONS[kind], f"option of {kind}", where)
     place = f"{where}: {kind}"
     p = fields.number(options["p"], f"{place}: p", most=1) if "p" in options else 1.0
-    # `hang` and `malformed` need no number; YAML writes them as `hang: true`.
-    bare = given[kind] is None or given[kind] is True
-    value = given[kind]
-    if bare and kind in {Kind.STATUS, Kind.SLOW}:
-        raise MockConfigError(f"{place}: wants a number.", cure="Such as status=429, or slow=3.")
+    # Some need no number; YAML writes them as `hang: true`.
+    value = None if given[kind] is True else given[kind]
+    return _of_kind(kind, value, options, p, place)
+
+
+def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, place: str) -> Fault:
     match kind:
+        case Kind.STATUS | Kind.SLOW if value is None:
+            raise MockConfigError(f"{place}: wants a number.", cure="Such as status=429, or slow=3.")
+        case Kind.STALL if value is not None:
+            raise MockConfigError(f"{place}: takes no number.", cure="Its entry's `for` says how long it lasts.")
         case Kind.STATUS:
             status = fields.whole(value, place, least=LEAST_STATUS, most=MOST_STATUS)
             return Fault(kind, status=status, retry_after_ns=_retry_after(options, place), p=p)
         case Kind.HANG:
-            return Fault(kind, seconds=FOREVER if bare else durations.seconds(value, place), p=p)
+            return Fault(kind, seconds=FOREVER if value is None else durations.seconds(value, place), p=p)
+        case Kind.STALL:
+            return Fault(kind, p=p)
         case Kind.SLOW:
             added = fields.number(options.get("add_ms", 0), f"{place}: add_ms") / 1000
             return Fault(kind, factor=fields.number(value, place), seconds=added, p=p)
         case Kind.RESET | Kind.HALF_EVENT | Kind.ERROR_EVENT | Kind.MALFORMED:
-            chunks = 0 if bare else fields.whole(value, place, least=0, most=MOST_CHUNKS)
+            chunks = 0 if value is None else fields.whole(value, place, least=0, most=MOST_CHUNKS)
             return Fault(kind, chunks=chunks, p=p)
 
 

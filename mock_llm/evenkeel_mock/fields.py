@@ -37,7 +37,7 @@ def mapping(value: object, valid: Iterable[str], where: str) -> Mapping[str, Any
 
 def text(value: object, where: str) -> str:
     """Return a text that is not empty."""
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise MockConfigError(f"{where}: {value!r} is not a text.", cure="Put it in quotes.")
     return value
 

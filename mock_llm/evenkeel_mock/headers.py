@@ -10,6 +10,7 @@ What an account is not limited by has no header.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ ANTHROPIC_NAMES = {
 CODEX = ("primary", "secondary")
 # How Anthropic calls its quotas; others go by their own names.
 LABELS = {5 * HOUR * NS: "5h", DAY * NS: "1d", WEEK * NS: "7d"}
+
+
+NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")
 
 
 class Dialect(StrEnum):
@@ -103,7 +107,7 @@ def _unified(quotas: list[Use]) -> list[Header]:
 
 
 def _label(window: Window) -> str:
-    return LABELS.get(window.length_ns) or window.name.lower().replace(" ", "-")
+    return LABELS.get(window.length_ns) or NOT_IN_A_NAME.sub("-", window.name.lower())
 
 
 def _share(use: Use) -> float:

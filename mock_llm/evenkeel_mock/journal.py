@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import struct
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,16 +70,16 @@ class Journal:
         self._words[self._counter] = written + 1
 
 
-def entries(board: Board) -> Iterator[Entry]:
-    """Return what all workers' rings hold, in the order of receipt."""
+def entries(board: Board, last: int = 0) -> Iterator[Entry]:
+    """Return what all workers' rings hold, in the order of receipt; of each ring the last ones only, if so many."""
     return heapq.merge(
-        *(_ring(board, worker) for worker in range(board.layout.workers)), key=lambda entry: entry.received_ns
+        *(_ring(board, worker, last) for worker in range(board.layout.workers)), key=lambda entry: entry.received_ns
     )
 
 
-def ndjson(board: Board) -> Iterator[bytes]:
-    """Return one line for each request; accounts are told by name where they have one."""
-    for entry in entries(board):
+def ndjson(board: Board, last: int = 0) -> Iterator[bytes]:
+    """Return one line for each request, or for the last ones; accounts are told by name where they have one."""
+    for entry in deque(entries(board, last), last) if last else entries(board):
         fields = dict(vars(entry))
         slot = fields.pop("slot")
         yield orjson.dumps(fields | {"account": board.name(slot - 1) if slot else ""}) + b"\n"
@@ -90,12 +91,12 @@ def written(board: Board) -> int:
     return sum(board.words[start : start + board.layout.workers])
 
 
-def _ring(board: Board, worker: int) -> Iterator[Entry]:
+def _ring(board: Board, worker: int, last: int) -> Iterator[Entry]:
     capacity, start = board.layout.records, board.layout.ring_at(worker)
     count = board.words[board.layout.rings_at // WORD + worker]
     # A request is remembered when it has ended, so the order of receipt is only nearly the order of the ring.
     found = [
         Entry.unpack(RECORD.unpack_from(board.memory, start + number % capacity * RECORD_BYTES))
-        for number in range(max(0, count - capacity), count)
+        for number in range(max(0, count - min(last or capacity, capacity)), count)
     ]
     return iter(sorted(found, key=lambda entry: entry.received_ns))

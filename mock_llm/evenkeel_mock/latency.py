@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from evenkeel_mock import fields
@@ -16,6 +17,8 @@ AT_ONCE = Constant(0)
 DEFAULT_LENGTH = Constant(8)
 # A provider's prompt cache saves most of the prefill, which is most of the wait for the first token.
 DEFAULT_SAVING = 0.8
+# What a draw without an upper end may come to.
+MOST_TOKENS = 100_000
 SETTINGS = ("ttft_ms", "gap_ms", "length", "cache_saving", "servers")
 
 
@@ -29,11 +32,20 @@ class Plan(NamedTuple):
     cut: bool
     """Whether the answer would have been longer than the request allows."""
 
-    @property
-    def duration(self) -> float:
-        """From the start to the last token."""
+    def waits(self, count: int) -> tuple[float, ...] | float:
+        """Return the gaps of an answer of that many pieces.
+
+        It may have more than were drawn, because it says what it has to: then they come round again.
+        """
         gaps = self.gaps
-        return self.ttft + (gaps * (self.tokens - 1) if isinstance(gaps, float) else sum(gaps))
+        if isinstance(gaps, float) or len(gaps) == count:
+            return gaps
+        return (0.0, *islice(cycle(gaps[1:] or (0.0,)), max(0, count - 1)))
+
+    def duration(self, count: int) -> float:
+        """Return the time from the start to the last of that many pieces."""
+        gaps = self.waits(count)
+        return self.ttft + (gaps * max(0, count - 1) if isinstance(gaps, float) else sum(gaps))
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Latency:
         length = self._length
         if length is None:
             length = self.length.at(uniform(seed, key, b"length"))
-        tokens = int(length + 0.5) or 1
+        tokens = min(int(length + 0.5), MOST_TOKENS) or 1
         cut = max_tokens is not None and tokens > max_tokens
         if cut and max_tokens is not None:
             tokens = max_tokens
@@ -99,10 +111,6 @@ class Queue:
         start = max(now, free_at[0])
         heapq.heapreplace(free_at, start + duration)
         return start - now
-
-    def busy(self, now: float) -> int:
-        """Return how many servers are taken."""
-        return sum(free_at > now for free_at in self._free_at)
 
 
 def parse(value: object, where: str = "latency", *, read: Read = read_file) -> Latency:

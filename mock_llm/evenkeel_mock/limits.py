@@ -39,6 +39,7 @@ from evenkeel_mock.reasons import Reason, Refusal
 NANO = 1_000_000_000
 PER_MILLION = 1_000_000
 MAX_WINDOWS = 16
+MOST_NAME_BYTES = 48
 REVOKED_STATUSES = (401, 403)
 RPM, TPM, DAILY = "rpm", "tpm", "daily"
 COUNTED = ("requests", "tokens")
@@ -153,6 +154,8 @@ def parse_accounts(value: object, started_ns: int) -> Accounts:
         where = f"accounts[{number}]"
         item = fields.mapping(item, ("name", "key", *LIMITS), where)  # noqa: PLW2901  # the same, checked
         name = fields.text(item.get("name"), f"{where}: name")
+        if len(name.encode()) > MOST_NAME_BYTES:
+            raise MockConfigError(f"{where}: {name!r} is too long.", cure=f"{MOST_NAME_BYTES} bytes are enough.")
         key = fields.text(item.get("key", name), f"{where}: key")
         if key in listed or name in names:
             raise MockConfigError(f"{where}: {name!r} is there twice, or its key is.", cure="Give each its own.")

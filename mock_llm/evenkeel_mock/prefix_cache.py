@@ -46,19 +46,15 @@ def block_hashes(account: bytes, model: bytes, prompt: bytes) -> list[int]:
 class PrefixCache:
     """The cache over a table of integers, zeros at first, whose length is a multiple of 8."""
 
-    def __init__(
-        self, table: MutableSequence[int] | memoryview, *, ttl_ns: int = TTL_NS, least_tokens: int = 0
-    ) -> None:
+    def __init__(self, table: MutableSequence[int] | memoryview) -> None:
         self._table = table
         self._sets = len(table) // SET_WORDS
-        self._ttl = ttl_ns
-        self._least_tokens = least_tokens
 
     def use(self, account: bytes, model: bytes, prompt: bytes, prompt_tokens: int, now_ns: int) -> int:
         """Return how many tokens of a prompt are cached, and cache all of it from now on."""
-        if len(prompt) < BLOCK_BYTES or prompt_tokens < self._least_tokens:
+        if len(prompt) < BLOCK_BYTES:
             return 0
-        expires = min(now_ns + self._ttl, _LARGEST)
+        expires = min(now_ns + TTL_NS, _LARGEST)
         matched, matching = 0, True
         for block in block_hashes(account, model, prompt):
             found = self._touch(block, now_ns, expires)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel_mock.board import NO_SLOT
 from evenkeel_mock.reasons import Reason, Refusal
-from evenkeel_mock.windows import admit, settle, words
+from evenkeel_mock.windows import UNUSED, admit, current, settle, words
 
 if TYPE_CHECKING:
     from evenkeel_mock.board import Board
@@ -50,6 +50,12 @@ class Quota:
                 _put(numbers, state)
                 column[self._worker] += 1
         return refusal, Ticket(slot, limits, now, tokens, state)
+
+    def look(self, slot: int, limits: AccountLimits) -> State:
+        """Return what an account has used."""
+        if limits.is_unlimited or slot == NO_SLOT:
+            return UNUSED
+        return current(self._board.account(slot)[: words(limits)].tolist(), limits)
 
     def end(self, ticket: Ticket, actual: int) -> None:
         """Take back a request that has ended, and correct the estimate of its tokens."""

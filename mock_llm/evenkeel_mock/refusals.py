@@ -85,9 +85,8 @@ def response(
     state: Sequence[int] = UNUSED,
     model: str = "",
     key: str = "",
-    identity: str = "",
 ) -> Response:
-    """Say a refusal as a provider would. `identity` names the request; the state is the one it was refused by."""
+    """Say a refusal as a provider would; the state is the one it was refused by."""
     status, kind, code, anthropic_kind = _shape(refusal)
     headers = [JSON, *_waiting(refusal), *of_limits(state, limits, now_ns, dialect)]
     error: dict[str, Any] = {"message": _message(refusal, model, key)}
@@ -98,10 +97,6 @@ def response(
     else:
         body = {"type": "error", "error": {"type": anthropic_kind} | error}
         error = body["error"]
-    if identity:
-        headers.append(("x-request-id" if dialect is Dialect.OPENAI else "request-id", identity))
-        if dialect is Dialect.ANTHROPIC:
-            body["request_id"] = identity
     if refusal.reason is Reason.QUOTA and refusal.wait_ns is not None:
         error["resets_at"] = ceil_seconds(now_ns + refusal.wait_ns)
         error["resets_in_seconds"] = ceil_seconds(refusal.wait_ns)

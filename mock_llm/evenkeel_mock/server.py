@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,15 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from evenkeel_mock import config, workers
+from evenkeel_mock import workers
 from evenkeel_mock.app import App
 from evenkeel_mock.board import Board, Layout
+from evenkeel_mock.config import Kept
 from evenkeel_mock.connection import Connection
+from evenkeel_mock.empirical_files import EmpiricalFiles
 from evenkeel_mock.errors import MockConfigError
+from evenkeel_mock.lifeline import LIFELINE, end_with_parent
 from evenkeel_mock.open_files import allow_many_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 HOST = "127.0.0.1"
 BACKLOG = 4096
@@ -37,16 +44,20 @@ class Options:
     journal_records: int = 65_536
 
 
-def serve(options: Options, settings: Mapping[str, Any]) -> None:
-    """Serve until told to stop."""
+def serve(options: Options, settings: Mapping[str, Any], ready: Callable[[], None]) -> None:
+    """Serve until told to stop; `ready` is called once nothing is known that could prevent it."""
+    if LIFELINE in os.environ:
+        end_with_parent(int(os.environ[LIFELINE]), signal.SIGTERM)
     layout = Layout(workers=options.workers, records=options.journal_records)
     started = time.time_ns()
-    config.parse(settings, started)
-    with reserved(options.port), tempfile.TemporaryDirectory(prefix="evenkeel-mock-") as folder:
-        path = Path(folder) / "board"
-        board = Board.create(path, layout)
-        board.write_config(config.dump(settings, started))
-        workers.keep(options.workers, partial(work, path, layout, options.port))
+    kept = Kept(dict(settings), started, started)
+    with reserved(options.port), tempfile.TemporaryDirectory(prefix="evenkeel-mock-") as name:
+        folder = Path(name)
+        kept.config(EmpiricalFiles(folder).read)
+        board = Board.create(folder / "board", layout)
+        board.write_config(lambda _: kept.dump())
+        ready()
+        workers.keep(options.workers, partial(work, folder / "board", layout, options.port))
 
 
 def work(path: Path, layout: Layout, port: int) -> None:
@@ -56,8 +67,7 @@ def work(path: Path, layout: Layout, port: int) -> None:
 
     async def until_stopped() -> None:
         loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stopped.set)
+        loop.add_signal_handler(signal.SIGTERM, stopped.set)
         server = await loop.create_server(partial(Connection, app.serve), HOST, port, reuse_port=True, backlog=BACKLOG)
         await stopped.wait()
         server.close()
@@ -65,18 +75,23 @@ def work(path: Path, layout: Layout, port: int) -> None:
     uvloop.run(until_stopped())
 
 
-def reserved(port: int) -> socket.socket:
-    """Return what keeps a port for the workers, which share it, and from everybody else."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        with socket.socket() as probe:
-            # Without sharing: it fails if anybody is there, even one who would share.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((HOST, port))
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        holder.bind((HOST, port))
-    except OSError as error:
-        holder.close()
-        raise MockConfigError(f"Port {port} is in use.", cure="Name another one with --port.") from error
-    return holder
+@contextlib.contextmanager
+def reserved(port: int) -> Iterator[None]:
+    """Keep a port for the workers, which share it, and from everybody else."""
+    with contextlib.ExitStack() as stack:
+        try:
+            if sys.platform == "linux":
+                # Two mocks that start at the same moment: a name that only one of them can have, and no file.
+                stack.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0evenkeel-mock-{port}")
+            with socket.socket() as probe:
+                # Without sharing: it fails if anybody is there, even one who would share.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((HOST, port))
+            holder = stack.enter_context(socket.socket())
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            holder.bind((HOST, port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+            raise MockConfigError(f"Port {port} {why}.", cure="Name another one with --port.") from error
+        yield

@@ -1,6 +1,6 @@
 """The arithmetic of quotas: from an account's numbers and limits, may a request start, and what are the numbers then.
 
-A state is a flat tuple of integers, so that another module can keep it in shared memory: `layout(limits)` packs it.
+A state is a flat tuple of integers, so that another module can keep it in shared memory.
 
     SHAPE   which windows the numbers after SPENT belong to (`AccountLimits.shape`); 0 in an unused slot
     SPENT   billionths of a dollar, of the prepaid balance
@@ -20,21 +20,19 @@ Time is an argument, to be read while the account's lock is held: then the windo
 
 from __future__ import annotations
 
-import struct
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel_mock.limits import MAX_WINDOWS, AccountLimits, Window
 from evenkeel_mock.reasons import Reason, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel_mock.limits import AccountLimits, Window
+
 State = tuple[int, ...]
 
 SHAPE, SPENT, FIRST = 0, 1, 2
 PER_WINDOW = 2
-MAX_WORDS = FIRST + PER_WINDOW * MAX_WINDOWS
 # When a request in flight will end, nobody knows: a hint, no promise.
 CONCURRENCY_WAIT_NS = 1_000_000_000
 NEVER = 2**63
@@ -54,16 +52,6 @@ class Use(NamedTuple):
 def words(limits: AccountLimits) -> int:
     """Return how many integers the state of such an account has."""
     return FIRST + PER_WINDOW * len(limits.windows)
-
-
-@cache
-def _layout(count: int) -> struct.Struct:
-    return struct.Struct(f"={count}q")
-
-
-def layout(limits: AccountLimits) -> struct.Struct:
-    """Return how the state of such an account lies in memory: signed 64-bit integers. Zeros are an unused one."""
-    return _layout(words(limits))
 
 
 def admit(
@@ -119,15 +107,16 @@ def settle(state: Sequence[int], limits: AccountLimits, admitted_ns: int, estima
 
     A window that has closed since then has forgotten the estimate, and so owes nothing back.
     """
-    state = current(state, limits)
     difference = actual - estimated
     if not difference or limits.is_unlimited:
-        return state
+        return current(state, limits)
+    # The account may have other limits by now: then its windows are not the ones that this request was counted in.
+    same = state[SHAPE] == limits.shape
     after = list(state)
     if limits.balance_nano is not None:
         after[SPENT] = max(0, after[SPENT] + difference * limits.price_nano)
     at = FIRST
-    for window in limits.windows:
+    for window in limits.windows if same else ():
         if window.counts_tokens and 0 < after[at] <= admitted_ns:
             after[at + 1] = max(0, after[at + 1] + difference)
         at += PER_WINDOW

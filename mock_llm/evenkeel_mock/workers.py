@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import multiprocessing
+import os
 import signal
-import sys
 import time
 from multiprocessing import connection
 from typing import TYPE_CHECKING
+
+from evenkeel_mock.lifeline import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.process import BaseProcess
 
-PR_SET_PDEATHSIG = 1
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOP_SECONDS = 5.0
 # A worker that dies at once must not be forked again at once, for ever.
 PAUSE_SECONDS = 0.5
@@ -24,41 +25,46 @@ PAUSE_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
-class Stopped(BaseException):  # no error: a signal that says that it is time to go
-    """The process was told to end."""
-
-
 def keep(count: int, work: Callable[[], None]) -> None:
     """Run so many workers until this process is told to stop."""
     # A fork starts in milliseconds, and this process has no threads that it could lose.
     context = multiprocessing.get_context("fork")
+    parent = os.getpid()
 
     def start() -> BaseProcess:
-        worker = context.Process(target=_work, args=(work,))
-        worker.start()
+        worker = context.Process(target=_work, args=(work, parent))
+        # What the worker does about a signal has to be settled before one can come.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            worker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         return worker
 
-    with _told_to_stop():
-        running: list[BaseProcess] = []
+    running: list[BaseProcess] = []
+    with _told_to_stop() as told:
         try:
-            running += (start() for _ in range(count))
-            while True:
-                connection.wait([worker.sentinel for worker in running])
-                time.sleep(PAUSE_SECONDS)
-                for worker in [worker for worker in running if not worker.is_alive()]:
+            while not connection.wait([told], 0):
+                ended = [worker for worker in running if not worker.is_alive()]
+                for worker in ended:
                     log.warning("A worker ended with %s. Another one takes its place.", worker.exitcode)
                     running.remove(worker)
+                if ended:
+                    time.sleep(PAUSE_SECONDS)
+                while len(running) < count:
                     running.append(start())
-        except Stopped:
+                connection.wait([told, *(worker.sentinel for worker in running)])
+        finally:
             _end(running)
 
 
-def _work(work: Callable[[], None]) -> None:
-    if sys.platform == "linux":
-        # A worker that outlives a killed parent would keep its port.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    with contextlib.suppress(Stopped):
-        work()
+def _work(work: Callable[[], None], parent: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Ctrl-C reaches all of them: the parent says what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    end_with_parent(parent)
+    work()
 
 
 def _end(running: list[BaseProcess]) -> None:
@@ -72,13 +78,14 @@ def _end(running: list[BaseProcess]) -> None:
 
 
 @contextlib.contextmanager
-def _told_to_stop() -> Iterator[None]:
-    def stop(_number: int, _frame: object) -> None:
-        raise Stopped
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+def _told_to_stop() -> Iterator[int]:
+    """Give a file that can be read from once a signal has come."""
+    read, write = os.pipe()
+    before = {number: signal.signal(number, lambda *_: os.write(write, b"x") and None) for number in STOP_SIGNALS}
     try:
-        yield
+        yield read
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(read)
+        os.close(write)

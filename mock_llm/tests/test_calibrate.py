@@ -40,7 +40,7 @@ def test_what_is_measured_neither_waits_nor_refuses() -> None:
     }
     config = parse(working(settings, 0.0), 0)
     plan = config.latency.plan(3, b"key")
-    assert (plan.duration, plan.tokens) == (0.0, 12)
+    assert (plan.duration(12), plan.tokens) == (0.0, 12)
     assert (config.faults, config.latency.servers) == ((), 0)
     account = config.accounts.of("any")
     assert account is not None

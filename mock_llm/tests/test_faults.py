@@ -26,6 +26,7 @@ DOWN = Fault(Kind.STATUS, status=503)
         ("reset", Fault(Kind.RESET)),
         ("half_event=2", Fault(Kind.HALF_EVENT, chunks=2)),
         ("error_event=2", Fault(Kind.ERROR_EVENT, chunks=2)),
+        ("stall", Fault(Kind.STALL)),
         ("slow=3", Fault(Kind.SLOW, factor=3)),
         ("slow=1,add_ms=500", Fault(Kind.SLOW, factor=1, seconds=0.5)),
         ("malformed", Fault(Kind.MALFORMED)),

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from evenkeel_mock.distributions import Constant, Lognormal, Uniform
 from evenkeel_mock.errors import MockConfigError
-from evenkeel_mock.latency import Latency, Plan, Queue, parse
+from evenkeel_mock.latency import MOST_TOKENS, Latency, Plan, Queue, parse
 
 DRAWN = Latency(ttft_ms=Lognormal(200, 0.5), gap_ms=Uniform(10, 30), length=Uniform(1, 40))
 KEYS = st.binary(max_size=20)
@@ -46,7 +46,23 @@ def test_a_gap_for_each_token_none_before_the_first() -> None:
     assert len(plan.gaps) == plan.tokens
     assert plan.gaps[0] == 0
     assert all(0.01 <= gap <= 0.03 for gap in plan.gaps[1:])
-    assert plan.duration == pytest.approx(plan.ttft + sum(plan.gaps))
+    assert plan.duration(plan.tokens) == pytest.approx(plan.ttft + sum(plan.gaps))
+
+
+def test_a_longer_answer_has_the_same_gaps_again() -> None:
+    plan = DRAWN.plan(1, b"key")
+    assert isinstance(plan.gaps, tuple)
+    longer = plan.waits(3 * plan.tokens)
+    assert isinstance(longer, tuple)
+    assert longer[: plan.tokens] == plan.gaps
+    assert longer[plan.tokens : 2 * plan.tokens - 1] == plan.gaps[1:]
+    assert plan.duration(3 * plan.tokens) == pytest.approx(plan.ttft + sum(longer))
+    assert plan.waits(1) == (0.0,)
+
+
+def test_a_length_without_end_ends() -> None:
+    plan = Latency(length=Constant(1e18)).plan(1, b"key")
+    assert plan.tokens == MOST_TOKENS
 
 
 def test_constants_are_not_drawn() -> None:
@@ -54,7 +70,7 @@ def test_constants_are_not_drawn() -> None:
     plan = latency.plan(1, b"key")
     assert plan == Plan(0.25, 0.02, 11, cut=False)
     assert plan == latency.plan(2, b"other")
-    assert plan.duration == pytest.approx(0.45)
+    assert [plan.duration(count) for count in (0, 1, 11)] == pytest.approx([0.25, 0.25, 0.45])
 
 
 def test_a_cached_prompt_shortens_the_first_wait_only() -> None:
@@ -94,14 +110,12 @@ def test_settings_that_cannot_be_are_refused(written: object, told: str) -> None
 def test_a_line_in_front_of_two_servers() -> None:
     queue = Queue(2)
     assert [queue.enter(10, 4), queue.enter(11, 4), queue.enter(12, 4), queue.enter(12, 1)] == [0, 0, 2, 3]
-    assert queue.busy(12) == 2
     assert queue.enter(100, 1) == 0
 
 
 def test_without_a_number_of_servers_nobody_waits() -> None:
     queue = Queue(0)
     assert [queue.enter(1, 1000) for _ in range(5)] == [0] * 5
-    assert queue.busy(1) == 0
 
 
 @settings(max_examples=60)

@@ -14,8 +14,8 @@ BLOCKS = len(SYSTEM) // BLOCK_BYTES
 TOKENS = len(SYSTEM) // 4
 
 
-def cache(entries: int = 4096, *, least_tokens: int = 0) -> PrefixCache:
-    return PrefixCache(array("q", bytes(16 * entries)), least_tokens=least_tokens)
+def cache(entries: int = 4096) -> PrefixCache:
+    return PrefixCache(array("q", bytes(16 * entries)))
 
 
 def test_a_prompt_is_cached_the_second_time() -> None:
@@ -52,10 +52,9 @@ def test_it_expires_after_five_minutes_without_use() -> None:
     assert kept.use(b"a", b"m", SYSTEM, TOKENS, NOW + 4 * TTL_NS) == 0
 
 
-def test_a_prompt_below_a_block_or_the_least_is_not_cached() -> None:
-    kept = cache(least_tokens=1024)
+def test_a_prompt_below_a_block_is_not_cached() -> None:
+    kept = cache()
     for _ in range(2):
-        assert kept.use(b"a", b"m", SYSTEM, TOKENS, NOW) == 0
         assert kept.use(b"a", b"m", b"short", 2000, NOW) == 0
     assert block_hashes(b"a", b"m", b"x" * (BLOCK_BYTES - 1)) == []
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
 from evenkeel_lab.bench.result import Bench
 
-BENCHES = {"mock": Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock)}
+BENCHES = {
+    bench.name: bench
+    for bench in (
+        Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
+        Bench("load", "whether a load tells the truth, open against closed", bench_load),
+    )
+}
 """All there are, by name."""

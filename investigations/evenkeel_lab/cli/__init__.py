@@ -15,6 +15,7 @@ from evenkeel_lab.cli.demo import demo
 from evenkeel_lab.cli.doctor import doctor
 from evenkeel_lab.cli.up import up
 from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError, RigFailure
+from evenkeel_load.command import load, summary
 from evenkeel_mock.command import mock
 
 INTERRUPTED = 130
@@ -26,7 +27,7 @@ def evenkeel() -> None:
     """A LiteLLM proxy on an even keel: run it, load it, measure it."""
 
 
-for command in (up, demo, doctor, mock, bench, cache):
+for command in (up, demo, doctor, mock, load, summary, bench, cache):
     evenkeel.add_command(command)
 
 

@@ -52,5 +52,7 @@ def table(name: str, metrics: list[Metric]) -> Table:
         shown.add_column(column)
     for metric in metrics:
         mark = "" if metric.bound is None else "ok" if metric.ok else "MISSED"
-        shown.add_row(metric.name, f"{metric.value:.1f}", metric.unit, metric.bound or "", mark, metric.reference or "")
+        shown.add_row(
+            metric.name, f"{metric.value:,.4g}", metric.unit, metric.bound or "", mark, metric.reference or ""
+        )
     return shown

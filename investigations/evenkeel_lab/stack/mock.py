@@ -6,9 +6,10 @@ import contextlib
 import sys
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
+import yaml
 
 from evenkeel_lab.stack.child import Command, running, until_ready
 from evenkeel_lab.stack.http import client
@@ -16,7 +17,7 @@ from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
 READY_SECONDS = 15.0
@@ -40,12 +41,16 @@ async def answers(url: str) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def mock(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Mock]:
-    """Run the mock provider."""
+async def mock(
+    folder: Path, logs: Path, *, port: int | None = None, settings: Mapping[str, Any] | None = None, workers: int = 1
+) -> AsyncIterator[Mock]:
+    """Run the mock provider, with the settings that its file would hold."""
     port = free_port(port)
+    path = folder / "mock.yaml"
+    path.write_text(yaml.safe_dump(dict(settings or {})), encoding="utf-8")
     command = Command(
         "The mock provider",
-        [sys.executable, "-m", "evenkeel_mock", "--port", str(port)],
+        [sys.executable, "-m", "evenkeel_mock", "--port", str(port), "--workers", str(workers), "--config", str(path)],
         log=logs / "mock.log",
         cwd=folder,
         folder=folder,

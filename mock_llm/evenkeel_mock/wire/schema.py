@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evenkeel_mock.errors import BadRequest
+
 TEXT = "steady as she goes"
 FORMATS = {
     "date": "2025-01-31",
@@ -27,21 +29,34 @@ FORMATS = {
 _SHALLOW, _DEEPEST = 4, 12
 # What a request may blow an answer up to.
 _MOST_ITEMS, _MOST_CHARACTERS = 16, 1024
+_MOST_VALUES = 10_000
 _LEAST_STEP = 1e-9
+_BAD = 400
+
+
+class _Root:
+    """The whole schema, and how many values may still be made for it."""
+
+    def __init__(self, schema: object) -> None:
+        self.schema = schema
+        self.left = _MOST_VALUES
 
 
 def instance(schema: object) -> Any:
-    """Return a value that follows the schema."""
-    return _value(schema, schema, 0)
+    """Return a value that follows the schema, or raise `BadRequest` if it asks for too much."""
+    return _value(schema, _Root(schema), 0)
 
 
-def _value(schema: object, root: object, depth: int) -> Any:
+def _value(schema: object, root: _Root, depth: int) -> Any:
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return None
+    root.left -= 1
+    if root.left < 0:
+        raise BadRequest(_BAD, f"The schema asks for more than {_MOST_VALUES} values.")
     if "const" in schema:
         return schema["const"]
     if "$ref" in schema:
-        return _value(_referred(schema["$ref"], root), root, depth + 1)
+        return _value(_referred(schema["$ref"], root.schema), root, depth + 1)
     for name in ("enum", "anyOf", "oneOf", "allOf"):
         options = schema.get(name)
         if isinstance(options, list) and options:
@@ -50,7 +65,7 @@ def _value(schema: object, root: object, depth: int) -> Any:
     return write(schema, root, depth) if write else None
 
 
-def _of_options(name: str, options: list[object], root: object, depth: int) -> Any:
+def _of_options(name: str, options: list[object], root: _Root, depth: int) -> Any:
     if name == "enum":
         return options[0]
     if name == "allOf":
@@ -60,7 +75,7 @@ def _of_options(name: str, options: list[object], root: object, depth: int) -> A
     return _value(option, root, depth + 1)
 
 
-def _array(schema: Mapping[str, Any], root: object, depth: int) -> list[Any]:
+def _array(schema: Mapping[str, Any], root: _Root, depth: int) -> list[Any]:
     wanted = 1 if depth <= _SHALLOW and schema.get("maxItems") != 0 else 0
     least = min(_count(schema.get("minItems")), _MOST_ITEMS)
     return [_value(schema.get("items"), root, depth + 1) for _ in range(max(least, wanted))]
@@ -73,7 +88,7 @@ def _type(schema: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "null"
 
 
-def _object(schema: Mapping[str, Any], root: object, depth: int) -> dict[str, Any]:
+def _object(schema: Mapping[str, Any], root: _Root, depth: int) -> dict[str, Any]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
@@ -86,7 +101,7 @@ def _object(schema: Mapping[str, Any], root: object, depth: int) -> dict[str, An
     }
 
 
-def _all(parts: Sequence[object], root: object, depth: int) -> Any:
+def _all(parts: Sequence[object], root: _Root, depth: int) -> Any:
     values = [_value(part, root, depth + 1) for part in parts]
     objects = [value for value in values if isinstance(value, dict)]
     if not objects:
@@ -126,7 +141,7 @@ def _number(schema: Mapping[str, Any]) -> float:
     return value if most is None or value <= most else most
 
 
-_TYPES: dict[str, Callable[[Mapping[str, Any], object, int], Any]] = {
+_TYPES: dict[str, Callable[[Mapping[str, Any], _Root, int], Any]] = {
     "array": _array,
     "boolean": lambda _schema, _root, _depth: True,
     "integer": lambda schema, _root, _depth: math.ceil(_number(schema)),

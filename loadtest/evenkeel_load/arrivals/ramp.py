@@ -1,0 +1,28 @@
+"""From one rate to another, evenly, to find where it bends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from evenkeel_load.arrivals.schedule import Times
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """From so many a second to so many, over so many seconds."""
+
+    first: float
+    last: float
+    seconds: float
+
+    def times(self, _seed: int) -> Times:
+        """Return when each request is due: where the integral of the rate passes whole numbers."""
+        slope = (self.last - self.first) / self.seconds
+        numbers = np.arange(int((self.first + self.last) / 2 * self.seconds), dtype=np.float64)
+        if not slope:
+            return numbers / self.first
+        return (np.sqrt(self.first**2 + 2 * slope * numbers) - self.first) / slope

@@ -1,0 +1,12 @@
+"""Unix time that never jumps: the system's at the start of the process, and a steady clock from then on."""
+
+from __future__ import annotations
+
+import time
+
+_OFFSET = time.time_ns() - time.perf_counter_ns()
+
+
+def now_ns() -> int:
+    """Return the time."""
+    return _OFFSET + time.perf_counter_ns()

@@ -1,0 +1,215 @@
+"""The load's command line: `evenkeel load` and `evenkeel summary`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn, TimeRemainingColumn
+
+from evenkeel_load import folder as names
+from evenkeel_load.criteria import Criteria, Judged, read_criteria
+from evenkeel_load.errors import LoadConfigError, LoadError
+from evenkeel_load.merge import merge
+from evenkeel_load.options import OPTIONS, read
+from evenkeel_load.proxy import Sampler, Usage
+from evenkeel_load.render import render
+from evenkeel_load.run import Fleet, Progress, reach, run, work
+from evenkeel_load.scenario import SCENARIOS
+from evenkeel_load.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FAILED, WRONG_USE, RIG_INVALID = 1, 2, 3
+HIDDEN = ("step", "identities")
+KEY_VARIABLE = "EVENKEEL_LOAD_API_KEY"
+NOTHING_SUCCEEDED = "share of requests that failed"
+
+
+class Users(click.ParamType[tuple[int, ...]]):
+    """One number of users, or several that are tried one after another."""
+
+    name = "N[,N...]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Read them."""
+        try:
+            found = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail("Such as 100, or 1,10,30,50,100.", param, ctx)
+        if min(found) < 1:
+            self.fail("Each of them is above zero.", param, ctx)
+        return found
+
+
+class Failed(click.ClickException):
+    """An error of the load's, with its exit code."""
+
+    def __init__(self, error: LoadError) -> None:
+        super().__init__(str(error))
+        # Its own class says 1 for all of them.
+        vars(self)["exit_code"] = WRONG_USE if isinstance(error, LoadConfigError) else RIG_INVALID
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add every option of a load."""
+    for option in reversed(OPTIONS):
+        if option.name in HIDDEN:
+            continue
+        kind = click.Choice(option.choices) if option.choices else None
+        default = f"  [default: {option.default}]" if option.default not in {None, ""} else ""
+        command = click.option(
+            f"--{option.name}",
+            option.field,
+            type=kind,
+            metavar=None if option.choices else option.metavar,
+            envvar=f"EVENKEEL_LOAD_{option.field.upper()}" if option.name.endswith("key") else None,
+            help=f"{option.about[0].upper()}{option.about[1:]}.{default}",
+        )(command)
+    return command
+
+
+@click.command()
+@click.argument("scenario", type=click.Choice(tuple(SCENARIOS)))
+@click.option("--host", metavar="URL", help="What is loaded, such as http://127.0.0.1:4000.")
+@click.option("--users", type=Users(), help="Simulated users; several numbers are tried one after another.")
+@with_options
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that send.")
+@click.option("--master", type=click.IntRange(1), metavar="N", help="Direct N workers on other machines.")
+@click.option("--worker", "worker_of", metavar="HOST[:PORT]", help="Work for the master there.")
+@click.option("--master-port", type=click.IntRange(1, 65535), default=5557, show_default=True, help="Where it listens.")
+@click.option("--criteria", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file; see docs.")
+@click.option("--pid", type=int, metavar="PID", help="The proxy's process, to watch its CPU and memory.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def load(  # noqa: PLR0913  # one for each option
+    scenario: str,
+    host: str | None,
+    users: tuple[int, ...] | None,
+    workers: int,
+    master: int | None,
+    worker_of: str | None,
+    master_port: int,
+    criteria: Path | None,
+    pid: int | None,
+    *,
+    as_json: bool,
+    **texts: str | None,
+) -> None:
+    """Load anything that speaks OpenAI, and say what it was like."""
+    try:
+        given = {option.field: _value(option.field, texts.get(option.field)) for option in OPTIONS}
+        fleet = Fleet(workers, master or 0, worker_of or "", master_port)
+        name = given["run_name"] or f"{scenario}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        records = Path(given["records"] or Path("evenkeel-load") / name)
+        if host is None:
+            raise LoadConfigError(
+                "Nothing says what is to be loaded.", cure="Give --host, such as http://127.0.0.1:4000."
+            )
+        host = host.rstrip("/")
+        if worker_of:
+            work(scenario, host, given, records, fleet)
+            click.echo(f"The records of this worker are in {records}: copy them to the master's folder.", err=True)
+            return
+        wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
+        reach(host, given["api_key"] or "sk-evenkeel")
+        sampler = Sampler(pid) if pid else None
+        if sampler:
+            sampler.start()
+        with bar() as tell:
+            summary = run(
+                scenario, host, users or SCENARIOS[scenario].defaults["users"], given, records, fleet=fleet, tell=tell
+            )
+        say(summary, wanted, sampler.usage() if sampler else None, records, as_json=as_json)
+    except LoadError as error:
+        raise Failed(error) from error
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--criteria", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file; see docs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def summary(folder: Path, criteria: Path | None, *, as_json: bool) -> None:
+    """Merge and summarise a folder of records: of a load that was stopped, of plain Locust, of several machines."""
+    try:
+        merge(folder)
+        say(
+            summarise(folder),
+            read_criteria(criteria) if criteria else Criteria(None, {}, {}),
+            None,
+            folder,
+            as_json=as_json,
+        )
+    except LoadError as error:
+        raise Failed(error) from error
+
+
+def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, as_json: bool) -> None:
+    """Say what a load was like, and end with the exit code that follows."""
+    judged = [*wanted.judge(found, usage), *nothing_succeeded(found)]
+    code = RIG_INVALID if found.limited else FAILED if not all(one.ok for one in judged) else 0
+    document = found.document() | {
+        "criteria": [vars(one) | {"ok": one.ok} for one in judged],
+        "proxy": vars(usage) if usage else None,
+        "records": str(folder / names.RECORDS),
+        "verdict": verdict(found, judged),
+    }
+    text = json.dumps(document, indent=1)
+    (folder / names.SUMMARY).write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        click.echo(text)
+    else:
+        console = Console(highlight=False)
+        console.print(render(found, judged))
+        if usage:
+            console.print(f"proxy: {usage.cpu:.0%} of a core in the mean, {usage.memory_mib:,.0f} MiB at most")
+        console.print(f"records: {folder / names.RECORDS}", soft_wrap=True)
+    click.get_current_context().exit(code)
+
+
+def verdict(found: Summary, judged: list[Judged]) -> str:
+    """Say in a line whether the figures hold."""
+    if found.limited:
+        return f"rig-limited: {'; '.join(found.limited)}"
+    missed = [one.what for one in judged if not one.ok]
+    return f"failed: {', '.join(missed)}" if missed else "ok"
+
+
+def nothing_succeeded(found: Summary) -> list[Judged]:
+    """Return what fails without being asked for: a step in which nothing went well."""
+    return [
+        Judged(f"{step.users} users: {NOTHING_SUCCEEDED}", 0.999, 1.0)
+        for step in found.steps
+        if step.calls and all(calls.error_rate == 1 for calls in step.calls.values())
+    ]
+
+
+@contextlib.contextmanager
+def bar() -> Iterator[Callable[[Progress], None]]:
+    """Show progress on standard error: what has been answered, how fast, how much failed, how long it will take."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        shown: dict[int, TaskID] = {}
+
+        def tell(now: Progress) -> None:
+            step = now.plan.step
+            total = now.plan.expected
+            if step not in shown:
+                what = f"{now.plan.users} users" if not now.plan.is_open else now.plan.arrivals
+                shown[step] = bars.add_task(what, total=total or now.plan.duration, told="")
+            rate = now.answered / now.seconds if now.seconds else 0.0
+            told = f"{now.answered:,} answered, {rate:,.0f}/s, {now.failed:,} failed"
+            bars.update(shown[step], completed=now.answered if total else now.seconds, told=told)
+
+        yield tell
+
+
+def _value(name: str, text: str | None) -> Any:
+    option = next(option for option in OPTIONS if option.field == name)
+    return None if text is None else read(option, text)

@@ -1,0 +1,78 @@
+"""What a proxy must know before a load: created users, and a key for each simulated user; removed after it."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from evenkeel_load.errors import LoadFailed
+from evenkeel_load.modes import CreatedUser
+from evenkeel_load.plan import PER_USER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel_load.plan import Plan
+
+AT_ONCE = 16
+DELETED_AT_ONCE = 100
+TIMEOUT_SECONDS = 60.0
+
+
+def key_of(plan: Plan, user: int) -> str:
+    """Return the key of a simulated user: not random, so that every process knows it."""
+    digest = blake2b(f"{plan.seed} {plan.run} {user}".encode(), key=plan.admin_key.encode()[:64], digest_size=16)
+    return f"sk-evenkeel-{digest.hexdigest()}"
+
+
+def user_ids(plan: Plan) -> list[str]:
+    """Return the ids that have to be created."""
+    mode = plan.mode()
+    if not isinstance(mode, CreatedUser):
+        return []
+    turns = -(-(plan.expected or plan.users) // plan.users)
+    return mode.ids(plan.users, turns)
+
+
+@contextlib.contextmanager
+def entities(plan: Plan, host: str) -> Iterator[None]:
+    """Create what the plan needs, and remove it at the end."""
+    ids = user_ids(plan)
+    keys = [key_of(plan, user) for user in range(plan.users)] if plan.key_mode == PER_USER else []
+    headers = {"authorization": f"Bearer {plan.admin_key}"}
+    with httpx.Client(base_url=host, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False) as asking:
+        try:
+            _each(asking, "/customer/new", [{"user_id": user_id} for user_id in ids])
+            _each(asking, "/key/generate", [{"key": key, "models": []} for key in keys])
+            yield
+        finally:
+            _remove(asking, "/customer/delete", "user_ids", ids)
+            _remove(asking, "/key/delete", "keys", keys)
+
+
+def _each(asking: httpx.Client, path: str, bodies: Sequence[dict[str, Any]]) -> None:
+    def create(body: dict[str, Any]) -> None:
+        try:
+            answer = asking.post(path, json=body)
+        except httpx.TransportError as error:
+            raise LoadFailed(f"{path} is not answered: {error}.", cure="Is the proxy up?") from error
+        if not answer.is_success:
+            raise LoadFailed(
+                f"The proxy refuses {path} with {answer.status_code}.",
+                cure="Give its master key with --admin-key, and a proxy that has a database.",
+            )
+
+    if bodies:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(create, bodies))
+
+
+def _remove(asking: httpx.Client, path: str, name: str, found: Sequence[str]) -> None:
+    for start in range(0, len(found), DELETED_AT_ONCE):
+        # What was never created cannot be removed, nor can anything if the proxy is gone.
+        with contextlib.suppress(httpx.HTTPError):
+            asking.post(path, json={name: found[start : start + DELETED_AT_ONCE]})

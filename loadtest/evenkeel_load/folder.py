@@ -1,0 +1,57 @@
+"""A folder of records: what lies in it under which name.
+
+plan-STEP.json            what was to be sent, without keys
+part-HOST-PID.arrows      the records of a process, while it runs
+health-HOST-PID.jsonl     how that process fared
+progress.json             how far it is
+failure.json              why it could not be made
+records.parquet           all records, once merged
+summary.json              what they say
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel_load.errors import LoadError
+    from evenkeel_load.plan import Plan
+
+PARTS, HEALTH, PLANS = "part-*.arrows", "health-*.jsonl", "plan-*.json"
+PROGRESS, FAILURE, RECORDS, SUMMARY = "progress.json", "failure.json", "records.parquet", "summary.json"
+KEYS = ("api_key", "admin_key")
+
+
+def write_plan(folder: Path, plan: Plan, host: str) -> None:
+    """Write down what is to be sent."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {name: value for name, value in asdict(plan).items() if name not in KEYS}
+    told |= {"scenario": plan.scenario.name, "host": host, "expected": plan.expected}
+    (folder / f"plan-{plan.step}.json").write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def write_progress(folder: Path, answered: int, failed: int) -> None:
+    """Write down how far it is; a reader finds it whole."""
+    path = folder / PROGRESS
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps({"answered": answered, "failed": failed}), encoding="utf-8")
+    new.replace(path)
+
+
+def write_failure(folder: Path, error: LoadError) -> None:
+    """Write down why there is no load."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FAILURE).write_text(json.dumps({"what": error.what, "cure": error.cure}), encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read one of the small files; what is not there, or not whole, is empty."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found

@@ -1,0 +1,57 @@
+"""The files of all processes, made one: `records.parquet`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evenkeel_load import folder as names
+from evenkeel_load.errors import LoadFailed
+from evenkeel_load.record import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROWS_AT_ONCE = 100_000
+
+
+def merge(folder: Path) -> Path:
+    """Merge what the processes have written, and remove it; return the file. One that is there already is kept."""
+    target = folder / names.RECORDS
+    parts = sorted(folder.glob(names.PARTS))
+    if not parts:
+        if target.exists():
+            return target
+        raise LoadFailed(f"{folder} holds no records.", cure="Look into its log: nothing was sent.")
+    new = target.with_suffix(".new")
+    with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
+        if target.exists():
+            for batch in pq.ParquetFile(target).iter_batches(ROWS_AT_ONCE):
+                writer.write_batch(batch)
+        waiting: list[pa.RecordBatch] = []
+        for batch in (batch for part in parts for batch in batches(part)):
+            waiting.append(batch)
+            if sum(len(batch) for batch in waiting) >= ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting.clear()
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting))
+    new.replace(target)
+    for part in parts:
+        part.unlink()
+    return target
+
+
+def batches(part: Path) -> Iterator[pa.RecordBatch]:
+    """Return what one process has written, as far as it is whole: one that was killed leaves a torn end."""
+    with part.open("rb") as file:
+        try:
+            yield from pa.ipc.open_stream(file)
+        except pa.ArrowInvalid:
+            return
+        except OSError:
+            # How Arrow tells of a batch that ends too early.
+            return

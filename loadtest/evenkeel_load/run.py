@@ -1,0 +1,188 @@
+"""A load from the outside: Locust in processes of its own, step after step, and what they have recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from evenkeel_load import folder as names
+from evenkeel_load.errors import LoadConfigError, LoadFailed
+from evenkeel_load.lifeline import STARTED_BY_US
+from evenkeel_load.merge import merge
+from evenkeel_load.options import OPTIONS, plan
+from evenkeel_load.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evenkeel_load.plan import Plan
+
+LOOK_SECONDS = 0.25
+END_SECONDS = 20.0
+REACH_SECONDS = 10.0
+UNAUTHORISED = (401, 403)
+ENV = "EVENKEEL_LOAD_"
+LOG = "locust.log"
+SECRETS = ("api_key", "admin_key")
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Which Locust processes there are, and what part they play."""
+
+    workers: int = 1
+    """How many processes send, on this machine."""
+    master: int = 0
+    """How many workers on other machines this one directs; 0 if it directs none."""
+    worker_of: str = ""
+    """The master that this one works for, as host:port."""
+    port: int = 5557
+    """Where the master listens for its workers."""
+
+    def arguments(self) -> list[str]:
+        """Return what Locust is told."""
+        if self.worker_of:
+            host, _, port = self.worker_of.partition(":")
+            found = ["--worker", "--master-host", host, "--master-port", port or str(self.port)]
+            return [*found, "--processes", str(self.workers)] if self.workers > 1 else found
+        if self.master:
+            bind = ["--master-bind-port", str(self.port)]
+            return ["--master", "--headless", "--expect-workers", str(self.master), *bind]
+        if self.workers > 1:
+            return ["--headless", "--processes", str(self.workers)]
+        return ["--headless"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a step is."""
+
+    plan: Plan
+    seconds: float
+    answered: int
+    failed: int
+
+
+def scenario_file(name: str) -> Path:
+    """Return a scenario's locustfile: beside the package in a checkout, inside it when it is installed."""
+    here = Path(__file__).parent
+    inside = here / "scenarios" / f"{name}.py"
+    return inside if inside.exists() else here.parent / "scenarios" / f"{name}.py"
+
+
+def reach(host: str, api_key: str) -> None:
+    """Raise unless the target answers, and takes the key, as far as a list of models can tell."""
+    try:
+        headers = {"authorization": f"Bearer {api_key}"}
+        answer = httpx.get(f"{host}/v1/models", headers=headers, timeout=REACH_SECONDS, trust_env=False)
+    except httpx.InvalidURL as error:
+        raise LoadConfigError(f"{host!r} is no address: {error}.", cure="Such as http://127.0.0.1:4000.") from error
+    except httpx.UnsupportedProtocol as error:
+        raise LoadConfigError(f"{host!r} is no address.", cure="Such as http://127.0.0.1:4000.") from error
+    except httpx.TransportError as error:
+        raise LoadFailed(f"Nothing answers at {host}: {error}.", cure="Start it, or name another --host.") from error
+    if answer.status_code in UNAUTHORISED:
+        raise LoadConfigError(
+            f"{host} refuses the API key with {answer.status_code}.", cure="Give one that it knows with --api-key."
+        )
+
+
+def run(
+    scenario: str,
+    host: str,
+    users: tuple[int, ...],
+    given: Mapping[str, Any],
+    records: Path,
+    *,
+    fleet: Fleet,
+    tell: Callable[[Progress], None],
+) -> Summary:
+    """Make a load, step by step; return what it was like. What was recorded stays, whatever happens."""
+    if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
+        raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
+    records.mkdir(parents=True, exist_ok=True)
+    for step, count in enumerate(users):
+        one = plan(scenario, count, records.name, {**given, "step": step})
+        _step(one, host, given, records, fleet, tell)
+        if one.scenario.until_errors and names.read(records / names.PROGRESS).get("failed"):
+            break
+    merge(records)
+    return summarise(records)
+
+
+def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet) -> None:
+    """Send what a master on another machine asks for; the records lie here."""
+    records.mkdir(parents=True, exist_ok=True)
+    with _locust(scenario, host, [], given, records, fleet) as process:
+        code = process.wait()
+    if code:
+        raise LoadFailed(f"Locust ended with {code}.", cure=f"{records / LOG} says why.")
+
+
+def _step(
+    one: Plan, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet, tell: Callable[[Progress], None]
+) -> None:
+    # Of an open load one user in each process is the dispatcher; Locust's own ramp is not wanted.
+    users = max(fleet.workers, fleet.master) if one.is_open else one.users
+    began = time.monotonic()
+    (records / names.PROGRESS).unlink(missing_ok=True)
+    arguments = ["--users", str(users), "--spawn-rate", str(users), "--step", str(one.step), "--run-name", one.run]
+    arguments += ["--identities", str(one.users)] if one.is_open else []
+    with _locust(one.scenario.name, host, arguments, given, records, fleet) as process:
+        while process.poll() is None:
+            time.sleep(LOOK_SECONDS)
+            found = names.read(records / names.PROGRESS)
+            tell(Progress(one, time.monotonic() - began, found.get("answered", 0), found.get("failed", 0)))
+    failure = names.read(records / names.FAILURE)
+    if failure:
+        raise LoadFailed(failure["what"], cure=failure["cure"])
+    if process.returncode:
+        raise LoadFailed(f"Locust ended with {process.returncode}.", cure=f"{records / LOG} says why.")
+
+
+@contextlib.contextmanager
+def _locust(
+    scenario: str, host: str, arguments: list[str], given: Mapping[str, Any], records: Path, fleet: Fleet
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Locust on a scenario; however this is left, it has ended."""
+    command = [sys.executable, "-m", "locust", "--locustfile", str(scenario_file(scenario)), "--host", host]
+    command += [*fleet.arguments(), *arguments, "--records", str(records), "--only-summary"]
+    # Keys are nobody's business who looks at the list of processes.
+    secrets = {ENV + name.upper(): given[name] for name in SECRETS if given.get(name) is not None}
+    environment = os.environ | secrets | {STARTED_BY_US: "1"}
+    for option in OPTIONS:
+        value = given.get(option.field)
+        if value is not None and option.field not in {*SECRETS, "records", "run_name", "step"}:
+            command += [f"--{option.name}", str(value)]
+    with (records / LOG).open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

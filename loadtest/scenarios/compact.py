@@ -1,0 +1,7 @@
+"""Run it as `locust -f loadtest/scenarios/compact.py --host http://127.0.0.1:4000`; see docs/load.md."""
+
+from __future__ import annotations
+
+from evenkeel_load.harness import load_user
+
+CompactUser = load_user("compact")

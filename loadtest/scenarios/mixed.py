@@ -1,0 +1,7 @@
+"""Run it as `locust -f loadtest/scenarios/mixed.py --host http://127.0.0.1:4000`; see docs/load.md."""
+
+from __future__ import annotations
+
+from evenkeel_load.harness import load_user
+
+MixedUser = load_user("mixed")

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from evenkeel_load.errors import LoadConfigError
+from evenkeel_load.options import OPTIONS, mix, plan, read
+from evenkeel_load.scenario import SCENARIOS
+
+
+def option(name: str) -> Any:
+    return next(option for option in OPTIONS if option.name == name)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_has_a_plan_without_any_option(scenario: str) -> None:
+    found = plan(scenario, 10, "run", {})
+    assert found.expected
+    assert found.run == "run"
+
+
+def test_requests_per_user_say_how_many_there_are() -> None:
+    assert plan("chat", 100, "run", {"requests_per_user": 10}).requests == 1000
+    assert plan("chat", 100, "run", {"requests_per_user": 10, "requests": 7}).requests == 7
+    assert plan("chat", 100, "run", {}).requests == 1000
+
+
+def test_a_duration_replaces_the_usual_number() -> None:
+    assert plan("chat", 5, "run", {"duration": 3.0}).requests is None
+    given = {"arrivals": "constant", "rate": 100.0, "duration": 3.0}
+    assert plan("mixed", 5, "run", given).expected == 300
+
+
+@given(st.integers(1, 50), st.integers(0, 10_000))
+def test_every_number_is_one_users_turn(users: int, number: int) -> None:
+    found = plan("chat", users, "run", {})
+    user, turn = found.place(number)
+    assert (turn * users + user, user < users) == (number, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"rate": 5.0}, "no --rate"),
+        ({"arrivals": "poisson"}, "need --rate"),
+        ({"arrivals": "trace"}, "need --trace"),
+        ({"arrivals": "ramp", "rate": 1.0, "duration": 3.0}, "need --rate-to"),
+        ({"models": "gpt-4o=x"}, "no model with a weight"),
+        ({"models": "=2"}, "names no model"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(LoadConfigError, match=told):
+        plan("chat", 10, "run", given)
+
+
+def test_no_users_are_refused() -> None:
+    with pytest.raises(LoadConfigError, match="needs users"):
+        plan("chat", 0, "run", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rate", "0"),
+        ("rate", "inf"),
+        ("rate", "fast"),
+        ("requests", "-1"),
+        ("requests", "1.5"),
+        ("user-mode", "nobody"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(name: str, text: str) -> None:
+    with pytest.raises(LoadConfigError, match=f"--{name}"):
+        read(option(name), text)
+
+
+def test_a_mix_of_models_is_kept() -> None:
+    models = mix("gpt-4o=3, gpt-4o-mini")
+    chosen = [models.choose(1, number) for number in range(4000)]
+    assert chosen.count("gpt-4o") == pytest.approx(3000, rel=0.05)
+    assert set(chosen) == {"gpt-4o", "gpt-4o-mini"}
+    assert chosen[:100] == [models.choose(1, number) for number in range(100)]

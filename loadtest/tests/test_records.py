@@ -1,0 +1,178 @@
+"""From records in the files of processes to one file, and to what it says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from evenkeel_load.errors import LoadFailed
+from evenkeel_load.merge import merge
+from evenkeel_load.record import FIELDS
+from evenkeel_load.recorder import Recorder
+from evenkeel_load.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+START = 1_800_000_000_000_000_000
+
+
+def row(number: int, **fields: Any) -> tuple[Any, ...]:
+    intended = START + number * 10 * MS
+    usual = {
+        "number": number,
+        "step": 0,
+        "call": "chat",
+        "key": f"0-{number}",
+        "intended_ns": intended,
+        "sent_ns": intended + MS,
+        "first_byte_ns": intended + 50 * MS,
+        "end_ns": intended + 51 * MS,
+        "chunk_ns": [],
+        "status": 200,
+        "retries": 0,
+        "mock_received_ns": intended + 2 * MS,
+        "mock_sent_ns": intended + 42 * MS,
+        "arm": "",
+        "run": "run",
+    } | fields
+    return tuple(usual.get(name) for name in FIELDS)
+
+
+def write(folder: Path, rows: list[tuple[Any, ...]], **plan: Any) -> None:
+    recorder = Recorder(folder)
+    for one in rows:
+        recorder.add(one)
+    recorder.close()
+    told = {"step": 0, "scenario": "chat", "host": "http://x", "arrivals": "closed", "users": 3, "expected": len(rows)}
+    told |= plan
+    (folder / f"plan-{told['step']}.json").write_text(json.dumps(told))
+
+
+def summary(folder: Path) -> Summary:
+    merge(folder)
+    return summarise(folder)
+
+
+def test_processes_are_merged_and_their_files_removed(tmp_path: Path) -> None:
+    write(tmp_path, [row(number) for number in range(0, 600, 2)])
+    write(tmp_path, [row(number) for number in range(1, 600, 2)])
+    assert len(list(tmp_path.glob("part-*"))) == 2
+    merged = pq.read_table(merge(tmp_path))
+    assert sorted(merged["number"].to_pylist()) == list(range(600))
+    assert list(tmp_path.glob("part-*")) == []
+    # Once more, with nothing new: the same.
+    assert pq.read_table(merge(tmp_path)).equals(merged)
+
+
+def test_what_comes_later_is_added(tmp_path: Path) -> None:
+    write(tmp_path, [row(0)])
+    merge(tmp_path)
+    write(tmp_path, [row(1)])
+    assert pq.read_table(merge(tmp_path))["number"].to_pylist() == [0, 1]
+
+
+def test_a_torn_end_costs_no_more_than_itself(tmp_path: Path) -> None:
+    write(tmp_path, [row(number) for number in range(2000)])
+    (part,) = tmp_path.glob("part-*")
+    whole = part.read_bytes()
+    for size in (len(whole) * 3 // 4, len(whole) // 2, 7, 0):
+        part.write_bytes(whole[:size])
+        kept = pq.read_table(merge(tmp_path)).num_rows
+        assert kept % 256 == 0
+        assert kept <= 2000 * size / len(whole)
+        assert kept >= 2000 * size / len(whole) - 3 * 256
+        (tmp_path / "records.parquet").unlink()
+
+
+def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LoadFailed, match="holds no records"):
+        merge(tmp_path)
+
+
+def test_latency_counts_from_intended_and_service_from_sent(tmp_path: Path) -> None:
+    write(tmp_path, [row(number) for number in range(100)])
+    (step,) = summary(tmp_path).steps
+    calls = step.calls["chat"]
+    assert calls.latency is not None
+    assert calls.service is not None
+    assert calls.added is not None
+    assert (calls.latency.mean, calls.service.mean) == (pytest.approx(51, rel=1e-5), pytest.approx(50, rel=1e-5))
+    # 50 ms as the client saw it, 40 of them the mock's own.
+    assert calls.added.quantiles["p50"] == pytest.approx(10, rel=1e-4)
+    assert step.limited == ()
+
+
+def test_a_streams_chunks(tmp_path: Path) -> None:
+    def stream(number: int, chunks: int) -> tuple[Any, ...]:
+        first = START + number * 10 * MS + 30 * MS
+        times = [first + 20 * MS * chunk for chunk in range(chunks)]
+        return row(number, call="stream", chunk_ns=times, first_token_ns=first, end_ns=first + 20 * MS * chunks)
+
+    write(tmp_path, [stream(number, number % 4) for number in range(40)])
+    (step,) = summary(tmp_path).steps
+    calls = step.calls["stream"]
+    assert calls.gap is not None
+    assert calls.first_token is not None
+    # 0, 0, 1 and 2 gaps, ten times each; none between two streams.
+    assert (calls.gap.count, calls.gap.most) == (30, pytest.approx(20))
+    assert calls.first_token.mean == pytest.approx(29, rel=1e-5)
+
+
+def test_errors_are_counted_by_class_and_not_timed(tmp_path: Path) -> None:
+    rows = [row(number, error="http_429", status=429, end_ns=START) for number in range(3)]
+    rows += [row(3, error="timeout", status=None, end_ns=START + 9000 * MS), row(4), row(5, retries=2)]
+    write(tmp_path, rows)
+    calls = summary(tmp_path).steps[0].calls["chat"]
+    assert calls.errors == {"http_429": 3, "timeout": 1}
+    assert calls.error_rate == pytest.approx(4 / 6)
+    assert calls.latency is not None
+    assert (calls.latency.count, calls.retried) == (2, 1)
+
+
+def test_slow_ones_are_told_as_shares(tmp_path: Path) -> None:
+    ends = [500, 1500, 6000, 800]
+    write(tmp_path, [row(n, end_ns=START + n * 10 * MS + ms * MS) for n, ms in enumerate(ends)])
+    calls = summary(tmp_path).steps[0].calls["chat"]
+    assert (calls.above_1s, calls.above_5s) == (0.5, 0.25)
+
+
+def test_several_kinds_and_several_steps(tmp_path: Path) -> None:
+    write(tmp_path, [row(0), row(1, call="stream")])
+    write(tmp_path, [row(0, step=1), row(1, step=1), row(2, step=1)], step=1, users=9)
+    first, second = summary(tmp_path).steps
+    assert (list(first.calls), first.users) == (["chat", "stream", "all"], 3)
+    assert (list(second.calls), second.users, second.calls["chat"].requests) == (["chat"], 9, 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "plan", "told"),
+    [
+        ([row(n) for n in range(90)], {"expected": 100}, "10 of 100 requests left no record"),
+        (
+            [row(n, sent_ns=START + n * 10 * MS + 30 * MS) for n in range(100)],
+            {"arrivals": "constant"},
+            "requests were sent late",
+        ),
+        (
+            [row(n, sent_ns=START + n * 11 * MS) for n in range(1000)],
+            {"arrivals": "constant"},
+            "requests a second could be sent",
+        ),
+        ([row(n, error="refused", status=None) for n in range(10)], {}, "could not be reached"),
+    ],
+)
+def test_a_rig_at_fault_is_named(tmp_path: Path, rows: list[Any], plan: dict[str, Any], told: str) -> None:
+    write(tmp_path, rows, **plan)
+    assert any(told in why for why in summary(tmp_path).limited)
+
+
+def test_a_busy_process_is_named(tmp_path: Path) -> None:
+    write(tmp_path, [row(0)])
+    lines = [json.dumps({"step": 0, "cpu": cpu}) for cpu in (0.2, 0.99, 0.99)]
+    (tmp_path / "health-here-1.jsonl").write_text("\n".join([*lines, '{"step": 0, "cp']))
+    assert any("busy for 99%" in why for why in summary(tmp_path).limited)
