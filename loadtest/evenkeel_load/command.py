@@ -19,7 +19,7 @@ from evenkeel_load.merge import merge
 from evenkeel_load.options import OPTIONS, read
 from evenkeel_load.proxy import Sampler, Usage
 from evenkeel_load.render import render
-from evenkeel_load.run import Fleet, Progress, reach, run, work
+from evenkeel_load.run import Fleet, Progress, run, work
 from evenkeel_load.scenario import SCENARIOS
 from evenkeel_load.summary import Summary, summarise
 
@@ -117,7 +117,6 @@ def load(  # noqa: PLR0913  # one for each option
             click.echo(f"The records of this worker are in {records}: copy them to the master's folder.", err=True)
             return
         wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
-        reach(host, given["api_key"] or "sk-evenkeel")
         sampler = Sampler(pid) if pid else None
         if sampler:
             sampler.start()

@@ -55,3 +55,9 @@ def batches(part: Path) -> Iterator[pa.RecordBatch]:
         except OSError:
             # How Arrow tells of a batch that ends too early.
             return
+
+
+def any_error(folder: Path) -> bool:
+    """Return whether any request so far has failed."""
+    parts = folder.glob(names.PARTS)
+    return any(batch["error"].null_count < len(batch) for part in parts for batch in batches(part))

@@ -17,7 +17,7 @@ import httpx
 from evenkeel_load import folder as names
 from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.lifeline import STARTED_BY_US
-from evenkeel_load.merge import merge
+from evenkeel_load.merge import any_error, merge
 from evenkeel_load.options import OPTIONS, plan
 from evenkeel_load.summary import Summary, summarise
 
@@ -109,11 +109,12 @@ def run(
     """Make a load, step by step; return what it was like. What was recorded stays, whatever happens."""
     if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
         raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
+    plans = [plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
+    reach(host, plans[0].api_key)
     records.mkdir(parents=True, exist_ok=True)
-    for step, count in enumerate(users):
-        one = plan(scenario, count, records.name, {**given, "step": step})
+    for one in plans:
         _step(one, host, given, records, fleet, tell)
-        if one.scenario.until_errors and names.read(records / names.PROGRESS).get("failed"):
+        if one.scenario.until_errors and any_error(records):
             break
     merge(records)
     return summarise(records)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from evenkeel_mock.admin import PREFIX, Admin
 from evenkeel_mock.board import NO_SLOT
 from evenkeel_mock.config import Kept
 from evenkeel_mock.connection import JSON, lines
-from evenkeel_mock.delivery import CLIENT_LEFT, OK, Delivery, times
+from evenkeel_mock.delivery import OK, Delivery, times
 from evenkeel_mock.durations import NS
 from evenkeel_mock.empirical_files import EmpiricalFiles
 from evenkeel_mock.errors import BadRequest, MockConfigError
@@ -29,6 +28,7 @@ from evenkeel_mock.prefix_cache import BLOCK_BYTES, PrefixCache
 from evenkeel_mock.quota import Quota
 from evenkeel_mock.reasons import Reason, Refusal
 from evenkeel_mock.refusals import of_status, response
+from evenkeel_mock.tokens import BYTES_PER_TOKEN
 from evenkeel_mock.windows import UNUSED
 from evenkeel_mock.wire import errors
 from evenkeel_mock.wire.answer import compose
@@ -111,9 +111,13 @@ class App:
         if refusal is not None:
             self._refuse(exchange, family, refusal, job)
             return
-        # Whatever happens from here on, what was taken is given back.
-        exchange.gone = partial(self._end, job, CLIENT_LEFT, 0)
-        self._begin(job, answer)
+        # From here on what was taken is given back, whatever happens.
+        delivery = Delivery(job, answer, self._pacer, self._end)
+        self._look_up(job, answer)
+        queued = 0.0
+        if self._queue is not None:
+            queued = self._queue.enter(time.monotonic(), job.plan.duration(len(answer.pieces)))
+        delivery.begin(queued)
 
     def _bar(self, job: Job, chosen: Fault | None) -> Refusal | None:
         """Settle which fault the request suffers, and refuse it if that, or its account's state, demands it."""
@@ -152,22 +156,17 @@ class App:
         refusal, job.ticket = self._quota.admit(caller.slot, caller.limits, estimate)
         return refusal
 
-    def _begin(self, job: Job, answer: Answer) -> None:
-        config, request = self._config, job.request
-        if config.prompt_cache:
-            prompt = request.prompt
-            if len(prompt) >= BLOCK_BYTES:
-                self._look_up(job, answer, prompt)
-        queued = 0.0
-        if self._queue is not None:
-            queued = self._queue.enter(time.monotonic(), job.plan.duration(len(answer.pieces)))
-        Delivery(job, answer, self._pacer, self._end).begin(queued)
-
-    def _look_up(self, job: Job, answer: Answer, prompt: bytes) -> None:
+    def _look_up(self, job: Job, answer: Answer) -> None:
         """Shorten the wait by what the account has sent before."""
         config, request = self._config, job.request
+        if not config.prompt_cache or request.prompt_tokens * BYTES_PER_TOKEN < BLOCK_BYTES:
+            return
         answer.cached_tokens = job.cached = self._prefixes.use(
-            job.caller.encoded, request.model.encode(), prompt, request.prompt_tokens, job.exchange.received_ns
+            job.caller.encoded,
+            request.model.encode(),
+            request.prompt,
+            request.prompt_tokens,
+            job.exchange.received_ns,
         )
         if job.cached:
             share = job.cached / request.prompt_tokens

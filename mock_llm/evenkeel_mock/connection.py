@@ -82,7 +82,7 @@ class Exchange:
     __slots__ = (
         "_connection",
         "_framed",
-        "_version",
+        "_is_old",
         "body",
         "gone",
         "headers",
@@ -96,9 +96,11 @@ class Exchange:
         parser = connection.parser
         self._connection = connection
         self._framed = True
-        self._version = parser.get_http_version()
         self.stays: bool = parser.should_keep_alive()
         """Whether the connection outlives the answer."""
+        # Whoever says nothing about it speaks HTTP/1.1 if the connection stays, and hardly more than 1.0 if not.
+        said = b"connection" in headers or not self.stays
+        self._is_old = said and parser.get_http_version() == "1.0"
         self.method: bytes = parser.get_method()
         self.url = url
         self.headers = headers
@@ -129,7 +131,7 @@ class Exchange:
 
     def start(self, status: int, head: bytes) -> None:
         """Begin an answer in pieces."""
-        if self._version == "1.0":
+        if self._is_old:
             # It knows no pieces: the answer ends where the connection does.
             self._framed = self.stays = False
         self._connection.write(
@@ -159,7 +161,7 @@ class Exchange:
     def _lasting(self) -> bytes:
         if not self.stays:
             return CLOSES
-        return b"" if self._version == "1.1" else STAYS
+        return STAYS if self._is_old else b""
 
 
 class Connection(asyncio.Protocol):

@@ -43,6 +43,7 @@ class Delivery:
         self._factor = job.fault.factor if job.fault is not None else 1.0
         self._timer: asyncio.TimerHandle | None = None
         self._stream: Stream | None = None
+        job.exchange.gone = self._gone
 
     def begin(self, queued: float) -> None:
         """Send the answer when it is due, so many seconds later than planned because others came before it."""
@@ -53,13 +54,17 @@ class Delivery:
         if job.fault is not None:
             wait += job.fault.seconds
         send = self._send_events if streams else self._send_whole
-        job.exchange.gone = self._gone
         if not wait:
             send()
         elif wait < math.inf:
-            self._timer = asyncio.get_running_loop().call_later(wait, self._now, send)
+            self._timer = asyncio.get_running_loop().call_later(wait, self._at, time.monotonic() + wait, send)
 
-    def _now(self, send: Callable[[], None]) -> None:
+    def _at(self, due: float, send: Callable[[], None]) -> None:
+        early = due - time.monotonic()
+        if early > 0:
+            # The loop counts in whole milliseconds, and from when it last looked at the clock.
+            self._timer = asyncio.get_running_loop().call_later(early, self._at, due, send)
+            return
         try:
             send()
         except Exception as error:  # noqa: BLE001  # the client must not wait for ever, nor its account

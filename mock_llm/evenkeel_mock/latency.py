@@ -40,12 +40,18 @@ class Plan(NamedTuple):
         gaps = self.gaps
         if isinstance(gaps, float) or len(gaps) == count:
             return gaps
-        return (0.0, *islice(cycle(gaps[1:] or (0.0,)), max(0, count - 1)))
+        return _again(gaps, count)
 
     def duration(self, count: int) -> float:
         """Return the time from the start to the last of that many pieces."""
-        gaps = self.waits(count)
-        return self.ttft + (gaps * max(0, count - 1) if isinstance(gaps, float) else sum(gaps))
+        gaps = self.gaps
+        if isinstance(gaps, float):
+            return self.ttft + gaps * (count - 1) if count > 1 else self.ttft
+        return self.ttft + sum(gaps if len(gaps) == count else _again(gaps, count))
+
+
+def _again(gaps: tuple[float, ...], count: int) -> tuple[float, ...]:
+    return (0.0, *islice(cycle(gaps[1:] or (0.0,)), max(0, count - 1)))
 
 
 @dataclass(frozen=True)

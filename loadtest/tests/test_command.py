@@ -1,0 +1,168 @@
+"""`evenkeel load` as its users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = "from evenkeel_load.command import load, summary; import sys; (load if sys.argv.pop(1) == 'load' else summary)()"
+ENVIRONMENT = os.environ | {"EVENKEEL_LOAD_API_KEY": "sk-known", "COLUMNS": "120"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", RUN, *arguments]
+
+
+def evenkeel(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
+
+
+def load(url: str, folder: Path, *arguments: str, scenario: str = "chat") -> subprocess.CompletedProcess[str]:
+    return evenkeel("load", scenario, "--host", url, "--records", str(folder), *arguments)
+
+
+def test_a_load_is_told_as_a_document_and_as_a_table(provider: str, tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    done = load(provider, folder, "--users", "5,10", "--requests", "60", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["verdict"], [step["users"] for step in found["steps"]]) == ("ok", [5, 10])
+    for step in found["steps"]:
+        assert step["calls"]["chat"]["requests"] == 60
+        assert step["calls"]["chat"]["latency"]["quantiles"]["p50"] >= 20
+        assert 0 < step["calls"]["chat"]["added"]["mean"] < 20
+    assert json.loads((folder / "summary.json").read_text()) == found
+    assert pq.read_table(folder / "records.parquet").num_rows == 120
+    told = evenkeel("summary", str(folder))
+    assert told.returncode == 0
+    assert "chat, 5 users: 60 requests in " in told.stdout
+    assert "rig-limited" not in told.stdout
+    again = load(provider, folder)
+    assert (again.returncode, "holds records already" in again.stderr) == (2, True)
+
+
+def test_criteria_decide(provider: str, tmp_path: Path) -> None:
+    criteria = tmp_path / "criteria.toml"
+    criteria.write_text("error_rate = 0.0\n[calls.chat]\np50_ms = 1\n[proxy]\nmemory_mib = 100000\n")
+    arguments = ("--requests", "100", "--criteria", str(criteria), "--pid", str(os.getpid()))
+    done = load(provider, tmp_path / "records", *arguments)
+    assert done.returncode == 1
+    assert "FAILED  chat p50_ms" in done.stdout
+    assert "ok      error_rate 0 (0 may be)" in done.stdout
+    assert "ok      proxy memory_mib" in done.stdout
+
+
+def test_errors_are_told_by_class_and_end_the_compact_ladder(provider: str, tmp_path: Path) -> None:
+    done = load(provider, tmp_path / "records", "--api-key", "sk-limited", "--requests", "40", scenario="compact")
+    assert done.returncode == 0
+    assert "compact, 20 users" in done.stdout
+    assert "compact, 50 users" not in done.stdout
+    assert "http_429 10" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--host", "http://127.0.0.1:1"), 3, "Nothing answers at http://127.0.0.1:1"),
+        (("--host", "nowhere"), 2, "is no address"),
+        ((), 2, "Give --host"),
+        (("--host", "http://127.0.0.1:1", "--rate", "5"), 2, "no --rate"),
+        (("--host", "http://127.0.0.1:1", "--users", "0"), 2, "above zero"),
+        (("--host", "http://127.0.0.1:1", "--requests", "many"), 2, "--requests: 'many'"),
+        (("--host", "http://127.0.0.1:1", "--user-mode", "nobody"), 2, "nobody"),
+    ],
+)
+def test_wrong_use_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], code: int, told: str) -> None:
+    done = evenkeel("load", "chat", "--records", str(tmp_path / "records"), *arguments)
+    assert (done.returncode, told in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
+    assert not (tmp_path / "records").exists()
+
+
+def test_a_key_that_is_refused_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    class Refusing:
+        script = (
+            "from http.server import *\n"
+            "class H(BaseHTTPRequestHandler):\n"
+            "    def do_GET(self): self.send_response(401); self.end_headers()\n"
+            "s = ThreadingHTTPServer(('127.0.0.1', 0), H); print(s.server_port, flush=True); s.serve_forever()\n"
+        )
+
+    with subprocess.Popen(
+        [sys.executable, "-c", Refusing.script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        done = load(f"http://127.0.0.1:{port}", tmp_path / "records")
+        server.terminate()
+    assert (done.returncode, "refuses the API key with 401" in done.stderr) == (2, True)
+
+
+def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Path) -> None:
+    # The mock's list of models asks for no key.
+    done = load(provider, tmp_path / "records", "--api-key", "sk-unknown", "--requests", "20")
+    assert done.returncode == 1
+    assert "http_401 20" in done.stdout
+    assert "share of requests that failed" in done.stdout
+
+
+def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_path: Path) -> None:
+    arguments = ("--arrivals", "constant", "--rate", "30000", "--duration", "2")
+    done = load(provider, tmp_path / "records", *arguments, "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["verdict"].startswith("rig-limited: requests were sent late")
+    assert pq.read_table(tmp_path / "records" / "records.parquet").num_rows > 1000
+
+
+def start(url: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        command("load", "chat", "--host", url, "--records", str(folder), *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not list(folder.glob("health-*")):
+        time.sleep(0.05)
+    return process
+
+
+OPEN = ("--arrivals", "constant", "--rate", "100")
+
+
+def test_a_worker_that_dies_is_told(provider: str, tmp_path: Path) -> None:
+    with start(provider, tmp_path, *OPEN, "--duration", "5", "--workers", "2", "--json") as process:
+        (locust,) = psutil.Process(process.pid).children()
+        locust.children()[0].kill()
+        out, _ = process.communicate(timeout=40)
+    assert process.returncode == 3
+    assert "left no record" in json.loads(out)["verdict"]
+    assert pq.read_table(tmp_path / "records.parquet").num_rows >= 250
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stop_leaves_no_process_and_keeps_what_was_recorded(
+    provider: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    with start(provider, tmp_path, *OPEN, "--duration", "60", "--workers", "2") as process:
+        children: list[Any] = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) == 3
+        time.sleep(1)
+        process.send_signal(number)
+        process.communicate(timeout=40)
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+    done = evenkeel("summary", str(tmp_path), "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["steps"][0]["calls"]["chat"]["requests"] >= 100
