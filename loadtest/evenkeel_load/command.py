@@ -121,10 +121,12 @@ def load(  # noqa: PLR0913  # one for each option
         if sampler:
             sampler.start()
         with bar() as tell:
-            summary = run(
-                scenario, host, users or SCENARIOS[scenario].defaults["users"], given, records, fleet=fleet, tell=tell
-            )
-        say(summary, wanted, sampler.usage() if sampler else None, records, as_json=as_json)
+            chosen = users or SCENARIOS[scenario].defaults["users"]
+            found = run(scenario, host, chosen, given, records, fleet=fleet, tell=tell)
+        if found is None:
+            click.echo(f"Copy the workers' records to {records}, then: evenkeel summary {records}", err=True)
+        else:
+            say(found, wanted, sampler.usage() if sampler else None, records, as_json=as_json)
     except LoadError as error:
         raise Failed(error) from error
 

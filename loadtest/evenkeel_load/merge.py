@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evenkeel_load import folder as names
 from evenkeel_load.errors import LoadFailed
-from evenkeel_load.record import SCHEMA
+from evenkeel_load.record import MERGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def merge(folder: Path) -> Path:
             return target
         raise LoadFailed(f"{folder} holds no records.", cure="Look into its log: nothing was sent.")
     new = target.with_suffix(".new")
-    with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(new, MERGED, compression="zstd") as writer:
         if target.exists():
             for batch in pq.ParquetFile(target).iter_batches(ROWS_AT_ONCE):
                 writer.write_batch(batch)
@@ -35,10 +36,10 @@ def merge(folder: Path) -> Path:
         for batch in (batch for part in parts for batch in batches(part)):
             waiting.append(batch)
             if sum(len(batch) for batch in waiting) >= ROWS_AT_ONCE:
-                writer.write_table(pa.Table.from_batches(waiting))
+                writer.write_table(with_added(pa.Table.from_batches(waiting)))
                 waiting.clear()
         if waiting:
-            writer.write_table(pa.Table.from_batches(waiting))
+            writer.write_table(with_added(pa.Table.from_batches(waiting)))
     new.replace(target)
     for part in parts:
         part.unlink()
@@ -55,6 +56,15 @@ def batches(part: Path) -> Iterator[pa.RecordBatch]:
         except OSError:
             # How Arrow tells of a batch that ends too early.
             return
+
+
+def with_added(records: pa.Table) -> pa.Table:
+    """Add what the mock itself did not take."""
+    # A stream's mock says when it sent the first chunk, an answer's when it sent the whole.
+    arrived = pc.coalesce(records["first_token_ns"], records["end_ns"])
+    client = pc.subtract(arrived, records["sent_ns"])
+    provider = pc.subtract(records["mock_sent_ns"], records["mock_received_ns"])
+    return records.append_column(MERGED.field("added_ns"), pc.subtract(client, provider))
 
 
 def any_error(folder: Path) -> bool:

@@ -27,3 +27,5 @@ FIELDS: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(list(FIELDS.items()))
 """As a process writes it."""
+MERGED = SCHEMA.append(pa.field("added_ns", pa.int64()))
+"""As it is merged: with what stands between the client and the mock has added, where the mock's times came through."""

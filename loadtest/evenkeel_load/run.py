@@ -105,8 +105,11 @@ def run(
     *,
     fleet: Fleet,
     tell: Callable[[Progress], None],
-) -> Summary:
-    """Make a load, step by step; return what it was like. What was recorded stays, whatever happens."""
+) -> Summary | None:
+    """Make a load, step by step; return what it was like. What was recorded stays, whatever happens.
+
+    A master whose workers are on other machines has no records, and returns None.
+    """
     if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
         raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
     plans = [plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
@@ -116,6 +119,8 @@ def run(
         _step(one, host, given, records, fleet, tell)
         if one.scenario.until_errors and any_error(records):
             break
+    if fleet.master and not any(records.glob(names.PARTS)):
+        return None
     merge(records)
     return summarise(records)
 

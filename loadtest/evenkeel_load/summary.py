@@ -40,8 +40,7 @@ COLUMNS = [
     "end_ns",
     "chunk_ns",
     "error",
-    "mock_received_ns",
-    "mock_sent_ns",
+    "added_ns",
     "retries",
 ]
 
@@ -158,13 +157,8 @@ def _calls(records: pa.Table) -> Calls:
     counts = pc.value_counts(error.drop_null()).to_pylist()
     good = records.filter(pc.is_null(error))
     sent, first_byte, end = (_numbers(good, name) for name in ("sent_ns", "first_byte_ns", "end_ns"))
-    first_token, received, answered = (
-        _numbers(good, name) for name in ("first_token_ns", "mock_received_ns", "mock_sent_ns")
-    )
+    first_token = _numbers(good, "first_token_ns")
     latency = (end - _numbers(good, "intended_ns")) / NS_PER_MS
-    # A stream's mock says when it sent the first chunk, an answer's when it sent the whole.
-    arrived = np.where(np.isnan(first_token), end, first_token)
-    added = (arrived - sent) - (answered - received)
     return Calls(
         requests=len(records),
         errors={entry["values"]: entry["counts"] for entry in sorted(counts, key=lambda entry: -entry["counts"])},
@@ -176,7 +170,7 @@ def _calls(records: pa.Table) -> Calls:
         first_byte=spread((first_byte - sent) / NS_PER_MS),
         first_token=spread(_there(first_token - sent) / NS_PER_MS),
         gap=spread(_gaps(good["chunk_ns"]) / NS_PER_MS),
-        added=spread(_there(added) / NS_PER_MS),
+        added=spread(_there(_numbers(good, "added_ns")) / NS_PER_MS),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -166,3 +167,26 @@ def test_a_stop_leaves_no_process_and_keeps_what_was_recorded(
     done = evenkeel("summary", str(tmp_path), "--json")
     assert done.returncode == 3
     assert json.loads(done.stdout)["steps"][0]["calls"]["chat"]["requests"] >= 100
+
+
+def test_a_master_directs_workers_that_keep_their_records(provider: str, free_port: int, tmp_path: Path) -> None:
+    there = ("--host", provider, "--records")
+    master = command("load", "chat", *there, str(tmp_path / "all"), *OPEN, "--duration", "2", "--master", "2")
+    worker = command("load", "chat", "--worker", f"127.0.0.1:{free_port}", *there)
+    with contextlib.ExitStack() as stack:
+        running = [
+            stack.enter_context(subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT))
+            for argv in (
+                [*master, "--master-port", str(free_port)],
+                [*worker, str(tmp_path / "a")],
+                [*worker, str(tmp_path / "b")],
+            )
+        ]
+        told = [process.communicate(timeout=60)[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], told
+    assert "then: evenkeel summary" in told[0]
+    assert "copy them to the master's folder" in told[1]
+    for number, part in enumerate(tmp_path.glob("[ab]/part-*")):
+        part.rename(tmp_path / "all" / f"part-{number}.arrows")
+    found = json.loads(evenkeel("summary", str(tmp_path / "all"), "--json").stdout)
+    assert found["steps"][0]["calls"]["chat"]["requests"] == 200

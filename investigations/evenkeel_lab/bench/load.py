@@ -99,7 +99,9 @@ def _stalls(url: str) -> float:
 
 
 async def _load(url: str, folder: Path, *, users: int = 1, **options: Any) -> Summary:
-    return await asyncio.to_thread(run, "chat", url, (users,), options, folder, fleet=Fleet(), tell=lambda _: None)
+    found = await asyncio.to_thread(run, "chat", url, (users,), options, folder, fleet=Fleet(), tell=lambda _: None)
+    assert found is not None
+    return found
 
 
 def _truth(folder: Path, began_ns: float) -> float:
