@@ -51,7 +51,7 @@ def write_failure(folder: Path, error: LoadError) -> None:
 def read(path: Path) -> dict[str, Any]:
     """Read one of the small files; what is not there, or not whole, is empty."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}

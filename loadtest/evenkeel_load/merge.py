@@ -28,6 +28,20 @@ def merge(folder: Path) -> Path:
             return target
         raise LoadFailed(f"{folder} holds no records.", cure="Look into its log: nothing was sent.")
     new = target.with_suffix(".new")
+    try:
+        _write(new, target, parts)
+    except (pa.ArrowException, OSError) as error:
+        new.unlink(missing_ok=True)
+        raise LoadFailed(
+            f"{folder}: the records cannot be merged: {error}.", cure="They are kept as they are."
+        ) from error
+    new.replace(target)
+    for part in parts:
+        part.unlink()
+    return target
+
+
+def _write(new: Path, target: Path, parts: list[Path]) -> None:
     with pq.ParquetWriter(new, MERGED, compression="zstd") as writer:
         if target.exists():
             for batch in pq.ParquetFile(target).iter_batches(ROWS_AT_ONCE):
@@ -40,10 +54,6 @@ def merge(folder: Path) -> Path:
                 waiting.clear()
         if waiting:
             writer.write_table(with_added(pa.Table.from_batches(waiting)))
-    new.replace(target)
-    for part in parts:
-        part.unlink()
-    return target
 
 
 def batches(part: Path) -> Iterator[pa.RecordBatch]:

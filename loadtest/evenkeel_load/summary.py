@@ -5,6 +5,7 @@ Latency counts from when a request was intended, service from when it was sent; 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evenkeel_load import folder as names
+from evenkeel_load.errors import LoadFailed
 from evenkeel_load.statistics import Spread, share_above, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -30,6 +33,7 @@ SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
 # What makes a run say more about the rig than about what was loaded.
 MOST_LAG_MS, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.98, 0.85
 UNREACHED = {"refused", "unresolved", "network"}
+OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected"}
 COLUMNS = [
     "step",
     "call",
@@ -119,15 +123,21 @@ class Summary:
 
 def summarise(folder: Path) -> Summary:
     """Read the merged records of a folder."""
-    plans = [names.read(path) for path in sorted(folder.glob(names.PLANS), key=lambda path: len(path.name))]
-    table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
+    plans = [names.read(path) for path in folder.glob(names.PLANS)]
+    if not plans or not all(set(plan) >= OF_A_PLAN for plan in plans):
+        raise LoadFailed(
+            f"{folder} has no plan, or one that cannot be read.", cure="Keep plan-*.json with its records."
+        )
+    try:
+        table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
+    except (pa.ArrowException, OSError) as error:
+        raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
     busiest = _busiest(folder)
     steps = []
     for plan in sorted(plans, key=lambda plan: plan["step"]):
         records = table.filter(pc.equal(table["step"], plan["step"])) if len(plans) > 1 else table
         steps.append(_step(plan, records, busiest.get(plan["step"], 0.0)))
-    first = plans[0] if plans else {}
-    return Summary(first.get("scenario", ""), first.get("host", ""), tuple(steps))
+    return Summary(plans[0]["scenario"], plans[0]["host"], tuple(steps))
 
 
 def _step(plan: dict[str, Any], records: pa.Table, cpu: float) -> Step:
@@ -201,11 +211,20 @@ def _busiest(folder: Path) -> dict[int, float]:
     """Return for each step how busy its busiest process was: the 95th percentile of its seconds."""
     found: dict[int, list[float]] = {}
     for path in folder.glob(names.HEALTH):
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+        lines = [*_whole_lines(path)]
         for step in {line["step"] for line in lines}:
             seconds = [line["cpu"] for line in lines if line["step"] == step]
             found.setdefault(step, []).append(float(np.quantile(seconds, 0.95)))
     return {step: max(processes) for step, processes in found.items()}
+
+
+def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Return what a process has written down of itself; one that was killed leaves half a line."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and {"step", "cpu"} <= set(found):
+                yield found
 
 
 def _numbers(records: pa.Table, name: str) -> Numbers:

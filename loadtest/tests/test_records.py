@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -176,3 +177,30 @@ def test_a_busy_process_is_named(tmp_path: Path) -> None:
     lines = [json.dumps({"step": 0, "cpu": cpu}) for cpu in (0.2, 0.99, 0.99)]
     (tmp_path / "health-here-1.jsonl").write_text("\n".join([*lines, '{"step": 0, "cp']))
     assert any("busy for 99%" in why for why in summary(tmp_path).limited)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("records.parquet", "nonsense", "cannot be read"),
+        ("plan-0.json", "{", "no plan"),
+        ("plan-0.json", "[]", "no plan"),
+        ("plan-0.json", '{"step": 0}', "no plan"),
+    ],
+)
+def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, content: str, told: str) -> None:
+    write(tmp_path, [row(0)])
+    merge(tmp_path)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(LoadFailed, match=told):
+        summarise(tmp_path)
+
+
+def test_foreign_records_are_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, [row(0)])
+    table = pa.table({"some": ["thing"]})
+    with (tmp_path / "part-foreign.arrows").open("wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    with pytest.raises(LoadFailed, match="cannot be merged"):
+        merge(tmp_path)
+    assert len(list(tmp_path.glob("part-*"))) == 2
