@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FAILED, WRONG_USE, RIG_INVALID = 1, 2, 3
 HIDDEN = ("step", "identities")
-KEY_VARIABLE = "EVENKEEL_LOAD_API_KEY"
+LEAST_WIDTH = 110
 NOTHING_SUCCEEDED = "share of requests that failed"
 
 
@@ -166,6 +166,8 @@ def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, 
         click.echo(text)
     else:
         console = Console(highlight=False)
+        # On a narrower terminal lines wrap: figures must not be cut.
+        console.width = max(console.width, LEAST_WIDTH)
         console.print(render(found, judged))
         if usage:
             console.print(f"proxy: {usage.cpu:.0%} of a core in the mean, {usage.memory_mib:,.0f} MiB at most")

@@ -148,8 +148,9 @@ def _step(plan: dict[str, Any], records: pa.Table, cpu: float) -> Step:
     sending = float(sent.max() - intended.min()) / NS if count else 0.0
     seconds = float(end.max() - intended.min()) / NS if count else 0.0
     expected = plan["expected"]
-    offered = (expected or count) / span if is_open and span else None
-    achieved = count / sending if sending else 0.0
+    # Between so many requests lies one gap less.
+    offered = ((expected or count) - 1) / span if is_open and span else None
+    achieved = (count - 1) / sending if sending else 0.0
     lag = spread((sent - intended) / NS_PER_MS) if is_open else None
     kinds = pc.unique(records["call"]).to_pylist()
     calls = {name: _calls(records.filter(pc.equal(records["call"], name))) for name in sorted(kinds)}
