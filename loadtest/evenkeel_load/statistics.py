@@ -17,7 +17,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 # With fewer values beyond it a quantile is hardly more than an accident; with fewer still it is not told.
 SURE, LEAST = 20, 5
 # Beyond so many the weights of Harrell and Davis fall on one value and its neighbours.
-MANY = 100_000
+MANY = 50_000
 
 
 @dataclass(frozen=True)
