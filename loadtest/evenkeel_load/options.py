@@ -107,6 +107,7 @@ def plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> Plan:
     usual = {option.field: option.default for option in OPTIONS}
     chosen = usual | found.defaults | {name: value for name, value in given.items() if value is not None}
     per_user = given.get("requests_per_user")
+    chosen["requests_per_user"] = 1 if per_user is None else per_user
     if given.get("requests") is None:
         if chosen["arrivals"] == CLOSED and per_user:
             chosen["requests"] = users * per_user
@@ -119,7 +120,7 @@ def plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> Plan:
         scenario=found,
         users=users,
         run=run,
-        requests_per_user=1 if per_user is None else per_user,
+        requests_per_user=chosen["requests_per_user"],
         models=mix(chosen["models"]),
         trace=None if chosen["trace"] is None else Path(chosen["trace"]),
         admin_key=chosen["admin_key"] or chosen["api_key"],
@@ -166,6 +167,16 @@ def _check(chosen: Mapping[str, Any], users: int) -> None:
     if arrivals == CLOSED and chosen["rate"]:
         raise LoadConfigError(
             "A closed load has no --rate: it is as fast as it is answered.", cure=f"Add --arrivals {OPEN[0]}."
+        )
+    if (
+        chosen["user_mode"] == "created"
+        and arrivals == CLOSED
+        and not chosen["requests"]
+        and chosen["requests_per_user"]
+    ):
+        raise LoadConfigError(
+            "Nobody knows how many users have to be created for a closed load that only time ends.",
+            cure="Add --requests, or --requests-per-user 0: then each simulated user keeps its id.",
         )
     needed = {"constant": ("rate",), "poisson": ("rate",), "gamma": ("rate",), "trace": ("trace",)}
     for name in needed.get(arrivals, ("rate", "rate_to", "duration") if arrivals == "ramp" else ()):

@@ -47,6 +47,7 @@ def test_every_number_is_one_users_turn(users: int, number: int) -> None:
         ({"arrivals": "poisson"}, "need --rate"),
         ({"arrivals": "trace"}, "need --trace"),
         ({"arrivals": "ramp", "rate": 1.0, "duration": 3.0}, "need --rate-to"),
+        ({"user_mode": "created", "duration": 3.0}, "how many users"),
         ({"models": "gpt-4o=x"}, "no model with a weight"),
         ({"models": "=2"}, "names no model"),
     ],
