@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ REACH_SECONDS = 10.0
 UNAUTHORISED = (401, 403)
 ENV = "EVENKEEL_LOAD_"
 LOG = "locust.log"
+LOOPBACK = "127.0.0.1"
 SECRETS = ("api_key", "admin_key")
 
 
@@ -58,7 +60,10 @@ class Fleet:
             bind = ["--master-bind-port", str(self.port)]
             return ["--master", "--headless", "--expect-workers", str(self.master), *bind]
         if self.workers > 1:
-            return ["--headless", "--processes", str(self.workers)]
+            # A port of its own: on the usual one it would meet the workers of another load on this machine.
+            port = str(_free_port())
+            meeting = ["--master-bind-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
+            return ["--headless", "--processes", str(self.workers), *meeting]
         return ["--headless"]
 
 
@@ -70,6 +75,13 @@ class Progress:
     seconds: float
     answered: int
     failed: int
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def scenario_file(name: str) -> Path:

@@ -67,8 +67,13 @@ def test_every_scenario_runs_with_plain_locust(scenario: str, provider: str, tmp
             assert record["first_token_ns"] in times
 
 
-def test_processes_share_one_schedule(provider: str, tmp_path: Path) -> None:
-    with locust(tmp_path, "chat", "--host", provider, "--headless", "--processes", "2", "-u", "2", *OPEN) as process:
+def processes(count: int, port: int) -> list[str]:
+    # Not the usual port, on which other loads of this machine may meet.
+    return ["--headless", "--processes", str(count), "--master-port", str(port), "--master-bind-port", str(port)]
+
+
+def test_processes_share_one_schedule(provider: str, free_port: int, tmp_path: Path) -> None:
+    with locust(tmp_path, "chat", "--host", provider, *processes(2, free_port), "-u", "2", *OPEN) as process:
         assert process.wait(40) == 0
     assert len(list(tmp_path.glob("part-*"))) == 2
     check_schedule(tmp_path)
@@ -123,8 +128,8 @@ def test_the_web_page_starts_a_load_and_then_another(provider: str, free_port: i
             assert len(records(tmp_path)) == total
 
 
-def test_a_worker_that_is_killed_loses_at_most_its_last_second(provider: str, tmp_path: Path) -> None:
-    arguments = ["--host", provider, "--headless", "--processes", "2", "-u", "2", "--arrivals", "constant"]
+def test_a_worker_that_is_killed_loses_at_most_its_last_second(provider: str, free_port: int, tmp_path: Path) -> None:
+    arguments = ["--host", provider, *processes(2, free_port), "-u", "2", "--arrivals", "constant"]
     with locust(tmp_path, "chat", *arguments, "--rate", "200", "--duration", "6") as process:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and len(list(tmp_path.glob("health-*"))) < 2:
