@@ -102,7 +102,7 @@ def _text(response: HTTPSocketPoolResponse, name: str) -> str | None:
 
 def _number(response: HTTPSocketPoolResponse, name: str) -> int | None:
     text = _text(response, name)
-    return int(text) if text and text.isdigit() else None
+    return int(text) if text and text.isascii() and text.isdigit() else None
 
 
 def _read_events(response: HTTPSocketPoolResponse, found: Outcome) -> None:

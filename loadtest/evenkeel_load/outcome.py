@@ -16,7 +16,7 @@ class Outcome:
     chunk_ns: list[int] = field(default_factory=list)
     status: int = 0
     error: str = ""
-    """Its class; empty if all went well. See `errors_of`."""
+    """Its class; empty if all went well. See `client`."""
     retries: int | None = None
     model_id: str | None = None
     mock_received_ns: int | None = None

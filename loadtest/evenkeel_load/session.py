@@ -64,6 +64,7 @@ class Session:
         self._idle = deque(users)
         self._busy = 0
         self._own = Group()
+        self._requests = Group()
         self.sent = 0
         self.in_flight = 0
         self.most_lag_ns = 0
@@ -95,15 +96,15 @@ class Session:
         """Send nothing any more, and wait for nothing."""
         self._idle.clear()
         self._own.kill()
+        self._requests.kill()
 
     def _dispatch(self) -> None:
         times = self._plan.schedule().times(self._plan.seed)
         for number, due in shard(times, self._share.index, self._share.count):
             due_ns = self._share.start_ns + int(due * NS)
             self._wait(due_ns)
-            self._own.spawn(self._one, number, due_ns)
-        while self.in_flight:
-            gevent.sleep(0.01)
+            self._requests.spawn(self._one, number, due_ns)
+        self._requests.join()
 
     def _ask(self, user: int) -> None:
         plan = self._plan

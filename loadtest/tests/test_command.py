@@ -190,3 +190,9 @@ def test_a_master_directs_workers_that_keep_their_records(provider: str, free_po
         part.rename(tmp_path / "all" / f"part-{number}.arrows")
     found = json.loads(evenkeel("summary", str(tmp_path / "all"), "--json").stdout)
     assert found["steps"][0]["calls"]["chat"]["requests"] == 200
+
+
+def test_the_last_request_of_a_slow_open_load_is_recorded_too(provider: str, tmp_path: Path) -> None:
+    arguments = ("--arrivals", "constant", "--rate", "5", "--requests", "3", "--json")
+    done = load(provider, tmp_path / "records", *arguments)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "ok")
