@@ -2,93 +2,111 @@
 
 Runs in Locust's process only: gevent's sockets.
 
-Error classes: `http_429` and so on; `timeout`; `refused`, `unresolved`, `reset`, `network`; `protocol` for an answer
-that is not HTTP; `error_event` for a stream that tells of an error; `cut_short` for one that ends without its end mark.
+Error classes: `http_429` and so on; `timeout`; `refused`, `unresolved`, `tls`, `reset`, `network`; `protocol` for an
+answer that is not HTTP; `cut_short` for one that ends too early, or a stream without its end mark; `malformed` for one
+that says nothing of what was asked; `error_event` for a stream, `error_body` for an answer, that tells of an error
+under the status of a success; `unexpected` for what only the log tells.
 """
 
 from __future__ import annotations
 
+import logging
 import socket
+import ssl
 from typing import TYPE_CHECKING
 
-import orjson
-from geventhttpclient import HTTPClient
+import gevent
+from gevent.lock import BoundedSemaphore
+from geventhttpclient import URL, HTTPClient
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 
 from evenkeel_load.clock import now_ns
-from evenkeel_load.errors import LoadConfigError
+from evenkeel_load.events import END_MARK, document, events, says_something
 from evenkeel_load.outcome import Outcome
 
 if TYPE_CHECKING:
     from geventhttpclient.response import HTTPSocketPoolResponse
 
-OK = 200
-END_MARK = b"data: [DONE]"
-DATA = b"data: "
-ERROR_STARTS = (b'data: {"error"', b"event: error")
+SUCCESS = range(200, 300)
 # What a proxy passes on of its provider's headers.
 PROVIDERS = "llm_provider-"
 RECEIVED, SENT = "x-mock-received-ns", "x-mock-sent-ns"
 RETRIES, MODEL_ID = "x-litellm-attempted-retries", "x-litellm-model-id"
+# The first that fits.
+CLASSES: dict[type[Exception], str] = {
+    TimeoutError: "timeout",
+    ConnectionRefusedError: "refused",
+    ConnectionResetError: "reset",
+    BrokenPipeError: "reset",
+    HTTPConnectionClosed: "reset",
+    HTTPParseError: "protocol",
+    socket.gaierror: "unresolved",
+    ssl.SSLError: "tls",
+}
+# What a record can hold.
+MOST = 2**63
+
+log = logging.getLogger("evenkeel")
 
 
 class Target:
     """What is loaded, over connections that are used again."""
 
-    def __init__(self, host: str, *, connections: int, timeout: float) -> None:
-        try:
-            self._client = HTTPClient.from_url(
-                host,
-                concurrency=connections,
-                connection_timeout=timeout,
-                network_timeout=timeout,
-                headers={"content-type": "application/json", "user-agent": "evenkeel-load"},
-            )
-        except ValueError as error:
-            raise LoadConfigError(f"{host!r} is no address.", cure="Such as http://127.0.0.1:4000.") from error
+    def __init__(self, address: str, *, connections: int, timeout: float) -> None:
+        self._prefix = URL(address).path.rstrip("/")
+        self._timeout = timeout
+        # Waiting for one of our own connections is no service of the target's.
+        self._free = BoundedSemaphore(connections)
+        self._client = HTTPClient.from_url(
+            address,
+            concurrency=connections,
+            connection_timeout=timeout,
+            network_timeout=timeout,
+            headers={"content-type": "application/json", "user-agent": "evenkeel-load"},
+        )
 
     def send(self, path: str, body: bytes, headers: dict[str, str], *, stream: bool) -> Outcome:
-        """Send a request and take in its answer."""
-        found = Outcome(sent_ns=now_ns())
-        try:
-            response = self._client.request("POST", path, body, headers)
-            found.first_byte_ns = now_ns()
-            found.status = response.status_code
-            _read_headers(response, found)
-            if stream and found.status == OK:
-                _read_events(response, found)
-            else:
-                found.size = len(response.read())
-            if found.status != OK:
-                found.error = f"http_{found.status}"
-        except (OSError, HTTPParseError) as error:
-            found.error = error_class(error)
-        found.end_ns = now_ns()
+        """Send a request and take in its answer, all of it within the timeout."""
+        with self._free:
+            found = Outcome(sent_ns=now_ns())
+            try:
+                with gevent.Timeout(self._timeout, TimeoutError()):
+                    self._exchange(path, body, headers, found, stream=stream)
+            except (OSError, HTTPParseError) as error:
+                found.error = error_class(error, answered=bool(found.status))
+            except Exception:
+                # A load goes on, whatever one answer does to the client.
+                log.exception("a request failed in a way that nobody has foreseen")
+                found.error = "unexpected"
+            found.end_ns = now_ns()
         return found
 
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
 
+    def _exchange(self, path: str, body: bytes, headers: dict[str, str], found: Outcome, *, stream: bool) -> None:
+        response = self._client.request("POST", self._prefix + path, body, headers)
+        found.first_byte_ns = now_ns()
+        _read_headers(response, found)
+        if found.status not in SUCCESS:
+            found.error = f"http_{found.status}"
+            found.size = len(response.read())
+        elif stream:
+            _read_events(response, found)
+        else:
+            _read_whole(response, found)
 
-def error_class(error: Exception) -> str:
-    """Return what kind of failure that is."""
-    match error:
-        case TimeoutError():
-            return "timeout"
-        case ConnectionRefusedError():
-            return "refused"
-        case ConnectionResetError() | BrokenPipeError() | HTTPConnectionClosed():
-            return "reset"
-        case HTTPParseError():
-            return "protocol"
-        case socket.gaierror():
-            return "unresolved"
-        case _:
-            return "network"
+
+def error_class(error: Exception, *, answered: bool = False) -> str:
+    """Return what kind of failure that is; of one that happened after the answer had begun, or before."""
+    if answered and isinstance(error, HTTPParseError):
+        return "cut_short"
+    return next((name for kind, name in CLASSES.items() if isinstance(error, kind)), "network")
 
 
 def _read_headers(response: HTTPSocketPoolResponse, found: Outcome) -> None:
+    found.status = response.status_code
     found.model_id = _text(response, MODEL_ID)
     found.retries = _number(response, RETRIES)
     found.mock_received_ns = _number(response, RECEIVED)
@@ -102,31 +120,38 @@ def _text(response: HTTPSocketPoolResponse, name: str) -> str | None:
 
 def _number(response: HTTPSocketPoolResponse, name: str) -> int | None:
     text = _text(response, name)
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    found = int(text) if text and text.isascii() and text.isdigit() and len(text) <= len(str(MOST)) else MOST
+    return found if found < MOST else None
+
+
+def _read_whole(response: HTTPSocketPoolResponse, found: Outcome) -> None:
+    body = response.read()
+    found.size = len(body)
+    told = document(body)
+    if told is None:
+        found.error = "malformed"
+    elif told.get("error"):
+        found.error = "error_body"
 
 
 def _read_events(response: HTTPSocketPoolResponse, found: Outcome) -> None:
     ended = False
-    while event := response.readline(b"\n\n"):
-        now = now_ns()
-        found.size += len(event)
-        if event.startswith(ERROR_STARTS):
-            found.error = "error_event"
-        elif event.startswith(END_MARK):
+    for event in events(response):
+        found.size += event.size
+        if event.data == END_MARK:
             ended = True
-        elif event.startswith(DATA):
-            found.chunk_ns.append(now)
-            if not found.first_token_ns and _says_something(event):
-                found.first_token_ns = now
+            continue
+        chunk = document(event.data)
+        if event.kind == b"error" or (chunk and chunk.get("error")):
+            found.error = "error_event"
+            continue
+        found.chunk_ns.append(event.ns)
+        if chunk and says_something(chunk):
+            found.first_token_ns = found.first_token_ns or event.ns
+            found.last_token_ns = event.ns
     if not ended and not found.error:
-        found.error = "cut_short"
+        found.error = "cut_short" if found.chunk_ns or _is_stream(response) else "malformed"
 
 
-def _says_something(event: bytes) -> bool:
-    """Return whether a chunk carries a token: the first one often names the role and nothing else."""
-    try:
-        choices = orjson.loads(event[len(DATA) :])["choices"]
-        delta = choices[0]["delta"]
-    except (orjson.JSONDecodeError, KeyError, IndexError, TypeError):
-        return False
-    return bool(delta.get("content") or delta.get("tool_calls") or delta.get("reasoning_content"))
+def _is_stream(response: HTTPSocketPoolResponse) -> bool:
+    return (_text(response, "content-type") or "").startswith("text/event-stream")

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn, TimeRemainingColumn
 
 from evenkeel_load import folder as names
-from evenkeel_load.criteria import Criteria, Judged, read_criteria
+from evenkeel_load.address import address
+from evenkeel_load.criteria import Criteria, read_criteria
 from evenkeel_load.errors import LoadConfigError, LoadError
 from evenkeel_load.merge import merge
-from evenkeel_load.options import OPTIONS, read
+from evenkeel_load.options import OPTIONS, SECRETS, Option
 from evenkeel_load.proxy import Sampler, Usage
 from evenkeel_load.render import render
 from evenkeel_load.run import Fleet, Progress, run, work
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 FAILED, WRONG_USE, RIG_INVALID = 1, 2, 3
 HIDDEN = ("step", "identities")
 LEAST_WIDTH = 110
-NOTHING_SUCCEEDED = "share of requests that failed"
+# What a worker has of its own; all else it is told by its master.
+OF_A_WORKER = {"records", *(option.field for option in SECRETS)}
 
 
 class Users(click.ParamType[tuple[int, ...]]):
@@ -69,7 +71,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             option.field,
             type=kind,
             metavar=None if option.choices else option.metavar,
-            envvar=f"EVENKEEL_LOAD_{option.field.upper()}" if option.name.endswith("key") else None,
+            envvar=option.env,
             help=f"{option.about[0].upper()}{option.about[1:]}.{default}",
         )(command)
     return command
@@ -83,9 +85,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that send.")
 @click.option("--master", type=click.IntRange(1), metavar="N", help="Direct N workers on other machines.")
 @click.option("--worker", "worker_of", metavar="HOST[:PORT]", help="Work for the master there.")
-@click.option("--master-port", type=click.IntRange(1, 65535), default=5557, show_default=True, help="Where it listens.")
+@click.option("--master-port", type=click.IntRange(1, 65535), help="Where the master listens, if not at 5557.")
 @click.option("--criteria", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file; see docs.")
-@click.option("--pid", type=int, metavar="PID", help="The proxy's process, to watch its CPU and memory.")
+@click.option("--pid", type=click.IntRange(1), metavar="PID", help="The proxy's process, to watch its CPU and memory.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def load(  # noqa: PLR0913  # one for each option
     scenario: str,
@@ -94,7 +96,7 @@ def load(  # noqa: PLR0913  # one for each option
     workers: int,
     master: int | None,
     worker_of: str | None,
-    master_port: int,
+    master_port: int | None,
     criteria: Path | None,
     pid: int | None,
     *,
@@ -103,7 +105,7 @@ def load(  # noqa: PLR0913  # one for each option
 ) -> None:
     """Load anything that speaks OpenAI, and say what it was like."""
     try:
-        given = {option.field: _value(option.field, texts.get(option.field)) for option in OPTIONS}
+        given = {option.field: _read(option, texts.get(option.field)) for option in OPTIONS}
         fleet = Fleet(workers, master or 0, worker_of or "", master_port)
         name = given["run_name"] or f"{scenario}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         records = Path(given["records"] or Path("evenkeel-load") / name)
@@ -111,12 +113,14 @@ def load(  # noqa: PLR0913  # one for each option
             raise LoadConfigError(
                 "Nothing says what is to be loaded.", cure="Give --host, such as http://127.0.0.1:4000."
             )
-        host = host.rstrip("/")
+        host = address(host)
         if worker_of:
+            _refuse_beside_a_worker(given, users, criteria, pid)
             work(scenario, host, given, records, fleet)
             click.echo(f"The records of this worker are in {records}: copy them to the master's folder.", err=True)
             return
         wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
+        wanted.check([call.name for call in SCENARIOS[scenario].calls.things], watched=pid is not None)
         sampler = Sampler(pid) if pid else None
         if sampler:
             sampler.start()
@@ -138,27 +142,31 @@ def load(  # noqa: PLR0913  # one for each option
 def summary(folder: Path, criteria: Path | None, *, as_json: bool) -> None:
     """Merge and summarise a folder of records: of a load that was stopped, of plain Locust, of several machines."""
     try:
+        wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
         merge(folder)
-        say(
-            summarise(folder),
-            read_criteria(criteria) if criteria else Criteria(None, {}, {}),
-            None,
-            folder,
-            as_json=as_json,
-        )
+        found = summarise(folder)
+        wanted.check([name for step in found.steps for name in step.calls], watched=False)
+        say(found, wanted, None, folder, as_json=as_json)
     except LoadError as error:
         raise Failed(error) from error
 
 
 def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, as_json: bool) -> None:
     """Say what a load was like, and end with the exit code that follows."""
-    judged = [*wanted.judge(found, usage), *nothing_succeeded(found)]
-    code = RIG_INVALID if found.limited else FAILED if not all(one.ok for one in judged) else 0
+    judged = wanted.judge(found, usage)
+    failed = nothing_succeeded(found)
+    missed = [one.what for one in judged if not one.ok] + failed
+    if found.limited:
+        verdict, code = f"rig-limited: {'; '.join(found.limited)}", RIG_INVALID
+    elif missed:
+        verdict, code = f"failed: {', '.join(missed)}", FAILED
+    else:
+        verdict, code = "ok", 0
     document = found.document() | {
         "criteria": [vars(one) | {"ok": one.ok} for one in judged],
         "proxy": vars(usage) if usage else None,
         "records": str(folder / names.RECORDS),
-        "verdict": verdict(found, judged),
+        "verdict": verdict,
     }
     text = json.dumps(document, indent=1)
     (folder / names.SUMMARY).write_text(text + "\n", encoding="utf-8")
@@ -168,25 +176,18 @@ def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, 
         console = Console(highlight=False)
         # On a narrower terminal lines wrap: figures must not be cut.
         console.width = max(console.width, LEAST_WIDTH)
-        console.print(render(found, judged))
+        console.print(render(found, judged, failed))
         if usage:
             console.print(f"proxy: {usage.cpu:.0%} of a core in the mean, {usage.memory_mib:,.0f} MiB at most")
         console.print(f"records: {folder / names.RECORDS}", soft_wrap=True)
     click.get_current_context().exit(code)
 
 
-def verdict(found: Summary, judged: list[Judged]) -> str:
-    """Say in a line whether the figures hold."""
-    if found.limited:
-        return f"rig-limited: {'; '.join(found.limited)}"
-    missed = [one.what for one in judged if not one.ok]
-    return f"failed: {', '.join(missed)}" if missed else "ok"
-
-
-def nothing_succeeded(found: Summary) -> list[Judged]:
+def nothing_succeeded(found: Summary) -> list[str]:
     """Return what fails without being asked for: a step in which nothing went well."""
+    several = len(found.steps) > 1
     return [
-        Judged(f"{step.users} users: {NOTHING_SUCCEEDED}", 0.999, 1.0)
+        f"{step.users} users: no request succeeded" if several else "no request succeeded"
         for step in found.steps
         if step.calls and all(calls.error_rate == 1 for calls in step.calls.values())
     ]
@@ -199,6 +200,7 @@ def bar() -> Iterator[Callable[[Progress], None]]:
     console = Console(stderr=True)
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         shown: dict[int, TaskID] = {}
+        first: dict[int, Progress] = {}
 
         def tell(now: Progress) -> None:
             step = now.plan.step
@@ -206,13 +208,23 @@ def bar() -> Iterator[Callable[[Progress], None]]:
             if step not in shown:
                 what = f"{now.plan.users} users" if not now.plan.is_open else now.plan.arrivals
                 shown[step] = bars.add_task(what, total=total or now.plan.duration, told="")
-            rate = now.answered / now.seconds if now.seconds else 0.0
-            told = f"{now.answered:,} answered, {rate:,.0f}/s, {now.failed:,} failed"
+            # Until the first answer Locust is still coming up.
+            began = first.setdefault(step, now) if now.answered else now
+            seconds = now.seconds - began.seconds
+            rate = f", {(now.answered - began.answered) / seconds:,.0f}/s" if seconds else ""
+            told = f"{now.answered:,} answered{rate}, {now.failed:,} failed"
             bars.update(shown[step], completed=now.answered if total else now.seconds, told=told)
 
         yield tell
 
 
-def _value(name: str, text: str | None) -> Any:
-    option = next(option for option in OPTIONS if option.field == name)
-    return None if text is None else read(option, text)
+def _read(option: Option, text: str | None) -> Any:
+    return None if text is None else option.parse(text)
+
+
+def _refuse_beside_a_worker(given: dict[str, Any], *others: object) -> None:
+    told = [option for option in OPTIONS if given[option.field] is not None and option.field not in OF_A_WORKER]
+    if told or any(others):
+        raise LoadConfigError(
+            "A --worker does what its master says.", cure="Give it only --host, --workers, --records and keys."
+        )

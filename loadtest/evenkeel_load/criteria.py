@@ -15,13 +15,13 @@ from __future__ import annotations
 import difflib
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.summary import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from evenkeel_load.proxy import Usage
@@ -55,6 +55,14 @@ class Criteria:
     error_rate: float | None
     calls: Mapping[str, Mapping[str, float]]
     proxy: Mapping[str, float]
+
+    def check(self, calls: Collection[str], *, watched: bool) -> None:
+        """Refuse what can never be judged: a kind of request that is not sent, a process that is not watched."""
+        for name in self.calls:
+            if name not in {*calls, ALL}:
+                _refuse(f"calls.{name}", name, (*calls, ALL))
+        if self.proxy and not watched:
+            raise LoadConfigError("[proxy] is about a process that nobody watches.", cure="Name it with --pid.")
 
     def judge(self, summary: Summary, usage: Usage | None) -> list[Judged]:
         """Return each criterion with what was found, step by step."""
@@ -120,9 +128,13 @@ def _table(value: object, where: str) -> Mapping[str, Any]:
 def _known(given: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None:
     for key in given:
         if key not in valid:
-            close = difflib.get_close_matches(key, valid, n=1, cutoff=0.5)
-            cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(valid)}."
-            raise LoadConfigError(f"{where}: there is no {key!r}.", cure=cure)
+            _refuse(where, key, valid)
+
+
+def _refuse(where: str, key: str, valid: tuple[str, ...]) -> NoReturn:
+    close = difflib.get_close_matches(key, valid, n=1, cutoff=0.5)
+    cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(valid)}."
+    raise LoadConfigError(f"{where}: there is no {key!r}.", cure=cure)
 
 
 def _number(value: object, where: str) -> float:

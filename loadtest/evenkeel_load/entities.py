@@ -11,7 +11,7 @@ import httpx
 
 from evenkeel_load.errors import LoadFailed
 from evenkeel_load.modes import CreatedUser
-from evenkeel_load.plan import PER_USER
+from evenkeel_load.options import PER_USER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,7 +1,8 @@
 """A folder of records: what lies in it under which name.
 
 plan-STEP.json            what was to be sent, without keys
-part-HOST-PID.arrows      the records of a process, while it runs
+part-HOST-PID-TIME.arrows the records of a process, while it runs
+torn-part-*.arrows        one that could not be read to its end; what could be read is merged
 health-HOST-PID.jsonl     how that process fared
 progress.json             how far it is
 failure.json              why it could not be made
@@ -15,6 +16,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evenkeel_load.options import SECRETS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,14 +26,14 @@ if TYPE_CHECKING:
 
 PARTS, HEALTH, PLANS = "part-*.arrows", "health-*.jsonl", "plan-*.json"
 PROGRESS, FAILURE, RECORDS, SUMMARY = "progress.json", "failure.json", "records.parquet", "summary.json"
-KEYS = ("api_key", "admin_key")
 
 
 def write_plan(folder: Path, plan: Plan, host: str) -> None:
     """Write down what is to be sent."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = {name: value for name, value in asdict(plan).items() if name not in KEYS}
-    told |= {"scenario": plan.scenario.name, "host": host, "expected": plan.expected}
+    secret = {option.field for option in SECRETS}
+    told = {name: value for name, value in asdict(plan).items() if name not in secret}
+    told |= {"scenario": plan.scenario.name, "host": host, "expected": plan.expected, "span": plan.span}
     (folder / f"plan-{plan.step}.json").write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
 
 
@@ -48,7 +51,7 @@ def write_failure(folder: Path, error: LoadError) -> None:
     (folder / FAILURE).write_text(json.dumps({"what": error.what, "cure": error.cure}), encoding="utf-8")
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     """Read one of the small files; what is not there, or not whole, is empty."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

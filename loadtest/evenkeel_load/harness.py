@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +20,20 @@ from locust import User, events, task
 from locust.runners import MasterRunner, WorkerRunner
 
 from evenkeel_load import folder
+from evenkeel_load.address import address
 from evenkeel_load.client import Target
 from evenkeel_load.clock import now_ns
 from evenkeel_load.entities import entities
-from evenkeel_load.errors import LoadError
+from evenkeel_load.errors import LoadError, LoadFailed
 from evenkeel_load.health import Health
-from evenkeel_load.lifeline import STARTED_BY_US, end_with_parent
-from evenkeel_load.options import OPTIONS, Option, plan as plan_of, read
+from evenkeel_load.options import OPTIONS, Option
+from evenkeel_load.plan import make_plan
 from evenkeel_load.recorder import Recorder
 from evenkeel_load.session import Session, Share
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from locust.argument_parser import LocustArgumentParser
     from locust.env import Environment
     from locust.rpc import Message
@@ -47,7 +49,8 @@ LEAD_NS = 1_000_000_000
 MOST_SKEW_NS = 5 * LEAD_NS
 SECOND = 1.0
 NS_PER_MS = 1_000_000
-SECRET = ("api-key", "admin-key")
+FAILED = 3
+"""The exit code of a load that could not be made, or not to its end."""
 
 log = logging.getLogger("evenkeel")
 
@@ -77,9 +80,11 @@ class Harness:
     def __init__(self, scenario: str) -> None:
         self._scenario = scenario
         self._records: str | None = None
+        self._folder = Path()
         self._share: dict[str, Any] = {}
         self._session: Session | None = None
         self._done: set[str] = set()
+        self._failed = False
         self._running = contextlib.ExitStack()
         events.init_command_line_parser.add_listener(_add_options)
         events.init.add_listener(self._init)
@@ -93,8 +98,6 @@ class Harness:
             self._session.work()
 
     def _init(self, environment: Environment, **_: Any) -> None:
-        if STARTED_BY_US in os.environ:
-            end_with_parent()
         if environment.parsed_options is not None:
             # A worker will take its options from the master, but its folder is its own.
             self._records = environment.parsed_options.records
@@ -103,52 +106,55 @@ class Harness:
         if isinstance(environment.runner, WorkerRunner):
             environment.runner.register_message(SHARE, lambda msg, **_: self._share.update(msg.data))
         elif isinstance(environment.runner, MasterRunner):
-            environment.runner.register_message(DONE, self._worker_done)
+            environment.runner.register_message(DONE, lambda msg, **_: self._worker_done(environment, msg))
 
     def _start(self, environment: Environment, **_: Any) -> None:
-        runner = environment.runner
-        assert runner is not None
-        assert environment.parsed_options is not None
-        host = environment.host or ""
+        self._failed = False
         try:
-            if isinstance(runner, WorkerRunner):
+            if isinstance(environment.runner, WorkerRunner):
+                self._folder = self._folder_of(self._share["run"])
                 self._begin(environment, **self._share)
-                return
-            run = environment.parsed_options.run_name or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3]
-            users = runner.target_user_count
-            plan = self._plan(environment, users, run)
-            self._running.enter_context(entities(plan, host))
-            folder.write_plan(self._folder(run), plan, host)
-            self._running.callback(gevent.spawn(self._watch, environment, self._folder(run)).kill)
-            if isinstance(runner, MasterRunner):
-                self._done.clear()
-                self._deal_out(runner, users, run)
             else:
-                self._begin(environment, users, run, 0, 1, now_ns() + LEAD_NS)
-        except LoadError as error:
-            # Locust would log the error of a listener, and go on.
-            log.error("%s", error)  # noqa: TRY400  # what went wrong is in the text
-            folder.write_failure(self._folder("failed"), error)
-            # Not before the runner has started: it cannot end what has not begun.
-            gevent.spawn_later(SECOND, _end, environment)
+                self._direct(environment)
+        except Exception as error:  # noqa: BLE001  # Locust would log the error of a listener, and go on
+            self._fail(environment, error)
 
-    def _deal_out(self, runner: MasterRunner, users: int, run: str) -> None:
-        workers = runner.clients.ready
-        start_ns = now_ns() + LEAD_NS
-        for index, worker in enumerate(sorted(workers, key=lambda worker: str(worker.id))):
-            share = {"users": users, "run": run, "index": index, "count": len(workers), "start_ns": start_ns}
-            runner.send_message(SHARE, share, client_id=worker.id)
+    def _direct(self, environment: Environment) -> None:
+        """Start a load: here, or in all workers."""
+        runner, options = environment.runner, environment.parsed_options
+        assert runner is not None
+        assert options is not None
+        run = options.run_name or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3]
+        self._folder = self._folder_of(run)
+        # Another start from the web page is another step.
+        step = len(list(self._folder.glob(folder.PLANS))) if options.step is None else int(options.step)
+        share: dict[str, Any] = {"users": runner.target_user_count, "run": run, "step": step}
+        host = address(environment.host or "")
+        plan = self._plan(environment, **share)
+        self._running.enter_context(entities(plan, host))
+        folder.write_plan(self._folder, plan, host)
+        self._running.callback(gevent.spawn(self._guarded, environment, self._watch, environment).kill)
+        if isinstance(runner, MasterRunner):
+            self._done.clear()
+            workers = sorted(runner.clients.ready, key=lambda worker: str(worker.id))
+            share |= {"count": len(workers), "start_ns": now_ns() + LEAD_NS}
+            for index, worker in enumerate(workers):
+                runner.send_message(SHARE, {**share, "index": index}, client_id=worker.id)
+        else:
+            self._begin(environment, **share, index=0, count=1, start_ns=now_ns() + LEAD_NS)
 
-    def _begin(self, environment: Environment, users: int, run: str, index: int, count: int, start_ns: int) -> None:
-        plan = self._plan(environment, users, run)
+    def _begin(
+        self, environment: Environment, *, users: int, run: str, step: int, index: int, count: int, start_ns: int
+    ) -> None:
+        """Send this process's share of a load."""
+        plan = self._plan(environment, users, run, step)
         if abs(start_ns - now_ns()) > MOST_SKEW_NS:
             log.warning("The master's clock is another one than this machine's: this worker begins by its own.")
             start_ns = now_ns() + LEAD_NS
-        running = self._running
-        recorder = Recorder(self._folder(run))
-        running.callback(recorder.close)
-        target = Target(environment.host or "", connections=plan.connections, timeout=plan.timeout)
-        running.callback(target.close)
+        recorder = Recorder(self._folder)
+        self._running.callback(recorder.close)
+        target = Target(address(environment.host or ""), connections=plan.connections, timeout=plan.timeout)
+        self._running.callback(target.close)
 
         def tell(call: Call, found: Outcome) -> None:
             environment.events.request.fire(
@@ -161,47 +167,83 @@ class Harness:
             )
 
         def ended() -> None:
-            recorder.flush()
+            self._guarded(environment, recorder.flush)
             if isinstance(environment.runner, WorkerRunner):
-                environment.runner.send_message(DONE, {"run": run})
+                environment.runner.send_message(DONE, {})
             else:
-                gevent.spawn(_end, environment)
+                gevent.spawn(_quit, environment)
 
-        share = Share(index, count, start_ns)
-        session = self._session = Session(plan, target, recorder, share, tell, ended)
-        running.callback(session.stop)
-        running.callback(gevent.spawn(_every_second, Health(self._folder(run), session, plan.step), recorder).kill)
+        def failed(error: Exception) -> None:
+            self._fail(environment, error)
+
+        session = self._session = Session(plan, target, recorder, Share(index, count, start_ns), tell, ended, failed)
+        health = Health(self._folder, session, plan.step)
+        self._running.callback(health.close)
+        self._running.callback(session.stop)
+        self._running.callback(gevent.spawn(self._guarded, environment, _every_second, health, recorder).kill)
 
     def _spawned(self, **_: Any) -> None:
         if self._session is not None:
             self._session.work_alone()
 
-    def _worker_done(self, msg: Message, **_: Any) -> None:
+    def _worker_done(self, environment: Environment, msg: Message) -> None:
+        if msg.data:
+            self._fail(environment, LoadFailed(msg.data["what"], cure=msg.data["cure"]))
         self._done.add(msg.node_id)
 
-    def _watch(self, environment: Environment, records: Path) -> None:
+    def _watch(self, environment: Environment) -> None:
         """Tell how far it is; of a master, also see when all workers are done."""
         runner = environment.runner
         assert runner is not None
         while True:
             gevent.sleep(SECOND)
             total = runner.stats.total
-            folder.write_progress(records, total.num_requests, total.num_failures)
+            folder.write_progress(self._folder, total.num_requests, total.num_failures)
             if isinstance(runner, MasterRunner):
                 working = {worker.id for worker in (*runner.clients.running, *runner.clients.spawning)}
                 if (self._done and working <= self._done) or not runner.worker_count:
-                    gevent.spawn(_end, environment)
+                    gevent.spawn(_quit, environment)
                     return
 
-    def _stop(self, **_: Any) -> None:
+    def _stop(self, environment: Environment, **_: Any) -> None:
         self._session = None
-        self._running.close()
+        try:
+            self._running.close()
+        except Exception as error:  # noqa: BLE001  # as in `_start`
+            self._fail(environment, error)
 
-    def _plan(self, environment: Environment, users: int, run: str) -> Plan:
+    def _guarded(self, environment: Environment, work: Callable[..., None], *arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except Exception as error:  # noqa: BLE001  # nobody else would hear of a greenlet's end
+            self._fail(environment, error)
+
+    def _fail(self, environment: Environment, error: Exception) -> None:
+        """End the load, and say why."""
+        if self._failed:
+            return
+        self._failed = True
+        environment.process_exit_code = FAILED
+        if isinstance(error, LoadError):
+            log.error("%s", error)
+        else:
+            log.error("The load cannot go on.", exc_info=error)
+            error = LoadFailed(f"The load cannot go on: {error!r}.", cure="Its log says where.")
+        # On a full disk the exit code has to say it alone.
+        with contextlib.suppress(OSError):
+            folder.write_failure(self._folder, error)
+        if isinstance(environment.runner, WorkerRunner):
+            environment.runner.send_message(DONE, {"what": error.what, "cure": error.cure})
+            return
+        # Not before the runner has started: it cannot end what has not begun.
+        gevent.spawn_later(SECOND, _quit, environment)
+
+    def _plan(self, environment: Environment, users: int, run: str, step: int) -> Plan:
         options = vars(environment.parsed_options)
-        return plan_of(self._scenario, users, run, {option.field: _value(option, options) for option in OPTIONS})
+        given = {option.field: _value(option, options) for option in OPTIONS}
+        return make_plan(self._scenario, users, run, given | {"step": step})
 
-    def _folder(self, run: str) -> Path:
+    def _folder_of(self, run: str) -> Path:
         return Path(self._records) if self._records else Path("evenkeel-load") / run
 
 
@@ -209,7 +251,7 @@ def _value(option: Option, options: dict[str, Any]) -> Any:
     """Return what was chosen; the web page gives texts, and an empty one for what was left open."""
     value = options.get(option.field)
     if isinstance(value, str):
-        return read(option, value) if value else None
+        return option.parse(value) if value else None
     return value
 
 
@@ -221,8 +263,8 @@ def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
             choices=option.choices or None,
             metavar=None if option.choices else option.metavar,
             help=option.about,
-            is_secret=option.name in SECRET,
-            env_var=f"EVENKEEL_LOAD_{option.field.upper()}",
+            is_secret=option.secret,
+            env_var=option.env,
         )
 
 
@@ -233,7 +275,7 @@ def _every_second(health: Health, recorder: Recorder) -> None:
         health.note()
 
 
-def _end(environment: Environment) -> None:
+def _quit(environment: Environment) -> None:
     assert environment.runner is not None
     if environment.web_ui is None:
         environment.runner.quit()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from evenkeel_load.session import Session
 
 NS_PER_MS = 1_000_000
+# What is left of a second at the end says something only if it is long enough.
+LEAST_SECONDS = 0.2
 
 
 class Health:
@@ -29,17 +31,27 @@ class Health:
         self._last = self._spent()
 
     def note(self) -> None:
-        """Write down the second that has passed."""
-        session, (cpu, now) = self._session, self._spent()
-        before, then = self._last
+        """Write down the second that has passed, if anything was done in it."""
+        (cpu, now), (before, then) = self._spent(), self._last
         self._last = cpu, now
+        busy = self._session.sent > 0 and now - then >= LEAST_SECONDS
+        self._write(cpu=round((cpu - before) / (now - then), 4) if busy else None, over=False)
+
+    def close(self) -> None:
+        """Write down what is left, and that this process has not died."""
+        self.note()
+        self._write(cpu=None, over=True)
+
+    def _write(self, *, cpu: float | None, over: bool) -> None:
+        session = self._session
         line = {
             "time": time.time(),
             "step": self._step,
-            "cpu": round((cpu - before) / (now - then), 4),
+            "cpu": cpu,
             "sent": session.sent,
             "in_flight": session.in_flight,
             "most_lag_ms": session.most_lag_ns / NS_PER_MS,
+            "over": over,
         }
         session.most_lag_ns = 0
         with self._path.open("a", encoding="utf-8") as file:

@@ -1,7 +1,12 @@
-"""The files of all processes, made one: `records.parquet`."""
+"""The files of all processes, made one: `records.parquet`.
+
+Nothing that was not read whole is ever removed, and nothing is merged twice: the merged file names its parts.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,27 +14,32 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evenkeel_load import folder as names
-from evenkeel_load.errors import LoadFailed
+from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.record import MERGED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 ROWS_AT_ONCE = 100_000
+PARTS_OF = b"evenkeel.parts"
+# How Arrow tells of a stream that is none, and of a batch that ends too early.
+TORN = (pa.ArrowInvalid, OSError)
 
 
 def merge(folder: Path) -> Path:
     """Merge what the processes have written, and remove it; return the file. One that is there already is kept."""
     target = folder / names.RECORDS
+    before = _merged(target)
     parts = sorted(folder.glob(names.PARTS))
     if not parts:
         if target.exists():
             return target
         raise LoadFailed(f"{folder} holds no records.", cure="Look into its log: nothing was sent.")
+    _refuse_while_written(parts)
     new = target.with_suffix(".new")
     try:
-        _write(new, target, parts)
+        torn = _write(new, target, [part for part in parts if part.name not in before], before)
     except (pa.ArrowException, OSError) as error:
         new.unlink(missing_ok=True)
         raise LoadFailed(
@@ -37,35 +47,61 @@ def merge(folder: Path) -> Path:
         ) from error
     new.replace(target)
     for part in parts:
-        part.unlink()
+        if part in torn:
+            part.rename(part.with_name(f"torn-{part.name}"))
+        else:
+            part.unlink()
     return target
 
 
-def _write(new: Path, target: Path, parts: list[Path]) -> None:
-    with pq.ParquetWriter(new, MERGED, compression="zstd") as writer:
+def _merged(target: Path) -> list[str]:
+    """Return which parts have been merged before: a merge that was killed leaves them where they are."""
+    if not target.exists():
+        return []
+    try:
+        told = (pq.read_schema(target).metadata or {}).get(PARTS_OF, b"[]")
+    except (pa.ArrowException, OSError) as error:
+        raise LoadFailed(f"{target} cannot be read: {error}.", cure="Move it away: its parts are not lost.") from error
+    found: list[str] = json.loads(told)
+    return found
+
+
+def _refuse_while_written(parts: list[Path]) -> None:
+    for part in parts:
+        with part.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise LoadConfigError(f"{part} is still being written.", cure="Wait for the load to end.") from error
+
+
+def _write(new: Path, target: Path, parts: list[Path], before: list[str]) -> set[Path]:
+    """Write the merged file; return the parts that were not read whole."""
+    told = {PARTS_OF: json.dumps([*before, *(part.name for part in parts)])}
+    torn: set[Path] = set()
+    with pq.ParquetWriter(new, MERGED.with_metadata(told), compression="zstd") as writer:
         if target.exists():
             for batch in pq.ParquetFile(target).iter_batches(ROWS_AT_ONCE):
-                writer.write_batch(batch)
+                writer.write_table(pa.Table.from_batches([batch]))
         waiting: list[pa.RecordBatch] = []
-        for batch in (batch for part in parts for batch in batches(part)):
+        for batch in _batches(parts, torn):
             waiting.append(batch)
             if sum(len(batch) for batch in waiting) >= ROWS_AT_ONCE:
                 writer.write_table(with_added(pa.Table.from_batches(waiting)))
                 waiting.clear()
         if waiting:
             writer.write_table(with_added(pa.Table.from_batches(waiting)))
+    return torn
 
 
-def batches(part: Path) -> Iterator[pa.RecordBatch]:
-    """Return what one process has written, as far as it is whole: one that was killed leaves a torn end."""
-    with part.open("rb") as file:
-        try:
-            yield from pa.ipc.open_stream(file)
-        except pa.ArrowInvalid:
-            return
-        except OSError:
-            # How Arrow tells of a batch that ends too early.
-            return
+def _batches(parts: Iterable[Path], torn: set[Path]) -> Iterator[pa.RecordBatch]:
+    """Return what the processes have written, as far as it is whole: one that was killed leaves a torn end."""
+    for part in parts:
+        with part.open("rb") as file:
+            try:
+                yield from pa.ipc.open_stream(file)
+            except TORN:
+                torn.add(part)
 
 
 def with_added(records: pa.Table) -> pa.Table:
@@ -79,5 +115,4 @@ def with_added(records: pa.Table) -> pa.Table:
 
 def any_error(folder: Path) -> bool:
     """Return whether any request so far has failed."""
-    parts = folder.glob(names.PARTS)
-    return any(batch["error"].null_count < len(batch) for part in parts for batch in batches(part))
+    return any(batch["error"].null_count < len(batch) for batch in _batches(folder.glob(names.PARTS), set()))

@@ -12,6 +12,7 @@ class Outcome:
     sent_ns: int = 0
     first_byte_ns: int = 0
     first_token_ns: int = 0
+    last_token_ns: int = 0
     end_ns: int = 0
     chunk_ns: list[int] = field(default_factory=list)
     status: int = 0

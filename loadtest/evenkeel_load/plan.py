@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evenkeel_load.arrivals import Arrivals, Constant, Extent, Gamma, Poisson, Ramp, Trace
+from evenkeel_load.arrivals import CLOSED, OPEN, Arrivals, Constant, Extent, Gamma, Poisson, Ramp, Trace
+from evenkeel_load.draws import Mix
+from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.modes import MODES, Mode
+from evenkeel_load.options import OPTIONS, positive
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from evenkeel_load.draws import Mix
     from evenkeel_load.scenario import Scenario
 
-CLOSED = "closed"
-SHARED, PER_USER = "shared", "per-user"
+# Which options each kind of arrivals needs, and which it may have beside --requests and --duration.
+NEEDED = {
+    CLOSED: (),
+    "constant": ("rate",),
+    "poisson": ("rate",),
+    "gamma": ("rate",),
+    "ramp": ("rate", "rate_to", "duration"),
+    "trace": ("trace",),
+}
+POSSIBLE = NEEDED | {"gamma": ("rate", "cv")}
+OF_ARRIVALS = ("rate", "rate_to", "cv", "trace")
 
 
 @dataclass(frozen=True)
@@ -57,13 +70,13 @@ class Plan:
         """Return when the requests of an open load are due."""
         if self.arrivals == "trace":
             assert self.trace is not None
-            return Trace(self.trace)
+            whole = self.requests is None and self.duration is None
+            return Trace(self.trace, None if whole else Extent(self.requests, self.duration))
         assert self.rate is not None
+        extent = Extent(self.requests, self.duration)
         if self.arrivals == "ramp":
             assert self.rate_to is not None
-            assert self.duration is not None
-            return Ramp(self.rate, self.rate_to, self.duration)
-        extent = Extent(self.requests, self.duration)
+            return Ramp(self.rate, self.rate_to, extent)
         if self.arrivals == "gamma":
             return Gamma(self.rate, self.cv, extent)
         return Constant(self.rate, extent) if self.arrivals == "constant" else Poisson(self.rate, extent)
@@ -71,7 +84,17 @@ class Plan:
     @property
     def expected(self) -> int | None:
         """How many requests there will be; None if that depends on how fast they are answered."""
-        return len(self.schedule().times(self.seed)) if self.is_open else self.requests
+        if self.is_open:
+            return len(self.schedule().times(self.seed))
+        return self.requests if self.duration is None else None
+
+    @property
+    def span(self) -> float | None:
+        """Between the first request of an open load and the last, in seconds."""
+        if not self.is_open:
+            return None
+        times = self.schedule().times(self.seed)
+        return float(times[-1] - times[0]) if len(times) else 0.0
 
     def mode(self) -> Mode:
         """Return who the requests say that they come from."""
@@ -80,3 +103,64 @@ class Plan:
     def place(self, number: int) -> tuple[int, int]:
         """Return which simulated user sends a request, and how many it has sent before."""
         return number % self.users, number // self.users
+
+
+def make_plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan that options make; what is None was not given."""
+    found = SCENARIOS[scenario]
+    users = given.get("identities") or users
+    said = {name: value for name, value in given.items() if value is not None}
+    chosen = {option.field: option.default for option in OPTIONS} | found.defaults | said
+    per_user = said.get("requests_per_user")
+    chosen["requests_per_user"] = 1 if per_user is None else per_user
+    if "requests" not in said:
+        if chosen["arrivals"] == CLOSED and per_user:
+            chosen["requests"] = users * per_user
+        elif "duration" in said or chosen["arrivals"] == "trace":
+            chosen["requests"] = None
+    _check(chosen, said, users)
+    chosen |= {
+        "scenario": found,
+        "users": users,
+        "run": run,
+        "models": _mix(chosen["models"]),
+        "trace": None if chosen["trace"] is None else Path(chosen["trace"]),
+        "admin_key": chosen["admin_key"] or chosen["api_key"],
+        "step": chosen["step"] or 0,
+    }
+    return Plan(**{field.name: chosen[field.name] for field in fields(Plan)})
+
+
+def _mix(text: str) -> Mix[str]:
+    names, weights = [], []
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        try:
+            weights.append(positive(weight) if weight else 1.0)
+        except ValueError as error:
+            raise LoadConfigError(f"--models: {part!r} is no model with a weight.", cure="Such as gpt-4o=3.") from error
+        if not name.strip():
+            raise LoadConfigError(f"--models: {text!r} names no model.", cure="Such as gpt-4o=3,gpt-4o-mini=1.")
+        names.append(name.strip())
+    return Mix("model", tuple(names), tuple(weights))
+
+
+def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> None:
+    arrivals = chosen["arrivals"]
+    if users < 1:
+        raise LoadConfigError("A load needs users.", cure="Give --users a number above zero.")
+    for name in OF_ARRIVALS:
+        if name in said and name not in POSSIBLE[arrivals]:
+            users_of = ", ".join(kind for kind in OPEN if name in POSSIBLE[kind])
+            raise LoadConfigError(
+                f"{arrivals} arrivals have no --{name.replace('_', '-')}.", cure=f"Those have: {users_of}."
+            )
+    for name in NEEDED[arrivals]:
+        if chosen[name] is None:
+            raise LoadConfigError(f"{arrivals} arrivals need --{name.replace('_', '-')}.", cure="Give it.")
+    created = chosen["user_mode"] == "created" and chosen["requests_per_user"]
+    if created and arrivals == CLOSED and (chosen["requests"] is None or chosen["duration"] is not None):
+        raise LoadConfigError(
+            "Nobody knows how many users have to be created for a closed load that time ends.",
+            cure="Leave out --duration, or add --requests-per-user 0: then each simulated user keeps its id.",
+        )

@@ -24,15 +24,16 @@ NONE, UNSURE = "-", "~"
 ROWS = ("latency", "service", "first_byte", "first_token", "gap", "added")
 
 
-def render(summary: Summary, judged: Sequence[Judged]) -> RenderableType:
-    """Return all of it."""
+def render(summary: Summary, judged: Sequence[Judged], failed: Sequence[str]) -> RenderableType:
+    """Return all of it; `failed` is what nobody has to ask for."""
     parts: list[RenderableType] = []
     for step in summary.steps:
         parts += [Text(headline(summary, step), style="bold"), _table(step), *_errors(step), Text()]
     parts.append(Text("milliseconds; latency from when a request was due, service from when it was sent", style="dim"))
     if any(spread.unsure for step in summary.steps for calls in step.calls.values() for spread in _spreads(calls)):
         parts.append(Text(f"{UNSURE} fewer than 20 requests lie beyond: take it as a hint", style="dim"))
-    parts += [Text.assemble(_sign(one.ok), f"  {sentence(one)}") for one in judged]
+    parts += [Text.assemble(_sign(ok=one.ok), f"  {sentence(one)}") for one in judged]
+    parts += [Text.assemble(_sign(ok=False), f"  {what}") for what in failed]
     parts += [Text(f"rig-limited: {why}", style="bold yellow") for why in summary.limited]
     return Group(*parts)
 
@@ -40,12 +41,13 @@ def render(summary: Summary, judged: Sequence[Judged]) -> RenderableType:
 def headline(summary: Summary, step: Step) -> str:
     """Say in a line what was run."""
     requests = sum(calls.requests for name, calls in step.calls.items() if name != ALL)
-    said = f"{summary.scenario}, {step.users} users: {requests:,} requests in {step.seconds:,.1f} s"
-    if step.offered is None or step.lag is None:
-        return f"{said}, {step.answered:,.1f}/s"
-    late = step.lag.quantiles.get("p99", step.lag.most)
-    rates = f"{step.arrivals}: {step.offered:,.1f}/s offered, {step.achieved:,.1f}/s sent"
-    return f"{said}, {rates}, late by {late:.1f} ms (p99)"
+    sent = f"{requests:,} requests in {step.seconds:,.1f} s"
+    if step.lag is None:
+        return f"{summary.scenario}, {step.users} users: {sent}, {step.answered:,.1f}/s"
+    rates = f"{step.offered:,.1f}/s offered, " if step.offered else ""
+    p99 = step.lag.quantiles.get("p99")
+    late = f"at most {step.lag.most:.1f} ms late" if p99 is None else f"{p99:.1f} ms late (p99)"
+    return f"{summary.scenario}, {step.arrivals} arrivals: {sent}, {rates}{step.achieved:,.1f}/s sent, {late}"
 
 
 def sentence(one: Judged) -> str:
@@ -54,7 +56,7 @@ def sentence(one: Judged) -> str:
     return f"{one.what} {found} ({one.limit:,.4g} may be)"
 
 
-def _sign(ok: bool) -> tuple[str, str]:  # noqa: FBT001  # what else would it be
+def _sign(*, ok: bool) -> tuple[str, str]:
     return ("ok    ", "green") if ok else ("FAILED", "bold red")
 
 
@@ -66,8 +68,8 @@ def _table(step: Step) -> Table:
     for name, calls in step.calls.items():
         for row in ROWS:
             spread: Spread | None = getattr(calls, row)
-            # Of an answer in one piece, the first byte is the answer.
-            if spread is None or (row == "first_byte" and calls.first_token is None):
+            # Of an answer in one piece, the first byte is the answer; of several kinds, it means several things.
+            if spread is None or (row == "first_byte" and (calls.first_token is None or name == ALL)):
                 continue
             label = row.replace("_", " ")
             shares = (f"{calls.above_1s:.1%}", f"{calls.above_5s:.1%}") if row == "latency" else ("", "")

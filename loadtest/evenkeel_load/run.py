@@ -17,9 +17,9 @@ import httpx
 
 from evenkeel_load import folder as names
 from evenkeel_load.errors import LoadConfigError, LoadFailed
-from evenkeel_load.lifeline import STARTED_BY_US
 from evenkeel_load.merge import any_error, merge
-from evenkeel_load.options import OPTIONS, plan
+from evenkeel_load.options import OPTIONS, SECRETS
+from evenkeel_load.plan import make_plan
 from evenkeel_load.summary import Summary, summarise
 
 if TYPE_CHECKING:
@@ -31,10 +31,13 @@ LOOK_SECONDS = 0.25
 END_SECONDS = 20.0
 REACH_SECONDS = 10.0
 UNAUTHORISED = (401, 403)
-ENV = "EVENKEEL_LOAD_"
 LOG = "locust.log"
 LOOPBACK = "127.0.0.1"
-SECRETS = ("api_key", "admin_key")
+MASTER_PORT = 5557
+# What Locust would take from around it, and nobody who runs `evenkeel load` has asked for.
+FOREIGN = ("LOCUST_", "EVENKEEL_LOAD_")
+# Options that are this module's own to give.
+OURS = ("records", "run_name", "step")
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,28 @@ class Fleet:
     """How many workers on other machines this one directs; 0 if it directs none."""
     worker_of: str = ""
     """The master that this one works for, as host:port."""
-    port: int = 5557
+    port: int | None = None
     """Where the master listens for its workers."""
+
+    def __post_init__(self) -> None:
+        if self.master and self.worker_of:
+            raise LoadConfigError("A load is either a --master or a --worker.", cure="Leave out one of them.")
+        if self.master and self.workers > 1:
+            raise LoadConfigError("A --master does not send.", cure="Give --workers to those that work for it.")
+        if self.port and not self.master:
+            raise LoadConfigError("Only a --master has a --master-port.", cure="A worker names it: --worker HOST:PORT.")
+        port = self.worker_of.partition(":")[2]
+        if self.worker_of and (self.worker_of.startswith(":") or (port and not _is_port(port))):
+            raise LoadConfigError(f"--worker: {self.worker_of!r} is no HOST:PORT.", cure="Such as 10.0.0.5:5557.")
 
     def arguments(self) -> list[str]:
         """Return what Locust is told."""
         if self.worker_of:
             host, _, port = self.worker_of.partition(":")
-            found = ["--worker", "--master-host", host, "--master-port", port or str(self.port)]
+            found = ["--worker", "--master-host", host, "--master-port", port or str(MASTER_PORT)]
             return [*found, "--processes", str(self.workers)] if self.workers > 1 else found
         if self.master:
-            bind = ["--master-bind-port", str(self.port)]
+            bind = ["--master-bind-port", str(self.port or MASTER_PORT)]
             return ["--master", "--headless", "--expect-workers", str(self.master), *bind]
         if self.workers > 1:
             # A port of its own: on the usual one it would meet the workers of another load on this machine.
@@ -75,6 +89,10 @@ class Progress:
     seconds: float
     answered: int
     failed: int
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) < 2**16
 
 
 def _free_port() -> int:
@@ -98,14 +116,24 @@ def reach(host: str, api_key: str) -> None:
         answer = httpx.get(f"{host}/v1/models", headers=headers, timeout=REACH_SECONDS, trust_env=False)
     except httpx.InvalidURL as error:
         raise LoadConfigError(f"{host!r} is no address: {error}.", cure="Such as http://127.0.0.1:4000.") from error
-    except httpx.UnsupportedProtocol as error:
-        raise LoadConfigError(f"{host!r} is no address.", cure="Such as http://127.0.0.1:4000.") from error
-    except httpx.TransportError as error:
+    except httpx.HTTPError as error:
         raise LoadFailed(f"Nothing answers at {host}: {error}.", cure="Start it, or name another --host.") from error
     if answer.status_code in UNAUTHORISED:
         raise LoadConfigError(
             f"{host} refuses the API key with {answer.status_code}.", cure="Give one that it knows with --api-key."
         )
+
+
+def prepare(records: Path) -> None:
+    """Make the folder of a load."""
+    if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
+        raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
+    try:
+        records.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LoadConfigError(
+            f"{records} cannot be a folder of records: {error.strerror}.", cure="Name another with --records."
+        ) from error
 
 
 def run(
@@ -122,11 +150,11 @@ def run(
 
     A master whose workers are on other machines has no records, and returns None.
     """
-    if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
-        raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
-    plans = [plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
+    plans = [make_plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
+    if not all(one.expected != 0 for one in plans):
+        raise LoadConfigError("No request is due in that time.", cure="Give a longer --duration, or a higher --rate.")
     reach(host, plans[0].api_key)
-    records.mkdir(parents=True, exist_ok=True)
+    prepare(records)
     for one in plans:
         _step(one, host, given, records, fleet, tell)
         if one.scenario.until_errors and any_error(records):
@@ -139,11 +167,10 @@ def run(
 
 def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet) -> None:
     """Send what a master on another machine asks for; the records lie here."""
-    records.mkdir(parents=True, exist_ok=True)
+    prepare(records)
     with _locust(scenario, host, [], given, records, fleet) as process:
-        code = process.wait()
-    if code:
-        raise LoadFailed(f"Locust ended with {code}.", cure=f"{records / LOG} says why.")
+        process.wait()
+    _check_end(process, records)
 
 
 def _step(
@@ -152,19 +179,27 @@ def _step(
     # Of an open load one user in each process is the dispatcher; Locust's own ramp is not wanted.
     users = max(fleet.workers, fleet.master) if one.is_open else one.users
     began = time.monotonic()
-    (records / names.PROGRESS).unlink(missing_ok=True)
+    for stale in (names.PROGRESS, names.FAILURE):
+        (records / stale).unlink(missing_ok=True)
     arguments = ["--users", str(users), "--spawn-rate", str(users), "--step", str(one.step), "--run-name", one.run]
     arguments += ["--identities", str(one.users)] if one.is_open else []
     with _locust(one.scenario.name, host, arguments, given, records, fleet) as process:
         while process.poll() is None:
             time.sleep(LOOK_SECONDS)
-            found = names.read(records / names.PROGRESS)
+            found = names.read_json(records / names.PROGRESS)
             tell(Progress(one, time.monotonic() - began, found.get("answered", 0), found.get("failed", 0)))
-    failure = names.read(records / names.FAILURE)
+    _check_end(process, records)
+
+
+def _check_end(process: subprocess.Popen[bytes], records: Path) -> None:
+    """Raise if Locust did not come to its end, with the reason that it gave."""
+    failure = names.read_json(records / names.FAILURE)
     if failure:
         raise LoadFailed(failure["what"], cure=failure["cure"])
     if process.returncode:
-        raise LoadFailed(f"Locust ended with {process.returncode}.", cure=f"{records / LOG} says why.")
+        raise LoadFailed(
+            f"Locust ended with {process.returncode}.", cure=f"{records / LOG} says why, unless the disk is full."
+        )
 
 
 @contextlib.contextmanager
@@ -172,31 +207,34 @@ def _locust(
     scenario: str, host: str, arguments: list[str], given: Mapping[str, Any], records: Path, fleet: Fleet
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run Locust on a scenario; however this is left, it has ended."""
-    command = [sys.executable, "-m", "locust", "--locustfile", str(scenario_file(scenario)), "--host", host]
-    command += [*fleet.arguments(), *arguments, "--records", str(records), "--only-summary"]
-    # Keys are nobody's business who looks at the list of processes.
-    secrets = {ENV + name.upper(): given[name] for name in SECRETS if given.get(name) is not None}
-    environment = os.environ | secrets | {STARTED_BY_US: "1"}
+    command = [sys.executable, "-m", "evenkeel_load.lifeline", str(os.getpid())]
+    command += ["--locustfile", str(scenario_file(scenario)), "--host", host, *fleet.arguments(), *arguments]
+    command += ["--records", str(records.absolute()), "--only-summary"]
+    secret = {option.field for option in SECRETS}
     for option in OPTIONS:
         value = given.get(option.field)
-        if value is not None and option.field not in {*SECRETS, "records", "run_name", "step"}:
-            command += [f"--{option.name}", str(value)]
+        if value is not None and option.field not in {*secret, *OURS}:
+            command += [f"--{option.name}", str(Path(value).absolute() if option.is_path else value)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    environment |= {option.env: given[option.field] for option in SECRETS if option.env and given.get(option.field)}
     with (records / LOG).open("ab") as log:
         process = subprocess.Popen(
             command,
+            # Locust reads configuration files in both of these.
+            cwd=records,
+            env=environment | {"HOME": str(records.absolute())},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment,
             start_new_session=True,
         )
     try:
         yield process
     finally:
-        _end(process)
+        _terminate(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _terminate(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
         try:

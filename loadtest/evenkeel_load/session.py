@@ -17,7 +17,7 @@ from evenkeel_load import payload
 from evenkeel_load.arrivals import shard
 from evenkeel_load.clock import now_ns
 from evenkeel_load.entities import key_of
-from evenkeel_load.plan import PER_USER
+from evenkeel_load.options import PER_USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,10 @@ class Share:
 
 
 class Session:
-    """A load, as far as this process makes it. `tell` is called with each request's outcome, `ended` at the end."""
+    """A load, as far as this process makes it.
+
+    `tell` is called with each request's outcome, `ended` at the end, `failed` with an error that is no request's.
+    """
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Session:
         share: Share,
         tell: Callable[[Call, Outcome], None],
         ended: Callable[[], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         self._plan = plan
         self._target = target
@@ -59,6 +63,7 @@ class Session:
         self._share = share
         self._tell = tell
         self._ended = ended
+        self._failed = failed
         self._mode = plan.mode()
         users = [DISPATCHER] if plan.is_open else range(share.index, plan.users, share.count)
         self._idle = deque(users)
@@ -78,11 +83,14 @@ class Session:
             return
         user = self._idle.popleft()
         self._busy += 1
-        self._wait(self._share.start_ns)
-        if user == DISPATCHER:
-            self._dispatch()
-        else:
-            self._ask(user)
+        try:
+            self._wait(self._share.start_ns)
+            if user == DISPATCHER:
+                self._dispatch()
+            else:
+                self._ask(user)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the load must not go on in silence
+            self._failed(error)
         self._busy -= 1
         if not self._busy and not self._idle:
             self._ended()
@@ -103,8 +111,14 @@ class Session:
         for number, due in shard(times, self._share.index, self._share.count):
             due_ns = self._share.start_ns + int(due * NS)
             self._wait(due_ns)
-            self._requests.spawn(self._one, number, due_ns)
+            self._requests.spawn(self._one_of_many, number, due_ns)
         self._requests.join()
+
+    def _one_of_many(self, number: int, due_ns: int) -> None:
+        try:
+            self._one(number, due_ns)
+        except Exception as error:  # noqa: BLE001  # as in `work`
+            self._failed(error)
 
     def _ask(self, user: int) -> None:
         plan = self._plan
@@ -145,6 +159,7 @@ class Session:
                 found.sent_ns,
                 found.first_byte_ns or None,
                 found.first_token_ns or None,
+                found.last_token_ns or None,
                 found.end_ns,
                 found.chunk_ns,
                 found.status or None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evenkeel_load import folder as names
+from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.errors import LoadFailed
 from evenkeel_load.statistics import Spread, share_above, spread
 
@@ -31,9 +32,11 @@ NS_PER_MS, NS = 1e6, 1e9
 ALL = "all"
 SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
 # What makes a run say more about the rig than about what was loaded.
-MOST_LAG_MS, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.98, 0.85
+MOST_LAG_MS, MOST_LATE, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.01, 0.98, 0.85
+# A load that time ends lasts as long as it should, but for this.
+LEAST_LASTED = 0.9
 UNREACHED = {"refused", "unresolved", "network"}
-OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected"}
+OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected", "span", "duration"}
 COLUMNS = [
     "step",
     "call",
@@ -41,6 +44,7 @@ COLUMNS = [
     "sent_ns",
     "first_byte_ns",
     "first_token_ns",
+    "last_token_ns",
     "end_ns",
     "chunk_ns",
     "error",
@@ -66,7 +70,7 @@ class Calls:
     first_byte: Spread | None
     first_token: Spread | None
     gap: Spread | None
-    """Between two chunks of a stream."""
+    """Between two chunks of a stream that say something."""
     added: Spread | None
     """By what the mock itself did not take; only where its headers came through."""
 
@@ -94,6 +98,8 @@ class Step:
     """Requests a second that ended."""
     lag: Spread | None
     """By how much requests were sent later than intended; of an open load."""
+    late: float
+    """The share of requests that were sent too late."""
     calls: dict[str, Calls]
     limited: tuple[str, ...]
     """Why the run says more about the rig than about what was loaded; empty if it does not."""
@@ -123,7 +129,7 @@ class Summary:
 
 def summarise(folder: Path) -> Summary:
     """Read the merged records of a folder."""
-    plans = [names.read(path) for path in folder.glob(names.PLANS)]
+    plans = [names.read_json(path) for path in folder.glob(names.PLANS)]
     if not plans or not all(set(plan) >= OF_A_PLAN for plan in plans):
         raise LoadFailed(
             f"{folder} has no plan, or one that cannot be read.", cure="Keep plan-*.json with its records."
@@ -132,35 +138,41 @@ def summarise(folder: Path) -> Summary:
         table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
-    busiest = _busiest(folder)
+    fared = _fared(folder)
     steps = []
     for plan in sorted(plans, key=lambda plan: plan["step"]):
         records = table.filter(pc.equal(table["step"], plan["step"])) if len(plans) > 1 else table
-        steps.append(_step(plan, records, busiest.get(plan["step"], 0.0)))
+        steps.append(_step(plan, records, fared.get(plan["step"], Fared())))
     return Summary(plans[0]["scenario"], plans[0]["host"], tuple(steps))
 
 
-def _step(plan: dict[str, Any], records: pa.Table, cpu: float) -> Step:
+def _step(plan: dict[str, Any], records: pa.Table, fared: Fared) -> Step:
     intended, sent, end = (_numbers(records, name) for name in ("intended_ns", "sent_ns", "end_ns"))
     count = len(records)
-    is_open = plan["arrivals"] != "closed"
-    span = float(np.ptp(intended)) / NS if count else 0.0
+    is_open = plan["arrivals"] != CLOSED
     sending = float(sent.max() - intended.min()) / NS if count else 0.0
     seconds = float(end.max() - intended.min()) / NS if count else 0.0
-    expected = plan["expected"]
-    # Between so many requests lies one gap less.
-    offered = ((expected or count) - 1) / span if is_open and span else None
-    achieved = (count - 1) / sending if sending else 0.0
-    lag = spread((sent - intended) / NS_PER_MS) if is_open else None
+    lag_ms = (sent - intended) / NS_PER_MS
     kinds = pc.unique(records["call"]).to_pylist()
     calls = {name: _calls(records.filter(pc.equal(records["call"], name))) for name in sorted(kinds)}
-    if len(kinds) != 1:
+    if len(kinds) > 1:
         calls[ALL] = _calls(records)
-    answered = count / seconds if seconds else 0.0
     step = Step(
-        plan["step"], plan["arrivals"], plan["users"], expected, seconds, offered, achieved, answered, lag, calls, ()
+        step=plan["step"],
+        arrivals=plan["arrivals"],
+        users=plan["users"],
+        expected=plan["expected"],
+        seconds=seconds,
+        # Between so many requests lies one gap less.
+        offered=(plan["expected"] - 1) / plan["span"] if plan["span"] else None,
+        achieved=(count - 1) / sending if sending else 0.0,
+        answered=count / seconds if seconds else 0.0,
+        lag=spread(lag_ms) if is_open else None,
+        late=share_above(lag_ms, MOST_LAG_MS) if is_open else 0.0,
+        calls=calls,
+        limited=(),
     )
-    return Step(**vars(step) | {"limited": tuple(_limits(step, count, cpu))})
+    return replace(step, limited=tuple(_limits(step, plan, count, fared)))
 
 
 def _calls(records: pa.Table) -> Calls:
@@ -180,43 +192,55 @@ def _calls(records: pa.Table) -> Calls:
         service=spread((end - sent) / NS_PER_MS),
         first_byte=spread((first_byte - sent) / NS_PER_MS),
         first_token=spread(_there(first_token - sent) / NS_PER_MS),
-        gap=spread(_gaps(good["chunk_ns"]) / NS_PER_MS),
+        gap=spread(_gaps(good) / NS_PER_MS),
         added=spread(_there(_numbers(good, "added_ns")) / NS_PER_MS),
     )
 
 
-def _limits(step: Step, count: int, cpu: float) -> list[str]:
-    found = []
+def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Iterator[str]:
+    if not count:
+        yield "no request was sent"
+        return
     if step.expected is not None and count < step.expected:
-        found.append(
-            f"{step.expected - count:,} of {step.expected:,} requests left no record: a process died, or was stopped"
-        )
-    if step.lag is not None and step.lag.quantiles.get("p99", step.lag.most) > MOST_LAG_MS:
-        late = step.lag.quantiles.get("p99", step.lag.most)
-        found.append(f"requests were sent late, by {late:.1f} ms (p99; {MOST_LAG_MS:.0f} ms may be)")
+        yield f"{step.expected - count:,} of {step.expected:,} requests left no record: a process died, or was stopped"
+    elif fared.died:
+        yield "a load process died"
+    elif step.expected is None and count != plan.get("requests") and step.seconds < LEAST_LASTED * plan["duration"]:
+        yield f"stopped after {step.seconds:,.1f} of {plan['duration']:,.1f} s"
+    # A single one is an accident of the machine's.
+    if step.late > max(MOST_LATE, 1 / count):
+        may = f"by more than {MOST_LAG_MS:.0f} ms ({MOST_LATE:.0%} may be)"
+        yield f"requests were sent late: {step.late:.1%} of them {may}"
     if step.offered and step.achieved < LEAST_ACHIEVED * step.offered:
-        found.append(f"only {step.achieved:,.1f} of {step.offered:,.1f} requests a second could be sent")
-    if cpu > MOST_CPU:
-        found.append(f"a load process was busy for {cpu:.0%} of a second: add --workers, or lower the rate")
-    errors = [calls.errors for calls in step.calls.values()]
-    if count and all(set(kinds) <= UNREACHED and kinds for kinds in errors) and _failed_wholly(step):
-        found.append("the target could not be reached")
-    return found
+        yield f"only {step.achieved:,.1f} of {step.offered:,.1f} requests a second could be sent"
+    if fared.cpu > MOST_CPU:
+        yield f"a load process was busy for {fared.cpu:.0%} of a second: add --workers, or lower the rate"
+    if all(calls.error_rate == 1 and set(calls.errors) <= UNREACHED for calls in step.calls.values()):
+        yield "the target could not be reached"
 
 
-def _failed_wholly(step: Step) -> bool:
-    return all(calls.error_rate == 1 for calls in step.calls.values())
+@dataclass
+class Fared:
+    """How the processes of a step fared."""
+
+    cpu: float = 0.0
+    """How busy the busiest was: the 95th percentile of its seconds."""
+    died: bool = False
+    """Whether one has not come to its end."""
 
 
-def _busiest(folder: Path) -> dict[int, float]:
-    """Return for each step how busy its busiest process was: the 95th percentile of its seconds."""
-    found: dict[int, list[float]] = {}
+def _fared(folder: Path) -> dict[int, Fared]:
+    found: dict[int, Fared] = {}
     for path in folder.glob(names.HEALTH):
         lines = [*_whole_lines(path)]
         for step in {line["step"] for line in lines}:
-            seconds = [line["cpu"] for line in lines if line["step"] == step]
-            found.setdefault(step, []).append(float(np.quantile(seconds, 0.95)))
-    return {step: max(processes) for step, processes in found.items()}
+            own = [line for line in lines if line["step"] == step]
+            fared = found.setdefault(step, Fared())
+            seconds = [line["cpu"] for line in own if line["cpu"] is not None]
+            if seconds:
+                fared.cpu = max(fared.cpu, float(np.quantile(seconds, 0.95)))
+            fared.died = fared.died or not own[-1]["over"]
+    return found
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -224,7 +248,7 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(ValueError):
             found = json.loads(line)
-            if isinstance(found, dict) and {"step", "cpu"} <= set(found):
+            if isinstance(found, dict) and {"step", "cpu", "over"} <= set(found):
                 yield found
 
 
@@ -238,16 +262,19 @@ def _there(values: Numbers) -> Numbers:
     return values[~np.isnan(values)]
 
 
-def _gaps(chunks: pa.ChunkedArray) -> Numbers:
+def _gaps(records: pa.Table) -> Numbers:
+    """Return what lies between two chunks that say something, of each stream."""
     found = []
-    for part in chunks.chunks:
-        times = part.flatten().to_numpy(zero_copy_only=False)
-        if len(times) < 2:  # noqa: PLR2004  # no two, no gap
-            continue
-        gaps = np.diff(times).astype(np.float64)
-        # The difference between the last chunk of one stream and the first of the next is none.
-        first = np.cumsum(pc.list_value_length(part).fill_null(0).to_numpy(zero_copy_only=False))[:-1]
-        inside = np.ones(len(gaps), dtype=bool)
-        inside[first[(first > 0) & (first < len(times))] - 1] = False
-        found.append(gaps[inside])
+    for batch in records.select(["chunk_ns", "first_token_ns", "last_token_ns"]).to_batches():
+        chunks, first, last = batch.columns
+        times = _plain(chunks.flatten())
+        stream = np.repeat(np.arange(len(batch)), _plain(pc.list_value_length(chunks)))
+        says = (times >= _plain(first)[stream]) & (times <= _plain(last)[stream])
+        times, stream = times[says], stream[says]
+        found.append(np.diff(times)[stream[1:] == stream[:-1]].astype(np.float64))
     return np.concatenate(found) if found else np.empty(0)
+
+
+def _plain(column: pa.Array) -> npt.NDArray[np.int64]:
+    found: npt.NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return found

@@ -115,7 +115,7 @@ def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Pa
     done = load(provider, tmp_path / "records", "--api-key", "sk-unknown", "--requests", "20")
     assert done.returncode == 1
     assert "http_401 20" in done.stdout
-    assert "share of requests that failed" in done.stdout
+    assert "FAILED  no request succeeded" in done.stdout
 
 
 def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 LATENCY = spread(np.linspace(10, 109, 1000))
 CHAT = Calls(1000, {"http_500": 20}, 0, 0.01, 0.0, LATENCY, LATENCY, None, None, None, None)
-FOUND = Summary("chat", "http://x", (Step(0, "closed", 20, 1000, 10.0, None, 100.0, 100.0, None, {"chat": CHAT}, ()),))
+FOUND = Summary(
+    "chat", "http://x", (Step(0, "closed", 20, 1000, 10.0, None, 100.0, 100.0, None, 0.0, {"chat": CHAT}, ()),)
+)
 USED = Usage(cpu=0.8, memory_mib=500)
 
 

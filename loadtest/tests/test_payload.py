@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_load import payload
-from evenkeel_load.options import plan
+from evenkeel_load.plan import make_plan as plan
 from evenkeel_load.scenario import CHAT, EMBEDDINGS, STREAM, Call
 
 

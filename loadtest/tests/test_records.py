@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenkeel_load.errors import LoadFailed
+from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.merge import merge
 from evenkeel_load.record import FIELDS
 from evenkeel_load.recorder import Recorder
@@ -50,7 +52,7 @@ def write(folder: Path, rows: list[tuple[Any, ...]], **plan: Any) -> None:
         recorder.add(one)
     recorder.close()
     told = {"step": 0, "scenario": "chat", "host": "http://x", "arrivals": "closed", "users": 3, "expected": len(rows)}
-    told |= plan
+    told |= {"span": None, "duration": None} | plan
     (folder / f"plan-{told['step']}.json").write_text(json.dumps(told))
 
 
@@ -112,7 +114,10 @@ def test_a_streams_chunks(tmp_path: Path) -> None:
     def stream(number: int, chunks: int) -> tuple[Any, ...]:
         first = START + number * 10 * MS + 30 * MS
         times = [first + 20 * MS * chunk for chunk in range(chunks)]
-        return row(number, call="stream", chunk_ns=times, first_token_ns=first, end_ns=first + 20 * MS * chunks)
+        said = {"first_token_ns": first, "last_token_ns": times[-1]} if times else {}
+        # The role before them, and why it ended after them, are no tokens.
+        around = [first - MS, *times, first + 20 * MS * chunks]
+        return row(number, call="stream", chunk_ns=around, end_ns=first + 20 * MS * chunks, **said)
 
     write(tmp_path, [stream(number, number % 4) for number in range(40)])
     (step,) = summary(tmp_path).steps
@@ -120,7 +125,7 @@ def test_a_streams_chunks(tmp_path: Path) -> None:
     assert calls.gap is not None
     assert calls.first_token is not None
     # 0, 0, 1 and 2 gaps, ten times each; none between two streams.
-    assert (calls.gap.count, calls.gap.most) == (30, pytest.approx(20))
+    assert (calls.gap.count, calls.gap.mean) == (30, pytest.approx(20))
     assert calls.first_token.mean == pytest.approx(29, rel=1e-5)
 
 
@@ -156,15 +161,23 @@ def test_several_kinds_and_several_steps(tmp_path: Path) -> None:
         ([row(n) for n in range(90)], {"expected": 100}, "10 of 100 requests left no record"),
         (
             [row(n, sent_ns=START + n * 10 * MS + 30 * MS) for n in range(100)],
-            {"arrivals": "constant"},
+            {"arrivals": "constant", "span": 0.99},
             "requests were sent late",
         ),
         (
             [row(n, sent_ns=START + n * 11 * MS) for n in range(1000)],
-            {"arrivals": "constant"},
+            {"arrivals": "constant", "span": 9.99},
             "requests a second could be sent",
         ),
+        # What should have been offered comes from the plan, whatever was recorded of it.
+        (
+            [row(n) for n in range(100)],
+            {"arrivals": "constant", "expected": 400, "span": 0.99},
+            "of 403.0 requests a second could be sent",
+        ),
         ([row(n, error="refused", status=None) for n in range(10)], {}, "could not be reached"),
+        ([], {}, "no request was sent"),
+        ([row(n) for n in range(100)], {"expected": None, "duration": 5.0}, "stopped after 1.0 of 5.0 s"),
     ],
 )
 def test_a_rig_at_fault_is_named(tmp_path: Path, rows: list[Any], plan: dict[str, Any], told: str) -> None:
@@ -172,11 +185,30 @@ def test_a_rig_at_fault_is_named(tmp_path: Path, rows: list[Any], plan: dict[str
     assert any(told in why for why in summary(tmp_path).limited)
 
 
+@pytest.mark.parametrize("late_ms", [0, 30])
+def test_a_single_late_request_is_an_accident(tmp_path: Path, late_ms: int) -> None:
+    rows = [row(0, sent_ns=START + 30 * MS), row(1, sent_ns=START + (10 + late_ms) * MS), row(2), row(3)]
+    write(tmp_path, rows, arrivals="constant", span=0.03)
+    assert any("sent late" in why for why in summary(tmp_path).limited) == bool(late_ms)
+
+
+def test_a_load_that_time_ends_may_have_sent_all_it_was_asked_for_before(tmp_path: Path) -> None:
+    write(tmp_path, [row(n) for n in range(100)], expected=None, duration=5.0, requests=100)
+    assert summary(tmp_path).limited == ()
+
+
 def test_a_busy_process_is_named(tmp_path: Path) -> None:
     write(tmp_path, [row(0)])
-    lines = [json.dumps({"step": 0, "cpu": cpu}) for cpu in (0.2, 0.99, 0.99)]
+    lines = [json.dumps({"step": 0, "cpu": cpu, "over": cpu is None}) for cpu in (0.2, 0.99, 0.99, None)]
     (tmp_path / "health-here-1.jsonl").write_text("\n".join([*lines, '{"step": 0, "cp']))
-    assert any("busy for 99%" in why for why in summary(tmp_path).limited)
+    (why,) = summary(tmp_path).limited
+    assert "busy for 99%" in why
+
+
+def test_a_process_that_died_is_named_though_nobody_knows_how_much_it_had_to_send(tmp_path: Path) -> None:
+    write(tmp_path, [row(n) for n in range(100)], expected=None, duration=1.0)
+    (tmp_path / "health-here-1.jsonl").write_text(json.dumps({"step": 0, "cpu": 0.2, "over": False}))
+    assert summary(tmp_path).limited == ("a load process died",)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +226,54 @@ def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, cont
     (tmp_path / name).write_text(content)
     with pytest.raises(LoadFailed, match=told):
         summarise(tmp_path)
+
+
+def test_a_load_that_still_writes_is_left_alone(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.add(row(0))
+    recorder.flush()
+    with pytest.raises(LoadConfigError, match="still being written"):
+        merge(tmp_path)
+    recorder.close()
+    assert pq.read_table(merge(tmp_path)).num_rows == 1
+
+
+def test_a_merge_that_was_killed_doubles_nothing(tmp_path: Path) -> None:
+    write(tmp_path, [row(n) for n in range(5)])
+    (part,) = tmp_path.glob("part-*")
+    content = part.read_bytes()
+    merge(tmp_path)
+    # As if it had been killed before it could remove what it had merged.
+    part.write_bytes(content)
+    assert pq.read_table(merge(tmp_path)).num_rows == 5
+    assert list(tmp_path.glob("part-*")) == []
+
+
+def test_what_was_not_read_whole_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, [row(n) for n in range(1000)])
+    (part,) = tmp_path.glob("part-*")
+    torn = part.read_bytes()[:-2000]
+    part.write_bytes(torn)
+    (tmp_path / "part-0.arrows").write_bytes(b"no records at all")
+    assert 0 < pq.read_table(merge(tmp_path)).num_rows < 1000
+    assert (tmp_path / f"torn-{part.name}").read_bytes() == torn
+    assert (tmp_path / "torn-part-0.arrows").read_bytes() == b"no records at all"
+
+
+def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    recorder = Recorder(tmp_path)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8000, hard))
+        with pytest.raises(LoadFailed, match="cannot be written"):
+            for number in range(10_000):
+                recorder.add(row(number))
+        recorder.add(row(10_000))
+        recorder.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_foreign_records_are_left_alone(tmp_path: Path) -> None:

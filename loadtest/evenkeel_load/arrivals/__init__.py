@@ -9,7 +9,9 @@ from evenkeel_load.arrivals.ramp import Ramp
 from evenkeel_load.arrivals.schedule import Arrivals, Extent, shard
 from evenkeel_load.arrivals.trace import Trace
 
-__all__ = ["OPEN", "Arrivals", "Constant", "Extent", "Gamma", "Poisson", "Ramp", "Trace", "shard"]
+__all__ = ["CLOSED", "OPEN", "Arrivals", "Constant", "Extent", "Gamma", "Poisson", "Ramp", "Trace", "shard"]
 
+CLOSED = "closed"
+"""No schedule: each user waits for its answer."""
 OPEN = ("constant", "poisson", "gamma", "ramp", "trace")
-"""All kinds, by name. A closed load has no schedule: each user waits for its answer."""
+"""All kinds of schedule, by name."""

@@ -24,6 +24,9 @@ class Gamma:
     def times(self, seed: int) -> Times:
         """Return when each request is due."""
         squared = self.cv**2
-        count = self.extent.enough(self.rate, self.cv)
-        gaps = random_source(seed, "gamma").gamma(1 / squared, squared / self.rate, count)
+        shape, scale = 1 / squared, squared / self.rate
+        source = random_source(seed, "gamma")
+        gaps = source.gamma(shape, scale, self.extent.enough(self.rate, self.cv))
+        # Whoever begins to look does so within a gap, and more likely within a long one: so much of it is left.
+        gaps[:1] = source.uniform() * source.gamma(shape + 1, scale)
         return self.extent.cut(np.cumsum(gaps))

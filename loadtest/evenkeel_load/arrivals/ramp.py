@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from evenkeel_load.arrivals.schedule import Times
+    from evenkeel_load.arrivals.schedule import Extent, Times
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,15 @@ class Ramp:
 
     first: float
     last: float
-    seconds: float
+    extent: Extent
 
     def times(self, _seed: int) -> Times:
         """Return when each request is due: where the integral of the rate passes whole numbers."""
-        slope = (self.last - self.first) / self.seconds
-        numbers = np.arange(int((self.first + self.last) / 2 * self.seconds), dtype=np.float64)
+        seconds = self.extent.seconds
+        assert seconds is not None
+        slope = (self.last - self.first) / seconds
+        count = self.extent.possible(int((self.first + self.last) / 2 * seconds))
+        numbers = np.arange(count, dtype=np.float64)
         if not slope:
             return numbers / self.first
         return (np.sqrt(self.first**2 + 2 * slope * numbers) - self.first) / slope

@@ -41,14 +41,17 @@ class Extent:
 
     def enough(self, rate: float, cv: float = 1.0) -> int:
         """Return how many arrivals are certainly enough, given their rate and how much their gaps vary."""
-        if self.requests is not None:
-            return self.requests
-        assert self.seconds is not None
+        if self.seconds is None:
+            return self.possible(self.requests)
         mean = rate * self.seconds
-        count = int(mean + SIGMAS * max(cv, 1.0) * (np.sqrt(mean) + max(cv, 1.0)))
-        if count > MOST:
-            raise LoadConfigError(f"{mean:.0f} requests are more than a schedule holds.", cure="Shorten the load.")
-        return count
+        return self.possible(int(mean + SIGMAS * max(cv, 1.0) * (np.sqrt(mean) + max(cv, 1.0))))
+
+    def possible(self, count: int | None) -> int:
+        """Return how many of so many arrivals are to be drawn."""
+        found = min(number for number in (count, self.requests) if number is not None)
+        if found > MOST:
+            raise LoadConfigError(f"{found:,} requests are more than a schedule holds.", cure="Shorten the load.")
+        return found
 
     def cut(self, times: Times) -> Times:
         """Return what lies within."""

@@ -12,59 +12,67 @@ import numpy as np
 from evenkeel_load.errors import LoadConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from evenkeel_load.arrivals.schedule import Times
+    from evenkeel_load.arrivals.schedule import Extent, Times
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The first column of a file: seconds, or points of time. A first line that is neither is taken for a title."""
+    """The first column of a file: seconds, or points of time, under a title that has no digit, or without one."""
 
     path: Path
+    extent: Extent | None = None
+    """What of it is sent; all if not given."""
 
     def times(self, _seed: int) -> Times:
         """Return when each request is due, from the first one on."""
-        found = [
-            self._seconds(row[0], number)
-            for number, row in enumerate(self._rows(), 1)
-            if number > 1 or _is_time(row[0])
-        ]
+        found: list[float] = []
+        first: type[float | datetime] | None = None
+        for line, text in self._column():
+            time = self._time(text, line)
+            first = first or type(time)
+            if type(time) is not first:
+                raise LoadConfigError(
+                    f"{self.path}, line {line}: {text!r} is not of the same kind as the first time.",
+                    cure="Write seconds, or points of time, but not both.",
+                )
+            found.append(time.timestamp() if isinstance(time, datetime) else time)
         if not found:
             raise LoadConfigError(f"{self.path} holds no times.", cure="Write a second, or a time, on each line.")
         times = np.sort(np.array(found, dtype=np.float64))
         since_first: Times = times - times[0]
-        return since_first
+        return self.extent.cut(since_first) if self.extent else since_first
 
-    def _rows(self) -> list[list[str]]:
+    def _column(self) -> Iterator[tuple[int, str]]:
+        """Return the first column's texts, with the numbers of their lines."""
         try:
-            with self.path.open(encoding="utf-8", newline="") as file:
-                return [row for row in csv.reader(file) if row and row[0].strip()]
+            with self.path.open(encoding="utf-8-sig", newline="") as file:
+                rows = csv.reader(file)
+                untitled = False
+                for row in rows:
+                    text = row[0].strip() if row else ""
+                    if text and (untitled or any(letter.isdigit() for letter in text)):
+                        yield rows.line_num, text
+                    untitled = untitled or bool(text)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise LoadConfigError(f"{self.path} cannot be read: {error}.", cure="Name another file.") from error
 
-    def _seconds(self, text: str, number: int) -> float:
+    def _time(self, text: str, line: int) -> float | datetime:
         try:
-            return _read(text)
+            found = _seconds_or_point(text)
         except ValueError as error:
             raise LoadConfigError(
-                f"{self.path}, line {number}: {text!r} is no time.", cure="Such as 12.5, or 2026-01-31T12:00:00Z."
+                f"{self.path}, line {line}: {text!r} is no time.", cure="Such as 12.5, or 2026-01-31T12:00:00Z."
             ) from error
+        if isinstance(found, float) and not np.isfinite(found):
+            raise LoadConfigError(f"{self.path}, line {line}: {text!r} never comes.", cure="Such as 12.5.")
+        return found
 
 
-def _is_time(text: str) -> bool:
+def _seconds_or_point(text: str) -> float | datetime:
     try:
-        _read(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
-
-
-def _read(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = datetime.fromisoformat(text.strip()).timestamp()
-    if not np.isfinite(seconds):
-        raise ValueError(text)
-    return seconds
+        return datetime.fromisoformat(text)

@@ -68,7 +68,7 @@ def test_shards_share_everything_and_nothing_twice(rate: float, requests: int, c
 
 @given(st.floats(0.5, 100), st.floats(0.5, 100), st.floats(2, 60))
 def test_a_ramp_goes_evenly_from_rate_to_rate(first: float, last: float, seconds: float) -> None:
-    times = Ramp(first, last, seconds).times(0)
+    times = Ramp(first, last, Extent(seconds=seconds)).times(0)
     middle = (first + last) / 2
     assert len(times) == pytest.approx(middle * seconds, abs=1)
     early = (times < seconds / 2).sum()

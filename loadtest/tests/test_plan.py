@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.options import OPTIONS, mix, plan, read
+from evenkeel_load.options import OPTIONS
+from evenkeel_load.plan import make_plan as plan
 from evenkeel_load.scenario import SCENARIOS
 
 
@@ -75,11 +76,11 @@ def test_no_users_are_refused() -> None:
 )
 def test_an_option_that_cannot_be_is_refused(name: str, text: str) -> None:
     with pytest.raises(LoadConfigError, match=f"--{name}"):
-        read(option(name), text)
+        option(name).parse(text)
 
 
 def test_a_mix_of_models_is_kept() -> None:
-    models = mix("gpt-4o=3, gpt-4o-mini")
+    models = plan("chat", 1, "run", {"models": "gpt-4o=3, gpt-4o-mini"}).models
     chosen = [models.choose(1, number) for number in range(4000)]
     assert chosen.count("gpt-4o") == pytest.approx(3000, rel=0.05)
     assert set(chosen) == {"gpt-4o", "gpt-4o-mini"}
