@@ -12,6 +12,8 @@ def main() -> int:
     """Run the command line."""
     try:
         from evenkeel_lab.cli import cli  # noqa: PLC0415 - its imports exist only with the lab extra
+
+        return cli()
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -22,7 +24,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return WRONG_USE
-    return cli()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from evenkeel_lab.cli import evenkeel
+from evenkeel_lab.cli import COMMANDS, evenkeel
 
 pytestmark = pytest.mark.docs
 
@@ -28,17 +28,23 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in answer.stdout.split("\0") if name]
 
 
+def command(name: str) -> click.Command:
+    found = evenkeel.get_command(click.Context(evenkeel), name)
+    assert found is not None
+    return found
+
+
 def options() -> list[tuple[str, str]]:
     return [
         (name, option)
-        for name, command in sorted(evenkeel.commands.items())
-        for parameter in command.params
+        for name in sorted(COMMANDS)
+        for parameter in command(name).params
         for option in parameter.opts
         if isinstance(parameter, click.Option)
     ]
 
 
-@pytest.mark.parametrize("name", sorted(evenkeel.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_its_section(name: str) -> None:
     assert f"## `evenkeel {name}`" in (ROOT / "docs" / "commands.md").read_text()
 

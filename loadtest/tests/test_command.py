@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+
+from evenkeel_load.command import load as command_load
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+OPEN = ("--arrivals", "constant", "--rate", "100")
 RUN = "from evenkeel_load.command import load, summary; import sys; (load if sys.argv.pop(1) == 'load' else summary)()"
 ENVIRONMENT = os.environ | {"EVENKEEL_LOAD_API_KEY": "sk-known", "COLUMNS": "120"}
 
@@ -65,6 +69,20 @@ def test_criteria_decide(provider: str, tmp_path: Path) -> None:
     assert "ok      proxy memory_mib" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("[calls.chta]\np50_ms = 1\n", "Did you mean chat?"), ("[proxy]\ncpu = 1\n", "Name it with --pid")],
+)
+def test_criteria_that_nothing_can_meet_are_refused_before_anything_is_sent(
+    provider: str, tmp_path: Path, text: str, told: str
+) -> None:
+    criteria = tmp_path / "criteria.toml"
+    criteria.write_text(text)
+    done = load(provider, tmp_path / "records", "--criteria", str(criteria))
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "records").exists()
+
+
 def test_errors_are_told_by_class_and_end_the_compact_ladder(provider: str, tmp_path: Path) -> None:
     done = load(provider, tmp_path / "records", "--api-key", "sk-limited", "--requests", "40", scenario="compact")
     assert done.returncode == 0
@@ -73,21 +91,42 @@ def test_errors_are_told_by_class_and_end_the_compact_ladder(provider: str, tmp_
     assert "http_429 10" in done.stdout
 
 
+THERE = ("--host", "http://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--host", "http://127.0.0.1:1"), 3, "Nothing answers at http://127.0.0.1:1"),
+        (THERE, 3, "Nothing answers at http://127.0.0.1:1"),
         (("--host", "nowhere"), 2, "is no address"),
         ((), 2, "Give --host"),
-        (("--host", "http://127.0.0.1:1", "--rate", "5"), 2, "no --rate"),
-        (("--host", "http://127.0.0.1:1", "--users", "0"), 2, "above zero"),
-        (("--host", "http://127.0.0.1:1", "--requests", "many"), 2, "--requests: 'many'"),
-        (("--host", "http://127.0.0.1:1", "--user-mode", "nobody"), 2, "nobody"),
+        ((*THERE, "--rate", "5"), 2, "no --rate"),
+        ((*THERE, "--users", "0"), 2, "above zero"),
+        ((*THERE, "--requests", "many"), 2, "--requests: 'many'"),
+        ((*THERE, "--user-mode", "nobody"), 2, "nobody"),
+        ((*THERE, "--cv", "2"), 2, "closed arrivals have no --cv"),
+        ((*THERE, "--arrivals", "poisson", "--rate", "5", "--trace", "x"), 2, "poisson arrivals have no --trace"),
+        ((*THERE, "--arrivals", "gamma", "--rate", "5", "--cv", "1e200"), 2, "--cv"),
+        ((*THERE, "--arrivals", "poisson", "--rate", "5", "--requests", "99999999999"), 2, "more than a schedule"),
+        ((*THERE, "--arrivals", "constant", "--rate", "5", "--duration", "1e-9"), 3, "Nothing answers"),
+        ((*THERE, "--master", "2", "--worker", "x"), 2, "either a --master or a --worker"),
+        ((*THERE, "--master", "2", "--workers", "2"), 2, "does not send"),
+        ((*THERE, "--master-port", "2000"), 2, "Only a --master"),
+        ((*THERE, "--worker", "x:99999"), 2, "no HOST:PORT"),
+        ((*THERE, "--worker", "x", "--rate", "5"), 2, "does what its master says"),
+        ((*THERE, "--pid", "-1"), 2, "--pid"),
+        ((*THERE, "--api-key", "sk-\u00e4"), 2, "--api-key: this cannot be"),
+        ((*THERE, "--api-key", "sk-known\n"), 2, "--api-key: this cannot be"),
+        (("--host", "http://127.0.0.1:99999"), 2, "is no address"),
+        (("--host", "http://127.0.0.1:1?x=1"), 2, "more than a path"),
+        (("--host", "http://me:hidden@127.0.0.1:1"), 2, "holds a password"),
     ],
 )
 def test_wrong_use_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], code: int, told: str) -> None:
-    done = evenkeel("load", "chat", "--records", str(tmp_path / "records"), *arguments)
-    assert (done.returncode, told in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
+    done = CliRunner().invoke(command_load, ["chat", "--records", str(tmp_path / "records"), *arguments])
+    assert (done.exit_code, told in done.stderr) == (code, True), done.stderr
+    assert "hidden" not in done.stderr
+    assert done.stdout == ""
     assert not (tmp_path / "records").exists()
 
 
@@ -126,6 +165,36 @@ def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_pat
     assert pq.read_table(tmp_path / "records" / "records.parquet").num_rows > 1000
 
 
+def test_a_disk_that_is_full_ends_the_load_with_that_reason(provider: str, tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    argv = command("load", "chat", "--host", provider, "--records", str(folder), "--requests", "20000")
+    limited = ["bash", "-c", 'ulimit -f 200; exec "$@"', "bash", *argv]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
+    assert f"cannot be written to {folder}" in done.stderr
+    assert any(folder.glob("part-*"))
+
+
+def test_what_lies_around_is_no_option(provider: str, tmp_path: Path) -> None:
+    (tmp_path / "locust.conf").write_text("run-time = 1s\n")
+    environment = ENVIRONMENT | {"HOME": str(tmp_path), "LOCUST_RUN_TIME": "1s", "EVENKEEL_LOAD_REQUESTS": "3"}
+    argv = command("load", "chat", "--host", provider, "--users", "5", "--requests", "200", "--json")
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=environment, cwd=tmp_path)
+    assert json.loads(done.stdout)["steps"][0]["calls"]["chat"]["requests"] == 200
+
+
+def test_a_load_that_is_killed_at_once_leaves_nothing(provider: str, tmp_path: Path) -> None:
+    argv = command("load", "chat", "--host", provider, "--records", str(tmp_path), *OPEN, "--duration", "60")
+    with subprocess.Popen([*argv, "--workers", "2"], stderr=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and not psutil.Process(process.pid).children():
+            time.sleep(0.01)
+        (locust,) = psutil.Process(process.pid).children()
+        process.kill()
+    assert psutil.wait_procs([locust], timeout=10)[1] == []
+    assert not list(tmp_path.glob("part-*"))
+
+
 def start(url: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         command("load", "chat", "--host", url, "--records", str(folder), *arguments),
@@ -138,9 +207,6 @@ def start(url: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     while time.monotonic() < deadline and not list(folder.glob("health-*")):
         time.sleep(0.05)
     return process
-
-
-OPEN = ("--arrivals", "constant", "--rate", "100")
 
 
 def test_a_worker_that_dies_is_told(provider: str, tmp_path: Path) -> None:

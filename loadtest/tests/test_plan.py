@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -9,6 +9,9 @@ from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS
 from evenkeel_load.plan import make_plan as plan
 from evenkeel_load.scenario import SCENARIOS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def option(name: str) -> Any:
@@ -44,7 +47,7 @@ def test_every_number_is_one_users_turn(users: int, number: int) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"rate": 5.0}, "no --rate"),
+        ({"rate": 5.0}, "closed arrivals have no --rate"),
         ({"arrivals": "poisson"}, "need --rate"),
         ({"arrivals": "trace"}, "need --trace"),
         ({"arrivals": "ramp", "rate": 1.0, "duration": 3.0}, "need --rate-to"),
@@ -56,6 +59,22 @@ def test_every_number_is_one_users_turn(users: int, number: int) -> None:
 def test_what_does_not_go_together_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(LoadConfigError, match=told):
         plan("chat", 10, "run", given)
+
+
+def test_requests_and_duration_cut_any_schedule(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    path.write_text("".join(f"{n}\n" for n in range(100)))
+    trace = {"arrivals": "trace", "trace": str(path)}
+    ramp = {"arrivals": "ramp", "rate": 10.0, "rate_to": 30.0, "duration": 10.0}
+    assert plan("chat", 5, "run", trace).expected == 100
+    assert plan("chat", 5, "run", trace | {"requests": 7}).expected == 7
+    assert plan("chat", 5, "run", trace | {"duration": 9.5}).expected == 10
+    assert plan("chat", 5, "run", ramp).expected == 200
+    assert plan("chat", 5, "run", ramp | {"requests": 7}).expected == 7
+
+
+def test_how_many_a_closed_load_sends_is_unknown_if_time_may_end_it() -> None:
+    assert plan("chat", 5, "run", {"requests": 7, "duration": 1.0}).expected is None
 
 
 def test_no_users_are_refused() -> None:

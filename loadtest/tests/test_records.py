@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import signal
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -266,10 +267,10 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (8000, hard))
+        rows = (row(number) for number in range(10_000))
         with pytest.raises(LoadFailed, match="cannot be written"):
-            for number in range(10_000):
-                recorder.add(row(number))
-        recorder.add(row(10_000))
+            deque(map(recorder.add, rows), maxlen=0)
+        recorder.add(next(rows))
         recorder.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

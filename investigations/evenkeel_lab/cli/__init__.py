@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import sys
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel_lab.cli.bench import bench
-from evenkeel_lab.cli.cache import cache
-from evenkeel_lab.cli.demo import demo
-from evenkeel_lab.cli.doctor import doctor
-from evenkeel_lab.cli.up import up
 from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError, RigFailure
-from evenkeel_load.command import load, summary
-from evenkeel_mock.command import mock
 
 INTERRUPTED = 130
+COMMANDS = {
+    "up": "evenkeel_lab.cli.up",
+    "demo": "evenkeel_lab.cli.demo",
+    "doctor": "evenkeel_lab.cli.doctor",
+    "mock": "evenkeel_mock.command",
+    "load": "evenkeel_load.command",
+    "summary": "evenkeel_load.command",
+    "bench": "evenkeel_lab.cli.bench",
+    "cache": "evenkeel_lab.cli.cache",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands that are imported when they are asked for: some bring what takes seconds to import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return their names."""
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="litellm-evenkeel")
 def evenkeel() -> None:
     """A LiteLLM proxy on an even keel: run it, load it, measure it."""
-
-
-for command in (up, demo, doctor, mock, load, summary, bench, cache):
-    evenkeel.add_command(command)
 
 
 def cli(arguments: list[str] | None = None) -> int:

@@ -59,6 +59,12 @@ def test_the_same_seed_gives_the_same_times(kind: str) -> None:
     assert kind == "constant" or (arrivals.times(1) != arrivals.times(2)).any()
 
 
+@pytest.mark.parametrize("cv", [0.3, 1.0, 4.0])
+def test_short_loads_have_their_share_of_a_burst_and_no_more(cv: float) -> None:
+    counts = [len(Gamma(50, cv, Extent(seconds=0.5)).times(seed)) for seed in range(2000)]
+    assert np.mean(counts) == pytest.approx(25, rel=0.07)
+
+
 @given(rates, st.integers(1, 300), st.integers(1, 9))
 def test_shards_share_everything_and_nothing_twice(rate: float, requests: int, count: int) -> None:
     times = Poisson(rate, Extent(requests=requests)).times(0)
@@ -93,6 +99,7 @@ def test_more_than_a_schedule_holds_is_refused() -> None:
         "at,what\n10,x\n10.5,y\n12,z\n",
         "2026-01-31T12:00:10Z\n2026-01-31T12:00:10.5Z\n2026-01-31T12:00:12Z\n",
         "12\n\n10\n10.5\n",
+        "\ufeff10\n10.5\n12\n",
     ],
 )
 def test_a_trace_counts_from_its_first_time(tmp_path: Path, written: str) -> None:
@@ -103,13 +110,29 @@ def test_a_trace_counts_from_its_first_time(tmp_path: Path, written: str) -> Non
 
 @pytest.mark.parametrize(
     ("written", "told"),
-    [("at\n", "holds no times"), ("", "holds no times"), ("1\nlater\n", "line 2"), ("1\nnan\n", "line 2")],
+    [
+        ("at\n", "holds no times"),
+        ("", "holds no times"),
+        ("1\nlater\n", "line 2"),
+        ("1\nnan\n", "line 2"),
+        ("1o\n2\n", "line 1"),
+        ("1\n\n\nlater\n", "line 4"),
+        ("1\n2026-01-31T12:00:10Z\n", "not of the same kind"),
+    ],
 )
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, written: str, told: str) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(written)
     with pytest.raises(LoadConfigError, match=told):
         Trace(path).times(0)
+
+
+def test_a_part_of_a_schedule_is_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("1\n2\n3\n4\n")
+    assert Trace(path, Extent(requests=2)).times(0).tolist() == [0, 1]
+    assert Trace(path, Extent(seconds=2.5)).times(0).tolist() == [0, 1, 2]
+    assert len(Ramp(10, 20, Extent(requests=7, seconds=10)).times(0)) == 7
 
 
 def test_a_trace_that_is_not_there_is_refused(tmp_path: Path) -> None:
