@@ -155,6 +155,7 @@ class Harness:
         self._running.callback(recorder.close)
         target = Target(address(environment.host or ""), connections=plan.connections, timeout=plan.timeout)
         self._running.callback(target.close)
+        target.warm_up()
 
         def tell(call: Call, found: Outcome) -> None:
             environment.events.request.fire(
