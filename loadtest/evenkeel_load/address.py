@@ -14,6 +14,7 @@ def address(text: str) -> str:
     try:
         found = urlsplit(text.strip())
         port = found.port
+        (found.hostname or "").encode("idna")
     except ValueError as error:
         raise LoadConfigError(f"{text!r} is no address: {error}.", cure=CURE) from error
     if found.username is not None or found.password is not None:

@@ -5,7 +5,7 @@ Runs in Locust's process only: gevent's sockets.
 Error classes: `http_429` and so on; `timeout`; `refused`, `unresolved`, `tls`, `reset`, `network`; `protocol` for an
 answer that is not HTTP; `cut_short` for one that ends too early, or a stream without its end mark; `malformed` for one
 that says nothing of what was asked; `error_event` for a stream, `error_body` for an answer, that tells of an error
-under the status of a success; `unexpected` for what only the log tells.
+under the status of a success; `too_large` for one without an end; `unexpected` for what only the log tells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gevent.lock import BoundedSemaphore
 from geventhttpclient import URL, HTTPClient
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 
-from evenkeel_load.clock import now_ns
+from evenkeel_load.clock import NS, now_ns
 from evenkeel_load.events import END_MARK, document, events, says_something
 from evenkeel_load.outcome import Outcome
 
@@ -31,10 +31,21 @@ if TYPE_CHECKING:
 
 SUCCESS = range(200, 300)
 WARM_UP_SECONDS = 0.5
+# For what follows a stream's end mark, which is the connection's end of it.
+DRAIN_SECONDS = 0.1
+# How much is read before others have their turn, and how much at most.
+PIECE = 2**17
+MOST_SIZE = 2**26
 # What a proxy passes on of its provider's headers.
 PROVIDERS = "llm_provider-"
 RECEIVED, SENT = "x-mock-received-ns", "x-mock-sent-ns"
 RETRIES, MODEL_ID = "x-litellm-attempted-retries", "x-litellm-model-id"
+
+
+class TooLarge(Exception):
+    """An answer is larger than any that was asked for."""
+
+
 # The first that fits.
 CLASSES: dict[type[Exception], str] = {
     TimeoutError: "timeout",
@@ -45,6 +56,7 @@ CLASSES: dict[type[Exception], str] = {
     HTTPParseError: "protocol",
     socket.gaierror: "unresolved",
     ssl.SSLError: "tls",
+    TooLarge: "too_large",
 }
 # What a record can hold.
 MOST = 2**63
@@ -82,13 +94,13 @@ class Target:
             try:
                 with gevent.Timeout(self._timeout, TimeoutError()):
                     self._exchange(path, body, headers, found, stream=stream)
-            except (OSError, HTTPParseError) as error:
+            except (OSError, HTTPParseError, TooLarge) as error:
                 found.error = error_class(error, answered=bool(found.status))
             except Exception:
                 # A load goes on, whatever one answer does to the client.
                 log.exception("a request failed in a way that nobody has foreseen")
                 found.error = "unexpected"
-            found.end_ns = now_ns()
+            found.end_ns = found.end_ns or now_ns()
         return found
 
     def close(self) -> None:
@@ -99,6 +111,7 @@ class Target:
         response = self._client.request("POST", self._prefix + path, body, headers)
         found.first_byte_ns = now_ns()
         _read_headers(response, found)
+        _bound(response, found.sent_ns + int(self._timeout * NS))
         if found.status not in SUCCESS:
             found.error = f"http_{found.status}"
             found.size = len(response.read())
@@ -106,6 +119,28 @@ class Target:
             _read_events(response, found)
         else:
             _read_whole(response, found)
+
+
+def _bound(response: HTTPSocketPoolResponse, deadline_ns: int) -> None:
+    """Let others have their turn while an answer comes without a pause, and end one that has no end.
+
+    No timer ever rings while there is always something to read.
+    """
+    feed, read = response.feed, 0
+
+    def bounded(data: str | bytes) -> None:
+        nonlocal read
+        feed(data)
+        before, read = read, read + len(data)
+        if read // PIECE == before // PIECE:
+            return
+        gevent.sleep(0)
+        if read > MOST_SIZE:
+            raise TooLarge
+        if now_ns() > deadline_ns:
+            raise TimeoutError
+
+    response.feed = bounded  # type: ignore[method-assign]  # the one place that all data comes through
 
 
 def error_class(error: Exception, *, answered: bool = False) -> str:
@@ -150,7 +185,9 @@ def _read_events(response: HTTPSocketPoolResponse, found: Outcome) -> None:
         found.size += event.size
         if event.data == END_MARK:
             ended = True
-            continue
+            found.end_ns = event.ns
+            _drain(response)
+            break
         chunk = document(event.data)
         if event.kind == b"error" or (chunk and chunk.get("error")):
             found.error = "error_event"
@@ -161,6 +198,13 @@ def _read_events(response: HTTPSocketPoolResponse, found: Outcome) -> None:
             found.last_token_ns = event.ns
     if not ended and not found.error:
         found.error = "cut_short" if found.chunk_ns or _is_stream(response) else "malformed"
+
+
+def _drain(response: HTTPSocketPoolResponse) -> None:
+    """Take in what follows, so that the connection can be used again; whatever comes, the answer is complete."""
+    with contextlib.suppress(OSError, HTTPParseError, TooLarge), gevent.Timeout(DRAIN_SECONDS, TimeoutError()):
+        response.read()
+    response.release()
 
 
 def _is_stream(response: HTTPSocketPoolResponse) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+NS = 1_000_000_000
+"""In a second."""
 _OFFSET = time.time_ns() - time.perf_counter_ns()
 
 

@@ -107,7 +107,7 @@ def load(  # noqa: PLR0913  # one for each option
     try:
         given = {option.field: _read(option, texts.get(option.field)) for option in OPTIONS}
         fleet = Fleet(workers, master or 0, worker_of or "", master_port)
-        name = given["run_name"] or f"{scenario}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        name = given["run_name"] or f"{scenario}-{datetime.now(UTC):%Y%m%dT%H%M%S-%f}"
         records = Path(given["records"] or Path("evenkeel-load") / name)
         if host is None:
             raise LoadConfigError(
@@ -115,9 +115,12 @@ def load(  # noqa: PLR0913  # one for each option
             )
         host = address(host)
         if worker_of:
-            _refuse_beside_a_worker(given, users, criteria, pid)
+            _refuse_beside_a_worker(given, users, criteria, pid, as_json)
             work(scenario, host, given, records, fleet)
-            click.echo(f"The records of this worker are in {records}: copy them to the master's folder.", err=True)
+            click.echo(
+                f"The records of this worker are in {records}: copy its part-* and health-* files to the master's folder.",
+                err=True,
+            )
             return
         wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
         wanted.check([call.name for call in SCENARIOS[scenario].calls.things], watched=pid is not None)
@@ -155,6 +158,8 @@ def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, 
     """Say what a load was like, and end with the exit code that follows."""
     judged = wanted.judge(found, usage)
     failed = nothing_succeeded(found)
+    if usage is not None and usage.ended:
+        failed.append("the process that was watched has ended")
     missed = [one.what for one in judged if not one.ok] + failed
     if found.limited:
         verdict, code = f"rig-limited: {'; '.join(found.limited)}", RIG_INVALID
@@ -179,7 +184,7 @@ def say(found: Summary, wanted: Criteria, usage: Usage | None, folder: Path, *, 
         console.print(render(found, judged, failed))
         if usage:
             console.print(f"proxy: {usage.cpu:.0%} of a core in the mean, {usage.memory_mib:,.0f} MiB at most")
-        console.print(f"records: {folder / names.RECORDS}", soft_wrap=True)
+        console.print(f"records: {folder / names.RECORDS}", soft_wrap=True, markup=False)
     click.get_current_context().exit(code)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 QUANTILES = {"p50_ms": "p50", "p90_ms": "p90", "p95_ms": "p95", "p99_ms": "p99", "p99_9_ms": "p99.9"}
 OF_CALLS = (*QUANTILES, "mean_ms", "max_ms", "error_rate", "above_1s", "above_5s")
 OF_PROXY = ("cpu", "memory_mib")
+MOST = 1e12
 TOP = ("error_rate", "calls", "proxy")
 
 
@@ -138,6 +139,6 @@ def _refuse(where: str, key: str, valid: tuple[str, ...]) -> NoReturn:
 
 
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise LoadConfigError(f"{where}: {value!r} is no number of at least 0.", cure="Write one.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise LoadConfigError(f"{where}: {value!r} is no number from 0 to {MOST:.0e}.", cure="Write one.")
     return float(value)

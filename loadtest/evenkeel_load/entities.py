@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 AT_ONCE = 16
 DELETED_AT_ONCE = 100
 TIMEOUT_SECONDS = 60.0
+# At the end somebody waits.
+DELETE_SECONDS = 5.0
+
+log = logging.getLogger("evenkeel")
 
 
 def key_of(plan: Plan, user: int) -> str:
@@ -73,6 +78,9 @@ def _each(asking: httpx.Client, path: str, bodies: Sequence[dict[str, Any]]) -> 
 
 def _remove(asking: httpx.Client, path: str, name: str, found: Sequence[str]) -> None:
     for start in range(0, len(found), DELETED_AT_ONCE):
-        # What was never created cannot be removed, nor can anything if the proxy is gone.
-        with contextlib.suppress(httpx.HTTPError):
-            asking.post(path, json={name: found[start : start + DELETED_AT_ONCE]})
+        some = found[start : start + DELETED_AT_ONCE]
+        try:
+            asking.post(path, json={name: some}, timeout=DELETE_SECONDS).raise_for_status()
+        except httpx.HTTPError as error:
+            # What was never created cannot be removed, nor can anything if the proxy is gone.
+            log.warning("%s of %d that this load created: %s", path, len(some), error)

@@ -1,4 +1,4 @@
-"""A stream of server-sent events, as the standard has them: lines of any ending, comments, fields of any kind."""
+"""A stream of server-sent events, as the standard has them, but for lines that end with a lone carriage return."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 END_MARK = b"[DONE]"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
-    """One event, and when its first line was read, in nanoseconds."""
+    """One event, and when its first line of data was read, in nanoseconds."""
 
     kind: bytes
     data: bytes
@@ -36,14 +37,15 @@ def events(answer: Lines) -> Iterator[Event]:
     kind, size, began = b"", 0, 0
     data: list[bytes] = []
     while line := answer.readline(b"\n"):
-        began = began or now_ns()
         size += len(line)
-        field, _, value = line.rstrip(b"\r\n").partition(b":")
+        field, _, value = line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n").partition(b":")
         if not field and not value:
             if data:
                 yield Event(kind, b"\n".join(data), size, began)
-            kind, data, size, began = b"", [], 0, 0
+                size, began = 0, 0
+            kind, data = b"", []
         elif field == b"data":
+            began = began or now_ns()
             data.append(value.removeprefix(b" "))
         elif field == b"event":
             kind = value.strip()

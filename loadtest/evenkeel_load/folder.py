@@ -12,13 +12,18 @@ summary.json              what they say
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import SECRETS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from evenkeel_load.errors import LoadError
@@ -26,6 +31,21 @@ if TYPE_CHECKING:
 
 PARTS, HEALTH, PLANS = "part-*.arrows", "health-*.jsonl", "plan-*.json"
 PROGRESS, FAILURE, RECORDS, SUMMARY = "progress.json", "failure.json", "records.parquet", "summary.json"
+OF_A_LOAD = (PARTS, HEALTH, PLANS, FAILURE, RECORDS)
+"""What a folder must not hold before a load."""
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Be the only one that loads into a folder, or merges what lies there."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise LoadConfigError(f"{folder} is in use.", cure="Wait for the other command's end.") from error
+    finally:
+        os.close(place)
 
 
 def write_plan(folder: Path, plan: Plan, host: str) -> None:

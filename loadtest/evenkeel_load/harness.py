@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +24,9 @@ from locust.runners import MasterRunner, WorkerRunner
 from evenkeel_load import folder
 from evenkeel_load.address import address
 from evenkeel_load.client import Target
-from evenkeel_load.clock import now_ns
+from evenkeel_load.clock import NS, now_ns
 from evenkeel_load.entities import entities
-from evenkeel_load.errors import LoadError, LoadFailed
+from evenkeel_load.errors import LoadConfigError, LoadError, LoadFailed
 from evenkeel_load.health import Health
 from evenkeel_load.options import OPTIONS, Option
 from evenkeel_load.plan import make_plan
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
 
 SHARE, DONE = "evenkeel-share", "evenkeel-done"
 # Long enough for all workers to hear of it.
-LEAD_NS = 1_000_000_000
+LEAD_NS = NS
+# All of them read a long trace at once, and so more slowly than the master did.
+READ_FACTOR = 3
 # A worker whose clock says something else than the master's goes by its own.
-MOST_SKEW_NS = 5 * LEAD_NS
+MOST_SKEW_NS = 5 * NS
 SECOND = 1.0
 NS_PER_MS = 1_000_000
 FAILED = 3
@@ -85,6 +89,7 @@ class Harness:
         self._session: Session | None = None
         self._done: set[str] = set()
         self._failed = False
+        self._interrupted: object = None
         self._running = contextlib.ExitStack()
         events.init_command_line_parser.add_listener(_add_options)
         events.init.add_listener(self._init)
@@ -110,8 +115,15 @@ class Harness:
 
     def _start(self, environment: Environment, **_: Any) -> None:
         self._failed = False
+        if self._interrupted is None:
+            # As an exception Ctrl-C could come in the midst of a record; as Locust's own signal to stop it cannot.
+            self._interrupted = gevent.signal_handler(signal.SIGINT, os.kill, os.getpid(), signal.SIGTERM)
         try:
             if isinstance(environment.runner, WorkerRunner):
+                if not self._share:
+                    log.warning("This worker came too late: the load goes on without it.")
+                    environment.runner.send_message(DONE, {})
+                    return
                 self._folder = self._folder_of(self._share["run"])
                 self._begin(environment, **self._share)
             else:
@@ -128,29 +140,43 @@ class Harness:
         self._folder = self._folder_of(run)
         # Another start from the web page is another step.
         step = len(list(self._folder.glob(folder.PLANS))) if options.step is None else int(options.step)
-        share: dict[str, Any] = {"users": runner.target_user_count, "run": run, "step": step}
+        share: dict[str, Any] = {
+            "scenario": self._scenario,
+            "users": runner.target_user_count,
+            "run": run,
+            "step": step,
+        }
         host = address(environment.host or "")
+        began = now_ns()
         plan = self._plan(environment, **share)
+        plan.prepare()
+        lead_ns = LEAD_NS + READ_FACTOR * (now_ns() - began)
         self._running.enter_context(entities(plan, host))
         folder.write_plan(self._folder, plan, host)
         self._running.callback(gevent.spawn(self._guarded, environment, self._watch, environment).kill)
         if isinstance(runner, MasterRunner):
             self._done.clear()
             workers = sorted(runner.clients.ready, key=lambda worker: str(worker.id))
-            share |= {"count": len(workers), "start_ns": now_ns() + LEAD_NS}
+            share |= {"count": len(workers), "told_ns": now_ns(), "lead_ns": lead_ns}
             for index, worker in enumerate(workers):
                 runner.send_message(SHARE, {**share, "index": index}, client_id=worker.id)
         else:
-            self._begin(environment, **share, index=0, count=1, start_ns=now_ns() + LEAD_NS)
+            self._begin(environment, **share, index=0, count=1, told_ns=now_ns(), lead_ns=lead_ns)
 
     def _begin(
-        self, environment: Environment, *, users: int, run: str, step: int, index: int, count: int, start_ns: int
+        self, environment: Environment, *, index: int, count: int, told_ns: int, lead_ns: int, **share: Any
     ) -> None:
         """Send this process's share of a load."""
-        plan = self._plan(environment, users, run, step)
-        if abs(start_ns - now_ns()) > MOST_SKEW_NS:
+        if share["scenario"] != self._scenario:
+            raise LoadConfigError(
+                f"The master's scenario is {share['scenario']}, this worker's is {self._scenario}.",
+                cure="Start both with the same one.",
+            )
+        if abs(told_ns - now_ns()) > MOST_SKEW_NS:
             log.warning("The master's clock is another one than this machine's: this worker begins by its own.")
-            start_ns = now_ns() + LEAD_NS
+            told_ns = now_ns()
+        plan = self._plan(environment, **share)
+        plan.prepare()
         recorder = Recorder(self._folder)
         self._running.callback(recorder.close)
         target = Target(address(environment.host or ""), connections=plan.connections, timeout=plan.timeout)
@@ -177,7 +203,9 @@ class Harness:
         def failed(error: Exception) -> None:
             self._fail(environment, error)
 
-        session = self._session = Session(plan, target, recorder, Share(index, count, start_ns), tell, ended, failed)
+        session = self._session = Session(
+            plan, target, recorder, Share(index, count, told_ns + lead_ns), tell, ended, failed
+        )
         health = Health(self._folder, session, plan.step)
         self._running.callback(health.close)
         self._running.callback(session.stop)
@@ -239,10 +267,10 @@ class Harness:
         # Not before the runner has started: it cannot end what has not begun.
         gevent.spawn_later(SECOND, _quit, environment)
 
-    def _plan(self, environment: Environment, users: int, run: str, step: int) -> Plan:
+    def _plan(self, environment: Environment, *, scenario: str, users: int, run: str, step: int) -> Plan:
         options = vars(environment.parsed_options)
         given = {option.field: _value(option, options) for option in OPTIONS}
-        return make_plan(self._scenario, users, run, given | {"step": step})
+        return make_plan(scenario, users, run, given | {"step": step})
 
     def _folder_of(self, run: str) -> Path:
         return Path(self._records) if self._records else Path("evenkeel-load") / run

@@ -29,6 +29,8 @@ class Health:
         self._step = step
         self._process = psutil.Process()
         self._last = self._spent()
+        # From now on its end has to be told.
+        self._write(cpu=None, over=False)
 
     def note(self) -> None:
         """Write down the second that has passed, if anything was done in it."""

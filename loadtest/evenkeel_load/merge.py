@@ -29,6 +29,12 @@ TORN = (pa.ArrowInvalid, OSError)
 
 def merge(folder: Path) -> Path:
     """Merge what the processes have written, and remove it; return the file. One that is there already is kept."""
+    with names.claimed(folder):
+        return merge_claimed(folder)
+
+
+def merge_claimed(folder: Path) -> Path:
+    """Merge in a folder that is the caller's own already."""
     target = folder / names.RECORDS
     before = _merged(target)
     parts = sorted(folder.glob(names.PARTS))
@@ -39,30 +45,30 @@ def merge(folder: Path) -> Path:
     _refuse_while_written(parts)
     new = target.with_suffix(".new")
     try:
-        torn = _write(new, target, [part for part in parts if part.name not in before], before)
+        merged = _write(new, target, [part for part in parts if part.name not in before], before)
+        new.replace(target)
+        for part in parts:
+            if merged[part.name]:
+                part.unlink()
+            else:
+                part.rename(part.with_name(f"torn-{part.name}"))
     except (pa.ArrowException, OSError) as error:
         new.unlink(missing_ok=True)
         raise LoadFailed(
             f"{folder}: the records cannot be merged: {error}.", cure="They are kept as they are."
         ) from error
-    new.replace(target)
-    for part in parts:
-        if part in torn:
-            part.rename(part.with_name(f"torn-{part.name}"))
-        else:
-            part.unlink()
     return target
 
 
-def _merged(target: Path) -> list[str]:
-    """Return which parts have been merged before: a merge that was killed leaves them where they are."""
+def _merged(target: Path) -> dict[str, bool]:
+    """Return which parts have been merged before, and whether whole: a merge that was killed leaves them there."""
     if not target.exists():
-        return []
+        return {}
     try:
-        told = (pq.read_schema(target).metadata or {}).get(PARTS_OF, b"[]")
+        told = (pq.read_metadata(target).metadata or {}).get(PARTS_OF, b"{}")
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{target} cannot be read: {error}.", cure="Move it away: its parts are not lost.") from error
-    found: list[str] = json.loads(told)
+    found: dict[str, bool] = json.loads(told)
     return found
 
 
@@ -75,11 +81,10 @@ def _refuse_while_written(parts: list[Path]) -> None:
                 raise LoadConfigError(f"{part} is still being written.", cure="Wait for the load to end.") from error
 
 
-def _write(new: Path, target: Path, parts: list[Path], before: list[str]) -> set[Path]:
-    """Write the merged file; return the parts that were not read whole."""
-    told = {PARTS_OF: json.dumps([*before, *(part.name for part in parts)])}
+def _write(new: Path, target: Path, parts: list[Path], before: dict[str, bool]) -> dict[str, bool]:
+    """Write the merged file; return which parts are in it, and whether whole."""
     torn: set[Path] = set()
-    with pq.ParquetWriter(new, MERGED.with_metadata(told), compression="zstd") as writer:
+    with pq.ParquetWriter(new, MERGED, compression="zstd") as writer:
         if target.exists():
             for batch in pq.ParquetFile(target).iter_batches(ROWS_AT_ONCE):
                 writer.write_table(pa.Table.from_batches([batch]))
@@ -91,7 +96,9 @@ def _write(new: Path, target: Path, parts: list[Path], before: list[str]) -> set
                 waiting.clear()
         if waiting:
             writer.write_table(with_added(pa.Table.from_batches(waiting)))
-    return torn
+        merged = before | {part.name: part not in torn for part in parts}
+        writer.add_key_value_metadata({PARTS_OF: json.dumps(merged)})
+    return merged
 
 
 def _batches(parts: Iterable[Path], torn: set[Path]) -> Iterator[pa.RecordBatch]:

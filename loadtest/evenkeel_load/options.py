@@ -13,6 +13,8 @@ from evenkeel_load.modes import MODES
 
 SHARED, PER_USER = "shared", "per-user"
 DEFAULT_MODEL = "gpt-4o-mini"
+# Beyond this a number is no longer one for all who read it.
+MOST = 2**53
 # Gaps that vary more than this are one burst and then nothing.
 MOST_CV = 100.0
 Read = Callable[[str], Any]
@@ -37,15 +39,15 @@ def variation(text: str) -> float:
 def count(text: str) -> int:
     """Read a whole number, 0 included."""
     number = int(text)
-    if number < 0:
+    if not 0 <= number <= MOST:
         raise ValueError(text)
     return number
 
 
 def natural(text: str) -> int:
     """Read a whole number above zero."""
-    number = int(text)
-    if number < 1:
+    number = count(text)
+    if not number:
         raise ValueError(text)
     return number
 

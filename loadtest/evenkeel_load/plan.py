@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from evenkeel_load.scenario import SCENARIOS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel_load.arrivals.schedule import Times
     from evenkeel_load.scenario import Scenario
 
 # Which options each kind of arrivals needs, and which it may have beside --requests and --duration.
@@ -28,6 +30,8 @@ NEEDED = {
     "trace": ("trace",),
 }
 POSSIBLE = NEEDED | {"gamma": ("rate", "cv")}
+# Three years.
+MOST_SECONDS = 1e8
 OF_ARRIVALS = ("rate", "rate_to", "cv", "trace")
 
 
@@ -81,11 +85,26 @@ class Plan:
             return Gamma(self.rate, self.cv, extent)
         return Constant(self.rate, extent) if self.arrivals == "constant" else Poisson(self.rate, extent)
 
+    @cached_property
+    def times(self) -> Times:
+        """When the requests of an open load are due, in seconds from its start."""
+        found = self.schedule().times(self.seed)
+        if len(found) and found[-1] > MOST_SECONDS:
+            raise LoadConfigError(
+                f"The last request would be due after {found[-1]:.3g} seconds.", cure="Nobody would wait for it."
+            )
+        return found
+
+    def prepare(self) -> None:
+        """Work out now what would otherwise hold up the first requests."""
+        if self.is_open:
+            len(self.times)
+
     @property
     def expected(self) -> int | None:
         """How many requests there will be; None if that depends on how fast they are answered."""
         if self.is_open:
-            return len(self.schedule().times(self.seed))
+            return len(self.times)
         return self.requests if self.duration is None else None
 
     @property
@@ -93,8 +112,7 @@ class Plan:
         """Between the first request of an open load and the last, in seconds."""
         if not self.is_open:
             return None
-        times = self.schedule().times(self.seed)
-        return float(times[-1] - times[0]) if len(times) else 0.0
+        return float(self.times[-1] - self.times[0]) if len(self.times) else 0.0
 
     def mode(self) -> Mode:
         """Return who the requests say that they come from."""

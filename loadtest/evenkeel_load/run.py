@@ -17,7 +17,7 @@ import httpx
 
 from evenkeel_load import folder as names
 from evenkeel_load.errors import LoadConfigError, LoadFailed
-from evenkeel_load.merge import any_error, merge
+from evenkeel_load.merge import any_error, merge_claimed
 from evenkeel_load.options import OPTIONS, SECRETS
 from evenkeel_load.plan import make_plan
 from evenkeel_load.summary import Summary, summarise
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25
 END_SECONDS = 20.0
+# For the workers of this machine to find their master; those of others are started by hand.
+MEET_SECONDS, MEET_BY_HAND_SECONDS = 20, 1800
 REACH_SECONDS = 10.0
 UNAUTHORISED = (401, 403)
 LOG = "locust.log"
@@ -72,12 +74,19 @@ class Fleet:
             return [*found, "--processes", str(self.workers)] if self.workers > 1 else found
         if self.master:
             bind = ["--master-bind-port", str(self.port or MASTER_PORT)]
-            return ["--master", "--headless", "--expect-workers", str(self.master), *bind]
+            return [
+                "--master",
+                "--headless",
+                "--expect-workers",
+                str(self.master),
+                *bind,
+                *_patience(MEET_BY_HAND_SECONDS),
+            ]
         if self.workers > 1:
             # A port of its own: on the usual one it would meet the workers of another load on this machine.
             port = str(_free_port())
             meeting = ["--master-bind-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
-            return ["--headless", "--processes", str(self.workers), *meeting]
+            return ["--headless", "--processes", str(self.workers), *meeting, *_patience(MEET_SECONDS)]
         return ["--headless"]
 
 
@@ -89,6 +98,10 @@ class Progress:
     seconds: float
     answered: int
     failed: int
+
+
+def _patience(seconds: int) -> list[str]:
+    return ["--expect-workers-max-wait", str(seconds)]
 
 
 def _is_port(text: str) -> bool:
@@ -113,21 +126,22 @@ def reach(host: str, api_key: str) -> None:
     """Raise unless the target answers, and takes the key, as far as a list of models can tell."""
     try:
         headers = {"authorization": f"Bearer {api_key}"}
-        answer = httpx.get(f"{host}/v1/models", headers=headers, timeout=REACH_SECONDS, trust_env=False)
-    except httpx.InvalidURL as error:
-        raise LoadConfigError(f"{host!r} is no address: {error}.", cure="Such as http://127.0.0.1:4000.") from error
+        with httpx.stream(
+            "GET", f"{host}/v1/models", headers=headers, timeout=REACH_SECONDS, trust_env=False
+        ) as answer:
+            status = answer.status_code
     except httpx.HTTPError as error:
         raise LoadFailed(f"Nothing answers at {host}: {error}.", cure="Start it, or name another --host.") from error
-    if answer.status_code in UNAUTHORISED:
+    if status in UNAUTHORISED:
         raise LoadConfigError(
-            f"{host} refuses the API key with {answer.status_code}.", cure="Give one that it knows with --api-key."
+            f"{host} refuses the API key with {status}.", cure="Give one that it knows with --api-key."
         )
 
 
 def prepare(records: Path) -> None:
     """Make the folder of a load."""
-    if any(records.glob(names.PARTS)) or (records / names.RECORDS).exists():
-        raise LoadConfigError(f"{records} holds records already.", cure="Name another folder with --records.")
+    if any(any(records.glob(kind)) for kind in names.OF_A_LOAD):
+        raise LoadConfigError(f"{records} holds a load already.", cure="Name another folder with --records.")
     try:
         records.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -153,22 +167,25 @@ def run(
     plans = [make_plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
     if not all(one.expected != 0 for one in plans):
         raise LoadConfigError("No request is due in that time.", cure="Give a longer --duration, or a higher --rate.")
+    if fleet.master and len(plans) > 1:
+        raise LoadConfigError("A --master directs one step.", cure="Give --users one number.")
     reach(host, plans[0].api_key)
     prepare(records)
-    for one in plans:
-        _step(one, host, given, records, fleet, tell)
-        if one.scenario.until_errors and any_error(records):
-            break
-    if fleet.master and not any(records.glob(names.PARTS)):
-        return None
-    merge(records)
-    return summarise(records)
+    with names.claimed(records):
+        for one in plans:
+            _step(one, host, given, records, fleet, tell)
+            if one.scenario.until_errors and any_error(records):
+                break
+        if fleet.master and not any(records.glob(names.PARTS)):
+            return None
+        merge_claimed(records)
+        return summarise(records)
 
 
 def work(scenario: str, host: str, given: Mapping[str, Any], records: Path, fleet: Fleet) -> None:
     """Send what a master on another machine asks for; the records lie here."""
     prepare(records)
-    with _locust(scenario, host, [], given, records, fleet) as process:
+    with names.claimed(records), _locust(scenario, host, [], given, records, fleet) as process:
         process.wait()
     _check_end(process, records)
 
@@ -179,8 +196,7 @@ def _step(
     # Of an open load one user in each process is the dispatcher; Locust's own ramp is not wanted.
     users = max(fleet.workers, fleet.master) if one.is_open else one.users
     began = time.monotonic()
-    for stale in (names.PROGRESS, names.FAILURE):
-        (records / stale).unlink(missing_ok=True)
+    (records / names.PROGRESS).unlink(missing_ok=True)
     arguments = ["--users", str(users), "--spawn-rate", str(users), "--step", str(one.step), "--run-name", one.run]
     arguments += ["--identities", str(one.users)] if one.is_open else []
     with _locust(one.scenario.name, host, arguments, given, records, fleet) as process:
@@ -214,7 +230,7 @@ def _locust(
     for option in OPTIONS:
         value = given.get(option.field)
         if value is not None and option.field not in {*secret, *OURS}:
-            command += [f"--{option.name}", str(Path(value).absolute() if option.is_path else value)]
+            command.append(f"--{option.name}={Path(value).absolute() if option.is_path else value}")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment |= {option.env: given[option.field] for option in SECRETS if option.env and given.get(option.field)}
     with (records / LOG).open("ab") as log:

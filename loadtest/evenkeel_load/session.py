@@ -15,7 +15,7 @@ from gevent.pool import Group
 
 from evenkeel_load import payload
 from evenkeel_load.arrivals import shard
-from evenkeel_load.clock import now_ns
+from evenkeel_load.clock import NS, now_ns
 from evenkeel_load.entities import key_of
 from evenkeel_load.options import PER_USER
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evenkeel_load.recorder import Recorder
     from evenkeel_load.scenario import Call
 
-NS = 1_000_000_000
 DISPATCHER = -1
 
 
@@ -107,8 +106,7 @@ class Session:
         self._requests.kill()
 
     def _dispatch(self) -> None:
-        times = self._plan.schedule().times(self._plan.seed)
-        for number, due in shard(times, self._share.index, self._share.count):
+        for number, due in shard(self._plan.times, self._share.index, self._share.count):
             due_ns = self._share.start_ns + int(due * NS)
             self._wait(due_ns)
             self._requests.spawn(self._one_of_many, number, due_ns)

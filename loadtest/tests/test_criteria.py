@@ -16,10 +16,23 @@ if TYPE_CHECKING:
 
 LATENCY = spread(np.linspace(10, 109, 1000))
 CHAT = Calls(1000, {"http_500": 20}, 0, 0.01, 0.0, LATENCY, LATENCY, None, None, None, None)
-FOUND = Summary(
-    "chat", "http://x", (Step(0, "closed", 20, 1000, 10.0, None, 100.0, 100.0, None, 0.0, {"chat": CHAT}, ()),)
+STEP = Step(
+    step=0,
+    arrivals="closed",
+    users=20,
+    expected=1000,
+    seconds=10.0,
+    offered=None,
+    achieved=100.0,
+    answered=100.0,
+    lag=None,
+    late=0.0,
+    behind_ms=0.0,
+    calls={"chat": CHAT},
+    limited=(),
 )
-USED = Usage(cpu=0.8, memory_mib=500)
+FOUND = Summary("chat", "http://x", (STEP,))
+USED = Usage(cpu=0.8, memory_mib=500, ended=False)
 
 
 def judged(tmp_path: Path, text: str, usage: Usage | None = USED) -> dict[str, bool]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import resource
 import signal
+import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,9 +19,6 @@ from evenkeel_load.merge import merge
 from evenkeel_load.record import FIELDS
 from evenkeel_load.recorder import Recorder
 from evenkeel_load.summary import Summary, summarise
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MS = 1_000_000
 START = 1_800_000_000_000_000_000
@@ -165,6 +164,7 @@ def test_several_kinds_and_several_steps(tmp_path: Path) -> None:
             {"arrivals": "constant", "span": 0.99},
             "requests were sent late",
         ),
+        ([row(n // 2) for n in range(100)], {"expected": 50}, "two loads have met"),
         (
             [row(n, sent_ns=START + n * 11 * MS) for n in range(1000)],
             {"arrivals": "constant", "span": 9.99},
@@ -186,11 +186,16 @@ def test_a_rig_at_fault_is_named(tmp_path: Path, rows: list[Any], plan: dict[str
     assert any(told in why for why in summary(tmp_path).limited)
 
 
-@pytest.mark.parametrize("late_ms", [0, 30])
-def test_a_single_late_request_is_an_accident(tmp_path: Path, late_ms: int) -> None:
-    rows = [row(0, sent_ns=START + 30 * MS), row(1, sent_ns=START + (10 + late_ms) * MS), row(2), row(3)]
-    write(tmp_path, rows, arrivals="constant", span=0.03)
-    assert any("sent late" in why for why in summary(tmp_path).limited) == bool(late_ms)
+@pytest.mark.parametrize(("late", "told"), [(1, False), (4, False), (5, True)])
+def test_a_few_late_requests_are_an_accident(tmp_path: Path, late: int, told: bool) -> None:  # noqa: FBT001
+    rows = [row(n, sent_ns=START + n * 10 * MS + (30 if n < late else 1) * MS) for n in range(40)]
+    write(tmp_path, rows, arrivals="constant", span=0.39)
+    assert any("sent late" in why for why in summary(tmp_path).limited) == told
+
+
+def test_the_rate_of_a_short_load_is_not_judged_by_milliseconds(tmp_path: Path) -> None:
+    write(tmp_path, [row(0), row(1, sent_ns=START + 15 * MS)], arrivals="constant", span=0.01)
+    assert summary(tmp_path).limited == ()
 
 
 def test_a_load_that_time_ends_may_have_sent_all_it_was_asked_for_before(tmp_path: Path) -> None:
@@ -250,6 +255,26 @@ def test_a_merge_that_was_killed_doubles_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.glob("part-*")) == []
 
 
+def test_two_merges_at_once_are_one(tmp_path: Path) -> None:
+    for _ in range(4):
+        write(tmp_path, [row(n) for n in range(20_000)])
+    outcomes: list[Path | LoadConfigError] = []
+
+    def merge_one() -> None:
+        try:
+            outcomes.append(merge(tmp_path))
+        except LoadConfigError as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=merge_one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert pq.read_table(tmp_path / "records.parquet").num_rows == 80_000
+    assert all(isinstance(one, Path) or "is in use" in str(one) for one in outcomes)
+
+
 def test_what_was_not_read_whole_is_kept(tmp_path: Path) -> None:
     write(tmp_path, [row(n) for n in range(1000)])
     (part,) = tmp_path.glob("part-*")
@@ -259,6 +284,10 @@ def test_what_was_not_read_whole_is_kept(tmp_path: Path) -> None:
     assert 0 < pq.read_table(merge(tmp_path)).num_rows < 1000
     assert (tmp_path / f"torn-{part.name}").read_bytes() == torn
     assert (tmp_path / "torn-part-0.arrows").read_bytes() == b"no records at all"
+    # As if the merge had been killed before it could set that aside.
+    (tmp_path / f"torn-{part.name}").rename(part)
+    merge(tmp_path)
+    assert (tmp_path / f"torn-{part.name}").read_bytes() == torn
 
 
 def test_a_full_disk_is_told_once(tmp_path: Path) -> None:

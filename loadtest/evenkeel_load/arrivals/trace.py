@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,16 +30,16 @@ class Trace:
     def times(self, _seed: int) -> Times:
         """Return when each request is due, from the first one on."""
         found: list[float] = []
-        first: type[float | datetime] | None = None
+        first: type | None = None
         for line, text in self._column():
-            time = self._time(text, line)
-            first = first or type(time)
-            if type(time) is not first:
+            kind, seconds = self._time(text, line)
+            first = first or kind
+            if kind is not first:
                 raise LoadConfigError(
                     f"{self.path}, line {line}: {text!r} is not of the same kind as the first time.",
                     cure="Write seconds, or points of time, but not both.",
                 )
-            found.append(time.timestamp() if isinstance(time, datetime) else time)
+            found.append(seconds)
         if not found:
             raise LoadConfigError(f"{self.path} holds no times.", cure="Write a second, or a time, on each line.")
         times = np.sort(np.array(found, dtype=np.float64))
@@ -59,20 +60,19 @@ class Trace:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise LoadConfigError(f"{self.path} cannot be read: {error}.", cure="Name another file.") from error
 
-    def _time(self, text: str, line: int) -> float | datetime:
+    def _time(self, text: str, line: int) -> tuple[type, float]:
+        """Return a time's kind, and its seconds."""
         try:
-            found = _seconds_or_point(text)
-        except ValueError as error:
+            with contextlib.suppress(ValueError):
+                return float, _finite(float(text))
+            return datetime, datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError) as error:
             raise LoadConfigError(
                 f"{self.path}, line {line}: {text!r} is no time.", cure="Such as 12.5, or 2026-01-31T12:00:00Z."
             ) from error
-        if isinstance(found, float) and not np.isfinite(found):
-            raise LoadConfigError(f"{self.path}, line {line}: {text!r} never comes.", cure="Such as 12.5.")
-        return found
 
 
-def _seconds_or_point(text: str) -> float | datetime:
-    try:
-        return float(text)
-    except ValueError:
-        return datetime.fromisoformat(text)
+def _finite(number: float) -> float:
+    if not np.isfinite(number):
+        raise ValueError(number)
+    return number
