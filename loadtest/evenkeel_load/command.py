@@ -118,7 +118,7 @@ def load(  # noqa: PLR0913  # one for each option
             _refuse_beside_a_worker(given, users, criteria, pid, as_json)
             work(scenario, host, given, records, fleet)
             click.echo(
-                f"The records of this worker are in {records}: copy its part-* and health-* files to the master's folder.",
+                f"Copy the part-* and health-* files in {records} to the master's folder.",
                 err=True,
             )
             return
