@@ -2,8 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Record(NamedTuple):
+    """One request; None for what never came."""
+
+    number: int
+    step: int
+    call: str
+    user: str | None
+    key: str
+    intended_ns: int
+    sent_ns: int
+    first_byte_ns: int | None
+    first_token_ns: int | None
+    last_token_ns: int | None
+    end_ns: int
+    chunk_ns: Sequence[int]
+    status: int | None
+    error: str | None
+    retries: int | None
+    model_id: str | None
+    mock_received_ns: int | None
+    mock_sent_ns: int | None
+    arm: str
+    run: str
+
+
+# As they are written; in the order of the above.
 FIELDS: dict[str, pa.DataType] = {
     "number": pa.int64(),
     "step": pa.int32(),

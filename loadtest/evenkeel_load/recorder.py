@@ -11,7 +11,7 @@ import fcntl
 import os
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from evenkeel_load.record import Record
+
 # Few enough that writing them does not make the next request late.
 MOST_AT_ONCE = 256
 
@@ -31,7 +33,7 @@ class Recorder:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"part-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.arrows"
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[Record] = []
         self._over = False
         folder.mkdir(parents=True, exist_ok=True)
         self._file = self._path.open("wb")
@@ -40,9 +42,9 @@ class Recorder:
             self._stream = pa.ipc.new_stream(self._file, SCHEMA)
             self._file.flush()
 
-    def add(self, row: tuple[Any, ...]) -> None:
-        """Remember a request: the fields of `SCHEMA`, in their order."""
-        self._rows.append(row)
+    def add(self, record: Record) -> None:
+        """Remember a request."""
+        self._rows.append(record)
         if len(self._rows) >= MOST_AT_ONCE:
             self.flush()
 

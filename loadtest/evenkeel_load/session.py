@@ -18,6 +18,7 @@ from evenkeel_load.arrivals import shard
 from evenkeel_load.clock import NS, now_ns
 from evenkeel_load.entities import key_of
 from evenkeel_load.options import PER_USER
+from evenkeel_load.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,27 +148,27 @@ class Session:
             self.in_flight -= 1
         self.most_lag_ns = max(self.most_lag_ns, found.sent_ns - intended_ns)
         self._recorder.add(
-            (
-                number,
-                plan.step,
-                call.name,
-                user_id,
-                key,
-                intended_ns,
-                found.sent_ns,
-                found.first_byte_ns or None,
-                found.first_token_ns or None,
-                found.last_token_ns or None,
-                found.end_ns,
-                found.chunk_ns,
-                found.status or None,
-                found.error or None,
-                found.retries,
-                found.model_id,
-                found.mock_received_ns,
-                found.mock_sent_ns,
-                plan.arm,
-                plan.run,
+            Record(
+                number=number,
+                step=plan.step,
+                call=call.name,
+                user=user_id,
+                key=key,
+                intended_ns=intended_ns,
+                sent_ns=found.sent_ns,
+                first_byte_ns=found.first_byte_ns or None,
+                first_token_ns=found.first_token_ns or None,
+                last_token_ns=found.last_token_ns or None,
+                end_ns=found.end_ns,
+                chunk_ns=found.chunk_ns,
+                status=found.status or None,
+                error=found.error or None,
+                retries=found.retries,
+                model_id=found.model_id,
+                mock_received_ns=found.mock_received_ns,
+                mock_sent_ns=found.mock_sent_ns,
+                arm=plan.arm,
+                run=plan.run,
             )
         )
         self._tell(call, found)

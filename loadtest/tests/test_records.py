@@ -16,7 +16,7 @@ import pytest
 
 from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.merge import merge
-from evenkeel_load.record import FIELDS
+from evenkeel_load.record import FIELDS, Record
 from evenkeel_load.recorder import Recorder
 from evenkeel_load.summary import Summary, summarise
 
@@ -24,7 +24,7 @@ MS = 1_000_000
 START = 1_800_000_000_000_000_000
 
 
-def row(number: int, **fields: Any) -> tuple[Any, ...]:
+def row(number: int, **fields: Any) -> Record:
     intended = START + number * 10 * MS
     usual = {
         "number": number,
@@ -43,10 +43,14 @@ def row(number: int, **fields: Any) -> tuple[Any, ...]:
         "arm": "",
         "run": "run",
     } | fields
-    return tuple(usual.get(name) for name in FIELDS)
+    return Record(**dict.fromkeys(Record._fields) | usual)
 
 
-def write(folder: Path, rows: list[tuple[Any, ...]], **plan: Any) -> None:
+def test_a_record_is_written_in_the_order_of_its_fields() -> None:
+    assert Record._fields == tuple(FIELDS)
+
+
+def write(folder: Path, rows: list[Record], **plan: Any) -> None:
     recorder = Recorder(folder)
     for one in rows:
         recorder.add(one)
@@ -111,7 +115,7 @@ def test_latency_counts_from_intended_and_service_from_sent(tmp_path: Path) -> N
 
 
 def test_a_streams_chunks(tmp_path: Path) -> None:
-    def stream(number: int, chunks: int) -> tuple[Any, ...]:
+    def stream(number: int, chunks: int) -> Record:
         first = START + number * 10 * MS + 30 * MS
         times = [first + 20 * MS * chunk for chunk in range(chunks)]
         said = {"first_token_ns": first, "last_token_ns": times[-1]} if times else {}

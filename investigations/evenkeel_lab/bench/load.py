@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.stack.mock import mock
 from evenkeel_load.folder import RECORDS
+from evenkeel_load.record import Record
 from evenkeel_load.recorder import Recorder
 from evenkeel_load.run import Fleet, run
 from evenkeel_load.statistics import quantiles
@@ -122,30 +123,32 @@ def _million(folder: Path) -> None:
         streams = number % STREAMS_EVERY == 0
         chunks = list(range(sent, end, (end - sent) // CHUNKS)) if streams else []
         recorder.add(
-            (
-                number,
-                0,
-                "stream" if streams else "chat",
-                f"random-{number:016x}",
-                f"7-{number}",
-                intended,
-                sent,
-                sent + 50_000,
-                chunks[0] if chunks else None,
-                end,
-                chunks,
-                200,
-                None,
-                0,
-                "a-model",
-                sent + 20_000,
-                end - 20_000,
-                "",
-                "million",
+            Record(
+                number=number,
+                step=0,
+                call="stream" if streams else "chat",
+                user=f"random-{number:016x}",
+                key=f"7-{number}",
+                intended_ns=intended,
+                sent_ns=sent,
+                first_byte_ns=sent + 50_000,
+                first_token_ns=chunks[0] if chunks else None,
+                last_token_ns=chunks[-1] if chunks else None,
+                end_ns=end,
+                chunk_ns=chunks,
+                status=200,
+                error=None,
+                retries=0,
+                model_id="a-model",
+                mock_received_ns=sent + 20_000,
+                mock_sent_ns=end - 20_000,
+                arm="",
+                run="million",
             )
         )
     recorder.close()
     plan = {"step": 0, "scenario": "mixed", "arrivals": "constant", "users": 1, "expected": MILLION, "host": ""}
+    plan |= {"span": (MILLION - 1) / 1000, "duration": None}
     (folder / "plan-0.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
