@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FAILED, WRONG_USE, RIG_INVALID = 1, 2, 3
-HIDDEN = ("step", "identities")
+HIDDEN = ("step", "identities", "start_at")
 LEAST_WIDTH = 110
 # What a worker has of its own; all else it is told by its master.
 OF_A_WORKER = {"records", *(option.field for option in SECRETS)}
@@ -62,7 +62,7 @@ class Failed(click.ClickException):
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add every option of a load."""
     for option in reversed(OPTIONS):
-        if option.name in HIDDEN:
+        if option.field in HIDDEN:
             continue
         kind = click.Choice(option.choices) if option.choices else None
         default = f"  [default: {option.default}]" if option.default not in {None, ""} else ""

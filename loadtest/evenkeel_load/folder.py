@@ -48,12 +48,13 @@ def claimed(folder: Path) -> Iterator[None]:
         os.close(place)
 
 
-def write_plan(folder: Path, plan: Plan, host: str) -> None:
-    """Write down what is to be sent."""
+def write_plan(folder: Path, plan: Plan, host: str, processes: int) -> None:
+    """Write down what is to be sent, and by how many processes."""
     folder.mkdir(parents=True, exist_ok=True)
     secret = {option.field for option in SECRETS}
     told = {name: value for name, value in asdict(plan).items() if name not in secret}
     told |= {"scenario": plan.scenario.name, "host": host, "expected": plan.expected, "span": plan.span}
+    told["processes"] = processes
     (folder / f"plan-{plan.step}.json").write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
 
 

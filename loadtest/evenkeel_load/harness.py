@@ -151,17 +151,20 @@ class Harness:
         plan = self._plan(environment, **share)
         plan.prepare()
         lead_ns = LEAD_NS + READ_FACTOR * (now_ns() - began)
+        if plan.start_at is not None:
+            lead_ns = max(lead_ns, plan.start_at - now_ns())
         self._running.enter_context(entities(plan, host))
-        folder.write_plan(self._folder, plan, host)
+        workers = sorted(runner.clients.ready, key=lambda one: str(one.id)) if isinstance(runner, MasterRunner) else []
+        processes = max(1, len(workers))
+        folder.write_plan(self._folder, plan, host, processes)
         self._running.callback(gevent.spawn(self._guarded, environment, self._watch, environment).kill)
+        share |= {"count": processes, "told_ns": now_ns(), "lead_ns": lead_ns}
         if isinstance(runner, MasterRunner):
             self._done.clear()
-            workers = sorted(runner.clients.ready, key=lambda worker: str(worker.id))
-            share |= {"count": len(workers), "told_ns": now_ns(), "lead_ns": lead_ns}
             for index, worker in enumerate(workers):
                 runner.send_message(SHARE, {**share, "index": index}, client_id=worker.id)
         else:
-            self._begin(environment, **share, index=0, count=1, told_ns=now_ns(), lead_ns=lead_ns)
+            self._begin(environment, **share, index=0)
 
     def _begin(
         self, environment: Environment, *, index: int, count: int, told_ns: int, lead_ns: int, **share: Any

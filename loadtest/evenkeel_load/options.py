@@ -44,6 +44,14 @@ def count(text: str) -> int:
     return number
 
 
+def instant(text: str) -> int:
+    """Read a point of time in nanoseconds."""
+    number = int(text)
+    if not 0 <= number < 2**63:
+        raise ValueError(text)
+    return number
+
+
 def natural(text: str) -> int:
     """Read a whole number above zero."""
     number = count(text)
@@ -135,6 +143,7 @@ OPTIONS = (
         "identities", "how many simulated users an open load has; as many as Locust's users if not given", natural, "N"
     ),
     Option("step", "the number of this run among several in one folder", count, "N"),
+    Option("start-at", "when it begins, in nanoseconds of Unix time; as soon as can be if not given", instant, "NS"),
     Option("run-name", "the name of this run, for the records; the time if not given", metavar="NAME"),
 )
 """All there are, but for how many users: plain Locust has an option of its own for that."""

@@ -64,6 +64,8 @@ class Plan:
     run: str
     arm: str
     step: int
+    start_at: int | None
+    """When it begins, in nanoseconds of Unix time; None for as soon as can be."""
 
     @property
     def is_open(self) -> bool:

@@ -38,7 +38,7 @@ LEAST_LATE, MOST_OF_THEM = 5, 0.5
 # A load that time ends lasts as long as it should, but for this.
 LEAST_LASTED = 0.9
 UNREACHED = {"refused", "unresolved", "network"}
-OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected", "span", "duration"}
+OF_A_PLAN = {"step", "scenario", "host", "arrivals", "users", "expected", "span", "duration", "processes"}
 COLUMNS = [
     "step",
     "call",
@@ -212,8 +212,8 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Itera
         yield f"{step.expected - count:,} of {step.expected:,} requests left no record: a process died, or was stopped"
     elif step.expected is not None and count > step.expected:
         yield f"{count - step.expected:,} records more than requests: two loads have met in one folder"
-    elif fared.died:
-        yield "a load process died"
+    elif fared.ended < plan["processes"]:
+        yield f"{plan['processes'] - fared.ended} of {plan['processes']} load processes died"
     elif step.expected is None and count != plan.get("requests") and step.seconds < LEAST_LASTED * plan["duration"]:
         yield f"stopped after {step.seconds:,.1f} of {plan['duration']:,.1f} s"
     if step.late > MOST_LATE and (round(step.late * count) >= LEAST_LATE or step.late > MOST_OF_THEM):
@@ -233,8 +233,8 @@ class Fared:
 
     cpu: float = 0.0
     """How busy the busiest was: the 95th percentile of its seconds."""
-    died: bool = False
-    """Whether one has not come to its end."""
+    ended: int = 0
+    """How many have come to their end."""
 
 
 def _fared(folder: Path) -> dict[int, Fared]:
@@ -247,7 +247,7 @@ def _fared(folder: Path) -> dict[int, Fared]:
             seconds = [line["cpu"] for line in own if line["cpu"] is not None]
             if seconds:
                 fared.cpu = max(fared.cpu, float(np.quantile(seconds, 0.95)))
-            fared.died = fared.died or not own[-1]["over"]
+            fared.ended += own[-1]["over"]
     return found
 
 

@@ -56,7 +56,7 @@ def write(folder: Path, rows: list[Record], **plan: Any) -> None:
         recorder.add(one)
     recorder.close()
     told = {"step": 0, "scenario": "chat", "host": "http://x", "arrivals": "closed", "users": 3, "expected": len(rows)}
-    told |= {"span": None, "duration": None} | plan
+    told |= {"span": None, "duration": None, "processes": 0} | plan
     (folder / f"plan-{told['step']}.json").write_text(json.dumps(told))
 
 
@@ -216,9 +216,10 @@ def test_a_busy_process_is_named(tmp_path: Path) -> None:
 
 
 def test_a_process_that_died_is_named_though_nobody_knows_how_much_it_had_to_send(tmp_path: Path) -> None:
-    write(tmp_path, [row(n) for n in range(100)], expected=None, duration=1.0)
+    write(tmp_path, [row(n) for n in range(100)], expected=None, duration=1.0, processes=3)
     (tmp_path / "health-here-1.jsonl").write_text(json.dumps({"step": 0, "cpu": 0.2, "over": False}))
-    assert summary(tmp_path).limited == ("a load process died",)
+    (tmp_path / "health-here-2.jsonl").write_text(json.dumps({"step": 0, "cpu": 0.2, "over": True}))
+    assert summary(tmp_path).limited == ("2 of 3 load processes died",)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def _million(folder: Path) -> None:
         )
     recorder.close()
     plan = {"step": 0, "scenario": "mixed", "arrivals": "constant", "users": 1, "expected": MILLION, "host": ""}
-    plan |= {"span": (MILLION - 1) / 1000, "duration": None}
+    plan |= {"span": (MILLION - 1) / 1000, "duration": None, "processes": 0}
     (folder / "plan-0.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
