@@ -5,12 +5,16 @@ from __future__ import annotations
 from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
 from evenkeel_lab.bench.result import Bench
+from evenkeel_lab.bench.verdict import bench_verdict
 
 BENCHES = {
     bench.name: bench
     for bench in (
         Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
         Bench("load", "whether a load tells the truth, open against closed", bench_load),
+        Bench(
+            "verdict", "whether the verdicts hold what they promise, on sessions whose truth is known", bench_verdict
+        ),
     )
 }
 """All there are, by name."""

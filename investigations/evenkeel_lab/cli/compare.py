@@ -1,0 +1,118 @@
+"""`evenkeel compare`: what may be said of two sets of runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.compare import Comparison, compare as compare_runs
+from evenkeel_lab.comparison.figures import figure
+from evenkeel_lab.comparison.runs import read_runs
+from evenkeel_lab.errors import RIG_INVALID, WrongUse
+from evenkeel_lab.verdicts import Margin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+
+@click.command()
+@click.argument("baseline", metavar="A", type=click.Path(path_type=Path))
+@click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
+@click.option("--primary", metavar="FIGURE", help="The figure that decides; the first one if not given.")
+@click.option("--margin", "margins", metavar="FIGURE=X%", multiple=True, help="How much does not matter: p50=3%.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+@click.pass_context
+def compare(
+    context: click.Context,
+    baseline: Path,
+    candidate: Path,
+    primary: str | None,
+    margins: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """Say how B differs from A: folders of records, or CSV files with a column for each figure.
+
+    The n-th run of A and the n-th of B are a pair. The exit code is 3 when there is no basis for a verdict.
+    """
+    if primary:
+        figure(primary)
+    found = compare_runs(
+        read_runs(baseline), read_runs(candidate), primary=primary, margins=dict(map(_margin, margins))
+    )
+    if as_json:
+        click.echo(json.dumps(document(found)))
+    else:
+        results().print(table(found))
+    context.exit(0 if any(one.verdict for one in found.figures) else RIG_INVALID)
+
+
+def document(found: Comparison) -> dict[str, Any]:
+    """Return a comparison for a program."""
+    return {
+        "baseline": found.baseline,
+        "candidate": found.candidate,
+        "pairs": found.pairs,
+        "warnings": list(found.warnings),
+        "figures": [
+            {
+                "figure": one.figure.name,
+                "primary": one.primary,
+                "baseline": list(one.baseline),
+                "candidate": list(one.candidate),
+                "verdict": asdict(one.verdict) if one.verdict else None,
+                "p_permutation": one.p_permutation,
+                "said": words.verdict(one),
+                "effect": words.effect(one),
+            }
+            for one in found.figures
+        ],
+    }
+
+
+def table(found: Comparison) -> RenderableType:
+    """Return a comparison for a person."""
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    titles = ("", found.baseline, found.candidate, "effect", "margin", "detectable", "verdict")
+    for title in titles:
+        shown.add_column(title, justify="left" if title in {"", "verdict"} else "right")
+    for one in found.figures:
+        unit, scale = one.figure.unit, one.margin.scale
+        shown.add_row(
+            one.figure.name,
+            *(words.amount(words.middle(values, scale), unit) for values in (one.baseline, one.candidate)),
+            words.effect(one),
+            words.margin(one),
+            words.detectable(one),
+            words.verdict(one),
+        )
+    return Group(
+        Text(f"{found.candidate} against {found.baseline}, {found.pairs} pairs"), shown, *_notes(found.warnings)
+    )
+
+
+def _notes(warnings: Sequence[str]) -> list[Text]:
+    return [Text(f"warning: {one}", style="yellow") for one in warnings]
+
+
+def _margin(text: str) -> tuple[str, Margin]:
+    name, _, size = text.partition("=")
+    known = figure(name)
+    try:
+        share = float(size.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 10:  # noqa: PLR2004  # a factor of eleven is no margin
+        raise WrongUse(f"--margin: {text!r} is no margin.", cure="Such as p50=3%.")
+    return name, Margin(known.usual.scale, share, known.usual.floor)

@@ -1,0 +1,72 @@
+"""Figures that a run may have, and how two runs are compared by them."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.verdicts import Margin, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FACTOR, POINTS = Scale.FACTOR, Scale.POINTS
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a run."""
+
+    name: str
+    about: str
+    unit: str
+    usual: Margin
+    """How much of a difference does not matter, if nobody says otherwise."""
+    more_is_worse: bool = True
+
+
+def _latency(name: str, about: str, share: float) -> Figure:
+    return Figure(name, about, "ms", Margin(FACTOR, share))
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        _latency("p50", "the median latency, from when a request was due", 0.05),
+        _latency("p90", "what nine of ten requests keep to", 0.05),
+        _latency("p95", "what 95 of 100 requests keep to", 0.10),
+        _latency("p99", "what 99 of 100 requests keep to", 0.10),
+        _latency("p99.9", "what 999 of 1,000 requests keep to", 0.20),
+        _latency("mean", "the mean latency", 0.05),
+        _latency("ttft_p50", "the median time to a stream's first token", 0.05),
+        _latency("ttft_p99", "what 99 of 100 streams keep to until their first token", 0.10),
+        _latency("added_p50", "the median of what stands between client and mock", 0.05),
+        Figure("throughput", "requests answered in a second", "1/s", Margin(FACTOR, 0.05), more_is_worse=False),
+        Figure("above_1s", "the share of requests above one second", "", Margin(POINTS, 0.01)),
+        Figure("above_5s", "the share of requests above five seconds", "", Margin(POINTS, 0.01)),
+        Figure("error_rate", "the share of requests that failed", "", Margin(POINTS, 0.005)),
+        Figure("cpu_ms", "CPU time that the subject spends on a request", "ms", Margin(FACTOR, 0.05)),
+        Figure("memory_mib", "the subject's memory, at most", "MiB", Margin(FACTOR, 0.10)),
+        Figure("loop_lag_p99", "how late the subject's event loop is, 99 of 100 times", "ms", Margin(FACTOR, 0.20)),
+        Figure("database_calls", "statements that Postgres carries out for a request", "", Margin(FACTOR, 0.05, 0.05)),
+        Figure("switches", "context switches of the subject for a request", "", Margin(FACTOR, 0.20)),
+        Figure("value", "what a function of the project's own has measured", "", Margin(FACTOR, 0.05)),
+    )
+}
+"""All there are, by name."""
+
+
+def figure(name: str) -> Figure:
+    """Return one; an unknown name is an error that says the nearest one."""
+    if name not in FIGURES:
+        close = difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.5)
+        cure = f"Did you mean {close[0]}?" if close else f"There are {', '.join(FIGURES)}."
+        raise WrongUse(f"There is no figure {name!r}.", cure=cure)
+    return FIGURES[name]
+
+
+def ordered(names: Sequence[str]) -> list[str]:
+    """Return names in the order of the table above."""
+    return [name for name in FIGURES if name in set(names)]

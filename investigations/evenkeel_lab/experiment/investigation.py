@@ -1,0 +1,201 @@
+"""What an `investigation.toml` may say. Every field says what it is; a field that is not here is refused."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, StringConstraints, model_validator
+
+from evenkeel_lab.comparison.figures import FIGURES, figure
+from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.verdicts import Margin, check_looks
+
+NAME = r"^[a-z0-9][a-z0-9_-]*$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+# Names that the engine gives to arms of its own.
+AGAIN, DIRECT = "again", "direct"
+
+
+class Part(BaseModel):
+    """Anything in the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prometheus(StrEnum):
+    """Which Prometheus callback a proxy loads."""
+
+    OFF = "off"
+    STOCK = "stock"
+
+
+class Kind(StrEnum):
+    """What is loaded."""
+
+    PROXY = "proxy"
+    MOCK = "mock"
+    FUNCTION = "function"
+
+
+class Design(StrEnum):
+    """How the two runs of a pair come about."""
+
+    DUETS = "duets"
+    """At the same moment, each proxy on a core of its own; cores change places at random."""
+    ALTERNATING = "alternating"
+    """One after the other, in random order."""
+
+
+class Arm(Part):
+    """One of the things that are compared."""
+
+    about: Text = Field(description="What it is, in a few words.")
+    subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
+    litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
+    prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
+    workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
+    settings: dict[str, Any] = Field({}, description="Laid over the proxy's generated YAML, section by section.")
+    function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")
+    arguments: dict[str, Any] = Field({}, description="For a function: what else it is called with.")
+
+    @model_validator(mode="after")
+    def _function_has_a_name(self) -> Self:
+        if (self.subject is Kind.FUNCTION) != bool(self.function):
+            raise ValueError("an arm has a function if, and only if, its subject is `function`")
+        return self
+
+
+class Load(Part):
+    """What each run sends: the options of `evenkeel load`."""
+
+    scenario: str = Field("chat", description="Which requests: chat, stream, compact, mixed or soak.")
+    users: PositiveInt = Field(20, description="Simulated users; of a closed load, so many requests at a time.")
+    arrivals: str = Field("closed", description="When requests are sent: closed, constant, poisson, gamma or ramp.")
+    requests: PositiveInt | None = Field(None, description="How many requests a run has.")
+    duration: PositiveFloat | None = Field(None, description="For how many seconds a run lasts.")
+    rate: PositiveFloat | None = Field(None, description="Requests a second, of an open load.")
+    user_mode: str = Field("none", description="What stands in the field user: none, sequential, random or created.")
+    requests_per_user: int | None = Field(None, ge=0, description="How many requests keep an id; 0: all.")
+    key_mode: str = Field("shared", description="One API key for all (shared), or one for each user (per-user).")
+    payload_bytes: PositiveInt | None = Field(None, description="The size of what is said to the model.")
+    max_tokens: int | None = Field(None, ge=0, description="How long an answer may be; 0: as long as it is.")
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.requests is None and self.duration is None:
+            raise ValueError("a run needs `requests` or `duration`")
+        return self
+
+
+class Mock(Part):
+    """The provider behind the proxies."""
+
+    seed: int = Field(7, ge=0, description="What its latencies are drawn from, the same for both arms.")
+    latency: dict[str, Any] = Field({"ttft_ms": 50}, description="Its latency model; see docs/mock.md.")
+    workers: PositiveInt = Field(1, description="How many processes it has.")
+
+
+class Session(Part):
+    """How the runs are arranged."""
+
+    design: Design = Field(Design.DUETS, description="How the runs of a pair come about: duets or alternating.")
+    looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
+    seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
+    warm_up: PositiveFloat = Field(5.0, description="Seconds for which each subject is loaded before its first run.")
+    noise: bool = Field(default=True, description="Whether a second baseline and the mock itself are measured too.")
+
+    @model_validator(mode="after")
+    def _looks_are_looks(self) -> Self:
+        check_looks(self.looks)
+        return self
+
+
+class Judged(Part):
+    """A figure, and from where on a difference of it matters."""
+
+    margin: float = Field(gt=0, lt=10, description="A share of the baseline, or of a share so many: 0.05 is 5 %.")
+    floor: float = Field(0.0, ge=0, description="What never matters, in the figure's own unit.")
+    primary: bool = Field(default=False, description="Whether this figure decides; exactly one does.")
+
+
+class Gates(Part):
+    """From where on a run says more about the rig than about its arm."""
+
+    lag_ms: PositiveFloat = Field(10.0, description="How late requests are sent, 99 of 100 times.")
+    achieved: float = Field(0.98, gt=0, le=1, description="Which share of the offered rate has to be sent.")
+    busy: float = Field(0.85, gt=0, le=1, description="How busy a core of the load or of the mock may be.")
+    throttled: float = Field(
+        0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
+    )
+    invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")
+
+
+class Expected(Part):
+    """What somebody else found, to be set beside."""
+
+    source: Text = Field(description="Where it is from.")
+    claim: Text = Field(description="What it says.")
+    arm: Name = Field(description="Which arm it is about, against the baseline.")
+    figures: dict[str, float] = Field(description="Effects by figure: 0.27 is 27 % more.")
+
+
+class Switch(Part):
+    """One thing of the full arm that may be taken away, to learn its share of the cost."""
+
+    about: Text = Field(description="What is taken away.")
+    arm: Name = Field(description="The arm that lacks it.")
+
+
+class Ablation(Part):
+    """What the cost of one arm is made of."""
+
+    full: Name = Field(description="The arm that has everything.")
+    off: Name = Field(description="The arm that has nothing of it.")
+    switches: dict[Name, Switch] = Field(description="What may be taken away, each by its name.")
+
+
+class Investigation(Part):
+    """All of the file."""
+
+    title: Text = Field(description="A few words.")
+    question: Text = Field(description="What is asked.")
+    hypothesis: Text = Field(description="What is believed beforehand, and why.")
+    baseline: Name = Field(description="The arm that all others are compared with.")
+    arms: dict[Name, Arm] = Field(description="What is compared, each by its name.", min_length=1)
+    load: Load = Field(Load(requests=500), description="What each run sends.")
+    mock: Mock = Field(Mock(), description="The provider behind the proxies.")
+    session: Session = Field(Session(), description="How the runs are arranged.")
+    figures: dict[str, Judged] = Field(description="What is judged, with margins fixed beforehand.", min_length=1)
+    gates: Gates = Field(Gates(), description="What makes a run invalid.")
+    expected: list[Expected] = Field([], description="What somebody else found.")
+    ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
+
+    @model_validator(mode="after")
+    def _everything_that_is_named_is_there(self) -> Self:
+        for name in (AGAIN, DIRECT):
+            if name in self.arms:
+                raise ValueError(f"the engine has an arm {name!r} of its own")
+        named = [self.baseline, *(one.arm for one in self.expected)]
+        if self.ablation:
+            named += [self.ablation.full, self.ablation.off, *(one.arm for one in self.ablation.switches.values())]
+        for name in named:
+            if name not in self.arms:
+                raise ValueError(f"there is no arm {name!r}, only {', '.join(self.arms)}")
+        for name in [*self.figures, *(name for one in self.expected for name in one.figures)]:
+            if name not in FIGURES:
+                raise ValueError(f"there is no figure {name!r}, only {', '.join(FIGURES)}")
+        if sum(one.primary for one in self.figures.values()) != 1:
+            raise ValueError("exactly one figure is primary")
+        return self
+
+    @property
+    def primary(self) -> str:
+        """The figure that decides."""
+        return next(name for name, one in self.figures.items() if one.primary)
+
+    @property
+    def margins(self) -> dict[str, Margin]:
+        """From where on a difference of each figure matters."""
+        return {name: Margin(figure(name).usual.scale, one.margin, one.floor) for name, one in self.figures.items()}

@@ -1,0 +1,50 @@
+"""A new investigation to begin with: what has to be written is written, what may be is said beside it."""
+
+from __future__ import annotations
+
+TEMPLATE = """\
+title = "{title}"
+question = "Does it make a difference?"
+hypothesis = "It does not: it does nothing on the request's path."
+baseline = "off"
+
+# What is compared. An arm may also have workers, and settings that are laid over the proxy's YAML.
+[arms.off]
+about = "LiteLLM without callbacks"
+
+[arms.on]
+about = "LiteLLM with its Prometheus callback"
+prometheus = "stock"
+
+# What each run sends: the options of `evenkeel load`.
+[load]
+scenario = "chat"
+users = 20
+duration = 8.0
+
+# The provider behind the proxies; its draws are the same for both runs of a pair.
+[mock]
+latency = {{ ttft_ms = 50 }}
+
+# Duets load both arms at once, each on a core of its own. A look is a number of pairs after which it may be judged.
+[session]
+design = "duets"
+looks = [6, 12, 24]
+
+# From where on a difference matters, fixed before anything is measured. One figure decides: the primary one.
+[figures.p50]
+margin = 0.05
+floor = 1.0
+primary = true
+
+[figures.cpu_ms]
+margin = 0.05
+
+[figures.error_rate]
+margin = 0.005
+"""
+
+
+def template(name: str) -> str:
+    """Return the text of a new investigation."""
+    return TEMPLATE.format(title=name.replace("_", " ").replace("-", " ").capitalize())

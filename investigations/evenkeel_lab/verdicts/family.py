@@ -1,0 +1,24 @@
+"""Several figures of one session: the more of them are looked at, the more of them differ by chance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from statsmodels.stats.multitest import multipletests
+
+from evenkeel_lab.verdicts.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def hold(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts on a family of secondary figures: a difference that may be chance is inconclusive (Holm)."""
+    if not verdicts:
+        return []
+    stands = multipletests([one.p for one in verdicts], alpha=verdicts[0].alpha, method="holm")[0]
+    return [
+        one if standing or not one.kind.is_real else replace(one, kind=Kind.INCONCLUSIVE)
+        for one, standing in zip(verdicts, stands, strict=True)
+    ]

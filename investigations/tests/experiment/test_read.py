@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel
+
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.experiment import Investigation, find, investigation as fields, known, read, template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "investigation.toml").write_text(text)
+    return folder
+
+
+def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
+    found = read(write(tmp_path / "callback_overhead", template("callback_overhead")))
+    assert found.title == "Callback overhead"
+    assert (found.primary, list(found.arms), found.session.looks) == ("p50", ["off", "on"], [6, 12, 24])
+    assert found.margins["p50"].floor == 1.0
+    assert set(found.margins) <= set(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "told"),
+    [
+        ('baseline = "off"', "", ("baseline is missing", "The arm that all others are compared with")),
+        ("about", "abuot", ("arms.off.abuot", "Did you mean about?")),
+        ("looks", "look", ("session.look", "Did you mean looks?")),
+        ("prometheus", "promtheus", ("arms.on.promtheus", "Did you mean prometheus?")),
+        ("[figures.p50]", "[figures.p51]", ("no figure 'p51'", "")),
+        ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "")),
+        ("[6, 12, 24]", "[6, 12, 24, 48]", ("session: there are 1 to 3 looks", "")),
+        ("[6, 12, 24]", "[5]", ("5 pairs are no basis", "")),
+        ("margin = 0.05\nfloor", "floor", ("figures.p50.margin is missing", "a share of the baseline")),
+        ("margin = 0.05\nfloor", "margin = 0\nfloor", ("figures.p50.margin", "")),
+        ("primary = true", "primary = false", ("exactly one figure is primary", "")),
+        ("users = 20", 'users = "many"', ("load.users", "Simulated users")),
+        ("duration = 8.0", "", ("a run needs `requests` or `duration`", "")),
+        ('"duets"', '"duet"', ("session.design", "duets or alternating")),
+        ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
+        ("title =", "title", ("cannot be read", "")),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_cure(tmp_path: Path, was: str, becomes: str, told: tuple[str, str]) -> None:
+    text = template("x")
+    assert was in text
+    with pytest.raises(WrongUse) as refused:
+        read(write(tmp_path / "x", text.replace(was, becomes, 1)))
+    what, cure = told
+    assert what in refused.value.what
+    assert cure.lower() in refused.value.cure.lower()
+
+
+def test_an_investigation_without_margins_is_refused(tmp_path: Path) -> None:
+    text = template("x").split("# From where on", 1)[0]
+    with pytest.raises(WrongUse, match="figures is missing"):
+        read(write(tmp_path / "x", text))
+
+
+def test_investigations_are_found_from_anywhere_in_the_project(tmp_path: Path) -> None:
+    write(tmp_path / "investigations" / "one", template("one"))
+    write(tmp_path / "investigations" / "two", template("two"))
+    below = tmp_path / "docs" / "deep"
+    below.mkdir(parents=True)
+    assert list(known(below)) == ["one", "two"]
+    assert find("one", below) == tmp_path / "investigations" / "one"
+    assert find(str(tmp_path / "investigations" / "two")) == tmp_path / "investigations" / "two"
+    with pytest.raises(WrongUse, match="no investigation 'tow'") as refused:
+        find("tow", below)
+    assert refused.value.cure == "Did you mean two?"
+
+
+def test_every_field_says_what_it_is() -> None:
+    models = [one for one in vars(fields).values() if isinstance(one, type) and issubclass(one, BaseModel)]
+    assert Investigation in models
+    for model in models:
+        for name, field in model.model_fields.items():
+            assert field.description, f"{model.__name__}.{name}"
+
+
+def test_the_template_names_no_field_twice() -> None:
+    told: dict[str, Any] = tomllib.loads(template("x"))
+    assert set(told) <= set(Investigation.model_fields)
