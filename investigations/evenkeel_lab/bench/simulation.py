@@ -41,6 +41,11 @@ def session(source: np.random.Generator, pairs: int, effect: float = 0.0) -> Ses
     return Session(runs[pair, first], runs[pair, 1 - first] * (1 + effect))
 
 
+def median(seed: int, *, effect: float = 0.0) -> float:
+    """Return the median of one run, which an investigation can compare with another."""
+    return float(np.median(_runs(np.random.default_rng([seed, int(effect * 1e6)]), 1))) * (1 + effect)
+
+
 def blocks(source: np.random.Generator, runs: int) -> Session:
     """Return a session without any difference whose arms ran one after the other: AAAA, then BBBB."""
     found = _runs(source, 2 * runs)

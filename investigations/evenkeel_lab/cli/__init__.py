@@ -20,6 +20,7 @@ COMMANDS = {
     "mock": "evenkeel_mock.command",
     "load": "evenkeel_load.command",
     "summary": "evenkeel_load.command",
+    "investigate": "evenkeel_lab.cli.investigate",
     "compare": "evenkeel_lab.cli.compare",
     "bench": "evenkeel_lab.cli.bench",
     "cache": "evenkeel_lab.cli.cache",

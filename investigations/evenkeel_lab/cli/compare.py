@@ -88,10 +88,10 @@ def table(found: Comparison) -> RenderableType:
     for title in titles:
         shown.add_column(title, justify="left" if title in {"", "verdict"} else "right")
     for one in found.figures:
-        unit, scale = one.figure.unit, one.margin.scale
         shown.add_row(
             one.figure.name,
-            *(words.amount(words.middle(values, scale), unit) for values in (one.baseline, one.candidate)),
+            words.amount(one, one.baseline),
+            words.amount(one, one.candidate),
             words.effect(one),
             words.margin(one),
             words.detectable(one),

@@ -42,7 +42,7 @@ def verdict(one: Compared) -> str:
     if one.verdict.kind.is_settled:
         return str(one.verdict.kind)
     if one.verdict.more_pairs is None:
-        return f"{one.verdict.kind}: no number of pairs would settle it"
+        return f"{one.verdict.kind}: not to be settled by a thousand pairs"
     return f"{one.verdict.kind}: {one.verdict.more_pairs} further pairs would probably settle it"
 
 
@@ -53,12 +53,13 @@ def middle(values: Sequence[float], scale: Scale) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
-def amount(value: float, unit: str) -> str:
-    """Say a figure with its unit."""
-    if not unit:
-        return f"{value:.2%}" if value <= 1 else f"{value:,.3g}"
+def amount(one: Compared, values: Sequence[float]) -> str:
+    """Say an arm's figure with its unit."""
+    value = middle(values, one.margin.scale)
+    if one.margin.scale is Scale.POINTS:
+        return f"{value:.2%}"
     digits = f"{value:,.0f}" if value >= 1000 else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
-    return f"{digits} {unit}"
+    return f"{digits} {one.figure.unit}".rstrip()
 
 
 def _said(one: Compared, difference: float) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed
@@ -20,12 +21,12 @@ from evenkeel_lab.stack.subject import prisma_env
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from evenkeel_lab.stack.engine import Engine
     from evenkeel_lab.stack.node import Node
     from evenkeel_lab.stack.subject import Environment
 
+PROBE = Path(__file__).with_name("probe")
 READY_SECONDS = 180.0
 STOP_SECONDS = 6.0
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -43,6 +44,8 @@ class Services:
     engine: Engine
     plugin: Path
     decoys: Path
+    lag: Path | None = None
+    """Where the proxy's processes write how late their event loops are, if anybody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "TMPDIR": str(folders["tmp"]),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
-        "PYTHONPATH": str(services.plugin),
+        "PYTHONPATH": os.pathsep.join(map(str, [services.plugin, *([PROBE] if services.lag else [])])),
         "DATABASE_URL": services.database_url,
         "REDIS_URL": services.redis_url,
         "DISABLE_SCHEMA_UPDATE": "true",
@@ -79,6 +82,8 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "LITELLM_MODE": "PRODUCTION",
         "EVENKEEL_ENGINE_REGISTRY": str(folders["engines"]),
     }
+    if services.lag:
+        env["LAG_OF_PROXY"] = str(services.lag)
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
     schema = schema_of(services.database_url)

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from evenkeel_lab.progress import Silent
@@ -48,11 +48,18 @@ class Options:
     database_url: str | None = None
     redis_url: str | None = None
     allow_migrate: bool = False
+    mock_settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the mock's own file would hold."""
+    mock_workers: int = 1
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ, *, allow_migrate: bool = False) -> Options:
         """Read which servers the user brings along."""
         return cls(env.get("DATABASE_URL") or None, env.get("REDIS_URL") or None, allow_migrate)
+
+    def with_mock(self, settings: Mapping[str, Any], workers: int) -> Options:
+        """Return the same with another provider."""
+        return replace(self, mock_settings=settings, mock_workers=workers)
 
 
 @dataclass(frozen=True)
@@ -96,15 +103,38 @@ class Stack:
         )
 
     @contextlib.asynccontextmanager
-    async def proxy(self, subject: Subject, *, name: str = "litellm", port: int | None = None) -> AsyncIterator[Proxy]:
-        """Run a proxy on this stack."""
+    async def proxy(
+        self, subject: Subject, *, name: str = "litellm", port: int | None = None, apart: int | None = None
+    ) -> AsyncIterator[Proxy]:
+        """Run a proxy on this stack; one that is measured has a number of its own, and so nothing that others share."""
         services = await self.services(subject.litellm)
+        if apart is not None:
+            services = await self._apart(services, name, apart)
         async with contextlib.AsyncExitStack() as running:
             with self.steps.step(f"LiteLLM {subject.litellm}, booting"):
                 started = await running.enter_async_context(
                     proxy(services, subject, self.folder, self.logs, port=port, name=name)
                 )
             yield started
+
+    async def _apart(self, services: Services, name: str, number: int) -> Services:
+        """Return services with a database and a Valkey database of one proxy's own, and its probe."""
+        lag = self.folder / f"lag-{name}"
+        if not isinstance(self.postgres, Postgres):
+            return replace(services, lag=lag)
+        parts = urlsplit(services.database_url)
+        template, own = parts.path.lstrip("/"), f"{parts.path.lstrip('/')}_{number}"
+        connection = await connect(self.postgres.url)
+        try:
+            await connection.execute(f'CREATE DATABASE "{own}" TEMPLATE "{template}"')
+        finally:
+            await connection.close()
+        return replace(
+            services,
+            database_url=urlunsplit(parts._replace(path=f"/{own}")),
+            redis_url=urlunsplit(urlsplit(services.redis_url)._replace(path=f"/{number}")),
+            lag=lag,
+        )
 
     async def _database(self, made: Environment) -> str:
         """Return a database with the schema of a version: one for each version, or the user's only one."""
@@ -148,7 +178,12 @@ async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterato
         async with together() as group:
             database = group.create_task(up("Postgres", server))
             cache = group.create_task(up("Valkey", redis))
-            provider = group.create_task(up("the mock provider", mock(folder, logs)))
+            provider = group.create_task(
+                up(
+                    "the mock provider",
+                    mock(folder, logs, settings=options.mock_settings, workers=options.mock_workers),
+                )
+            )
             found = group.create_task(tools())
             plugin = group.create_task(plugin_folder())
         node, engine = found.result()

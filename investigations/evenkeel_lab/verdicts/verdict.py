@@ -30,7 +30,7 @@ ALPHA = 0.05
 POWER = 0.80
 LEAST_PAIRS = 6
 # More than anybody would run.
-MOST_PAIRS = 10_000
+MOST_PAIRS = 1_000
 RESAMPLES = 4095
 
 

@@ -1,0 +1,52 @@
+"""An investigation, changed on the command line: the file stays as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.experiment.investigation import Investigation, Kind
+from evenkeel_lab.stack.subject import require_allowed
+from evenkeel_lab.verdicts import LEAST_PAIRS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+QUICK_SECONDS = 4.0
+
+
+def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
+    """Return the same with another last look."""
+    looks = [look for look in investigation.session.looks if look < pairs]
+    return _changed(investigation, session={"looks": [*looks[-2:], pairs]})
+
+
+def quickly(investigation: Investigation) -> Investigation:
+    """Return the same with as few and as short runs as have a verdict at all."""
+    load = investigation.load
+    shorter: dict[str, Any] = {"duration": min(load.duration or QUICK_SECONDS, QUICK_SECONDS)}
+    return _changed(investigation, session={"looks": [LEAST_PAIRS], "warm_up": 2.0}, load=shorter)
+
+
+def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:
+    """Return the same with every proxy in each of these versions; with one, the arms keep their names."""
+    if not versions:
+        return investigation
+    for version in versions:
+        require_allowed(version)
+    told = investigation.model_dump()
+    arms: dict[str, Any] = {}
+    for version in versions:
+        for name, arm in told["arms"].items():
+            if arm["subject"] != Kind.PROXY:
+                arms[name] = arm
+                continue
+            own = name if version == versions[0] else f"{name}-{version.replace('.', '-')}"
+            arms[own] = arm | {"litellm": version}
+    return Investigation.model_validate(told | {"arms": arms})
+
+
+def _changed(investigation: Investigation, **tables: dict[str, Any]) -> Investigation:
+    told = investigation.model_dump()
+    for name, fields in tables.items():
+        told[name] |= fields
+    return Investigation.model_validate(told)

@@ -1,0 +1,89 @@
+"""What a subject has spent so far: read before a run and after it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from evenkeel_lab.stack.postgres import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+MIB = 2**20
+STATISTICS = ("xact_commit", "xact_rollback", "tup_fetched", "blks_hit", "blks_read", "deadlocks", "temp_files")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The counters of a tree of processes."""
+
+    cpu: Mapping[str, float]
+    """Seconds, by the program's name."""
+    switches: int
+    memory_mib: float
+
+    def since(self, before: Spent) -> Spent:
+        """Return what has been added; memory is as it is now."""
+        cpu = {name: seconds - before.cpu.get(name, 0.0) for name, seconds in self.cpu.items()}
+        return Spent(cpu, self.switches - before.switches, self.memory_mib)
+
+    @property
+    def total(self) -> float:
+        """CPU seconds of all programs."""
+        return sum(self.cpu.values())
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """Return a process and all that it has started."""
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def spent(pid: int) -> Spent:
+    """Read the counters of a process and of all that it has started."""
+    cpu: dict[str, float] = {}
+    switches, memory = 0, 0.0
+    for process in tree(pid):
+        # One that ends meanwhile is no part of a run.
+        with contextlib.suppress(psutil.NoSuchProcess), process.oneshot():
+            times, name = process.cpu_times(), process.name()
+            cpu[name] = cpu.get(name, 0.0) + times.user + times.system
+            switches += sum(process.num_ctx_switches())
+            memory += process.memory_info().rss / MIB
+    return Spent(cpu, switches, memory)
+
+
+def pin(pid: int, cores: Sequence[int]) -> None:
+    """Let a process, and all that it has started, run on these cores only."""
+    for process in tree(pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.cpu_affinity(list(cores))
+
+
+def stolen() -> float:
+    """Return for how many seconds so far the machine below has taken the CPU away."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
+
+
+async def database(url: str) -> dict[str, int]:
+    """Read what Postgres has counted for a database."""
+    connection = await connect(url)
+    try:
+        row = await connection.fetchrow("SELECT * FROM pg_stat_database WHERE datname = current_database()")
+    finally:
+        await connection.close()
+    return {name: int(row[name]) for name in STATISTICS}
+
+
+def lags(place: Path, start_ns: int, end_ns: int) -> Iterator[float]:
+    """Return how late a proxy's event loops were in a period, in milliseconds."""
+    for file in place.parent.glob(f"{place.name}-*"):
+        for line in file.read_text(encoding="ascii", errors="replace").splitlines():
+            moment, _, late = line.partition(" ")
+            if late and start_ns <= int(moment) <= end_ns:
+                yield int(late) / 1000

@@ -1,0 +1,88 @@
+"""What a session says so far: its runs, paired, and what may be said of each two arms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison.compare import Comparison, compare
+from evenkeel_lab.comparison.runs import Runs
+from evenkeel_lab.experiment.investigation import AGAIN
+from evenkeel_lab.session.meetings import comparisons, meetings
+from evenkeel_lab.verdicts import alpha_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.session.run import Run
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All comparisons of a session, and whether they may be believed."""
+
+    comparisons: Sequence[Comparison]
+    invalid: Sequence[str]
+    """Why nothing of it may be believed; empty if it may."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether more pairs would only narrow what is known already."""
+        judged = [one for one in self.comparisons if one.candidate != AGAIN]
+        return bool(judged) and all(
+            found.verdict is not None and found.verdict.kind.is_settled
+            for one in judged
+            for found in one.figures
+            if found.primary
+        )
+
+
+def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int) -> Judgement:
+    """Judge what has been measured in so many pairs."""
+    found, invalid = [], []
+    for baseline, candidate in comparisons(investigation):
+        paired, dropped = _pairs(investigation, done, pairs, baseline, candidate)
+        compared = compare(
+            _runs(baseline, [first for first, _ in paired], investigation),
+            _runs(candidate, [second for _, second in paired], investigation),
+            primary=investigation.primary,
+            margins=investigation.margins,
+            alpha=alpha_of(investigation.session.looks),
+        )
+        found.append(compared)
+        share = len(dropped) / max(1, len(dropped) + len(paired))
+        if share > investigation.gates.invalid:
+            invalid.append(f"gates: {len(dropped)} pairs of {candidate} against {baseline} are invalid: {dropped[0]}")
+        if candidate == AGAIN:
+            invalid += [
+                f"noise: {one.figure.name} differs between two proxies that are the same"
+                for one in compared.figures
+                if one.verdict is not None and one.verdict.kind.is_real
+            ]
+    return Judgement(found, invalid)
+
+
+def _pairs(
+    investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int, baseline: str, candidate: str
+) -> tuple[list[tuple[Run, Run]], list[str]]:
+    """Return the valid pairs of two arms, and why the others are not."""
+    found, dropped = [], []
+    for meeting in meetings(investigation, pairs):
+        if set(meeting.arms) != {baseline, candidate} or meeting.name not in done:
+            continue
+        runs = {run.arm: run for run in done[meeting.name]}
+        first, second = runs[baseline], runs[candidate]
+        reasons = [*first.limited, *second.limited]
+        if reasons:
+            dropped.append(f"pair {meeting.pair}: {reasons[0]}")
+        else:
+            found.append((first, second))
+    return found, dropped
+
+
+def _runs(name: str, runs: Sequence[Run], investigation: Investigation) -> Runs:
+    told = {figure for figure in investigation.figures if runs and all(figure in run.figures for run in runs)}
+    missing = [figure for figure in investigation.figures if figure not in told]
+    warnings = [f"untold: {figure} of {name} cannot be told in every run" for figure in missing]
+    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in told}, tuple(warnings))

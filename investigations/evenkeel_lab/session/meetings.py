@@ -1,0 +1,62 @@
+"""What a session does, drawn before it begins: which two arms meet when, in which order, on which cores.
+
+Everything comes from the session's seed, so that a session that was stopped goes on as it would have gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel_lab.experiment import Investigation
+
+# The mock alone is measured once in so many pairs: it is there to show what the rig costs, not to be judged.
+DIRECT_EVERY = 6
+SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two arms, run as a pair; or the mock alone."""
+
+    pair: int
+    """Its number, from 1."""
+    arms: tuple[str, ...]
+    """In the order in which they run, or by the cores on which they do."""
+    seed: int
+    """What arrivals, prompts and the mock's draws come from: the same for both."""
+
+    @property
+    def name(self) -> str:
+        """What its folder is called."""
+        return f"{self.pair:03}-{'-'.join(sorted(self.arms))}"
+
+
+def comparisons(investigation: Investigation) -> list[tuple[str, str]]:
+    """Return which arms are compared with which."""
+    baseline = investigation.baseline
+    others = [name for name in investigation.arms if name != baseline]
+    # Of a function there is no second process that could differ.
+    noise = investigation.session.noise and investigation.arms[baseline].subject is Kind.PROXY
+    return [(baseline, name) for name in [*others, *([AGAIN] if noise else [])]]
+
+
+def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
+    """Return all meetings of so many pairs, in the order in which they take place."""
+    compared = comparisons(investigation)
+    for pair in range(1, pairs + 1):
+        source = np.random.default_rng([investigation.session.seed, pair])
+        seed = int(source.integers(SEEDS))
+        for index in source.permutation(len(compared)):
+            first, second = compared[index]
+            arms = (first, second) if source.integers(2) else (second, first)
+            yield Meeting(pair, arms, seed)
+        if AGAIN in compared[-1] and pair % DIRECT_EVERY == 1:
+            yield Meeting(pair, (DIRECT,), seed)

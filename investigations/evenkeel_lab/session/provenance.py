@@ -1,0 +1,66 @@
+"""Where and with what something was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+MODEL, MEMORY_UNIT = "model name", 2**30
+MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "statsmodels")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """All that somebody needs who wants to do it again."""
+
+    machine: str
+    processor: str
+    cores: int
+    memory_gib: int
+    kernel: str
+    python: str
+    versions: dict[str, str]
+    commit: str
+    dirty: bool
+    """Whether there were changes beside the commit."""
+    engine: str
+    """Which query engine stood between LiteLLM and Postgres."""
+
+
+def provenance(engine: str) -> Provenance:
+    """Return this machine's."""
+    return Provenance(
+        machine=platform.machine(),
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gib=round(psutil.virtual_memory().total / MEMORY_UNIT),
+        kernel=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        versions={name: metadata.version(name) for name in MEASURES_WITH},
+        commit=_git("rev-parse", "HEAD"),
+        dirty=bool(_git("status", "--porcelain")),
+        engine=engine,
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(MODEL)), platform.processor())
+
+
+def _git(*arguments: str) -> str:
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)  # noqa: S607
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,1 @@
+"""What is laid beside a proxy that is measured; nothing here is imported by the lab."""

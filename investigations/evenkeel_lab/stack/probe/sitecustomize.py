@@ -1,0 +1,90 @@
+"""Says how late a proxy's event loop is: read by Python itself in every process of a proxy that is measured.
+
+It waits until uvicorn has been imported, and has each of its servers sleep for a hundredth of a second again and again.
+By how much it oversleeps is how long a request waits before anything is done for it. One line a second, nanoseconds of
+Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number.
+
+Only the standard library: this runs inside LiteLLM's environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+SLEEP_SECONDS, FLUSH_SECONDS = 0.01, 1.0
+SERVER = "uvicorn.server"
+
+
+async def measure(path: str) -> None:
+    """Write down how late the loop is, until it ends."""
+    lines: list[str] = []
+    # Not the loop's own clock: uvloop's tells milliseconds.
+    flushed = time.perf_counter()
+    with open(f"{path}-{os.getpid()}", "a", encoding="ascii") as file:  # noqa: PTH123, ASYNC230  # a line a second
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(SLEEP_SECONDS)
+            now = time.perf_counter()
+            lines.append(f"{time.time_ns()} {(now - began - SLEEP_SECONDS) * 1e6:.0f}\n")
+            if now - flushed > FLUSH_SECONDS:
+                file.writelines(lines)
+                file.flush()
+                lines.clear()
+                flushed = now
+
+
+def patch(server: ModuleType, path: str) -> None:
+    """Let each server measure from its start on."""
+    startup = server.Server.startup
+
+    async def measured(self: Any, *arguments: Any, **named: Any) -> None:
+        await startup(self, *arguments, **named)
+        # Held, because a loop forgets tasks that nobody holds.
+        self.evenkeel_lag = asyncio.create_task(measure(path))
+
+    server.Server.startup = measured
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds uvicorn's server as everybody does, and patches it once it is there."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the ordinary one, with a loader that patches."""
+        del path, target
+        if fullname != SERVER:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            # A proxy that cannot be measured is better than none.
+            with contextlib.suppress(AttributeError):
+                patch(module, self._path)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+if "LAG_OF_PROXY" in os.environ:
+    sys.meta_path.insert(0, Finder(os.environ["LAG_OF_PROXY"]))

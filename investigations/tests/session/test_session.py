@@ -1,0 +1,231 @@
+"""Sessions of functions: the engine without the minutes that proxies take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evenkeel_lab.cli.investigate import investigate
+from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.session.judge import Judgement, judge_session
+from evenkeel_lab.session.meetings import Meeting, meetings
+from evenkeel_lab.session.run import Run
+from evenkeel_lab.session.session import Session
+from evenkeel_lab.session.store import Store
+from evenkeel_lab.stack.stack import Options
+from evenkeel_lab.verdicts import Kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FUNCTION = "evenkeel_lab.bench.simulation:median"
+
+
+def investigation(effect: float, *, looks: tuple[int, ...] = (6,)) -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "plain",
+            "arms": {
+                "plain": {"about": "a simulation", "subject": "function", "function": FUNCTION},
+                "slower": {
+                    "about": "a slower one",
+                    "subject": "function",
+                    "function": FUNCTION,
+                    "arguments": {"effect": effect},
+                },
+            },
+            "figures": {"value": {"margin": 0.05, "primary": True}},
+            "session": {"looks": looks},
+        }
+    )
+
+
+class Listening:
+    """Remembers which meetings have come to their end, and stops at one of them."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.heard: list[str] = []
+        self._stop_after = stop_after
+
+    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+        self.heard.append(meeting.name)
+        if len(self.heard) == self._stop_after:
+            raise KeyboardInterrupt
+
+
+def session(folder: Path, wanted: Investigation, told: Listening | None = None) -> Session:
+    return Session("x", wanted, "x", Store(folder), Options(), Silent(), told or Listening(), Event())
+
+
+def test_a_large_effect_is_found_and_ends_the_session_at_the_first_look(tmp_path: Path) -> None:
+    told = Listening()
+    wanted = investigation(0.3, looks=(6, 12, 24))
+    found = asyncio.run(session(tmp_path, wanted, told).conduct())
+    assert len(told.heard) == 6
+    (comparison,) = found.comparisons
+    assert comparison.figures[0].verdict is not None
+    assert (comparison.figures[0].verdict.kind, found.settled, found.invalid) == (Kind.MATERIAL, True, [])
+
+
+def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(session(tmp_path / "stopped", wanted, Listening(stop_after=4)).conduct())
+    # As if it had been killed while it wrote.
+    with (tmp_path / "stopped" / "meetings.jsonl").open("a") as file:
+        file.write('{"meeting": "00')
+    rest = Listening()
+    resumed = asyncio.run(session(tmp_path / "stopped", wanted, rest).conduct())
+    whole = asyncio.run(session(tmp_path / "whole", wanted).conduct())
+    assert len(rest.heard) == 2
+    assert resumed.comparisons == whole.comparisons
+    # Once more there is nothing left to do.
+    again = Listening()
+    assert asyncio.run(session(tmp_path / "whole", wanted, again).conduct()).comparisons == whole.comparisons
+    assert again.heard == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("session.json", "{", "cannot be read"),
+        ("session.json", '{"schema": 99}', "of schema 99"),
+        ("meetings.jsonl", "nonsense\n", "line 1, is not what was written"),
+        ("meetings.jsonl", '{"meeting": "x", "runs": [{}]}\n', "line 1, is not what was written"),
+    ],
+)
+def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, content: str, told: str) -> None:
+    asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    (tmp_path / name).write_text(content)
+    store = Store(tmp_path)
+    with pytest.raises(RigFailure, match=told):
+        store.head() if name == "session.json" else store.done()
+
+
+def test_a_function_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    told = investigation(0.3).model_dump()
+    told["arms"]["slower"]["function"] = "evenkeel_lab.bench.simulation:nothing"
+    with pytest.raises(WrongUse, match="no function"):
+        asyncio.run(session(tmp_path, Investigation.model_validate(told)).conduct())
+
+
+def runs(meeting: Meeting, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
+    base = 100 + meeting.pair % 3
+    return [
+        Run(arm, 0, 1.0, 100, {"p50": base * (value if arm in {"on", "again"} else 1.0)}, limited=limited)
+        for arm in meeting.arms
+    ]
+
+
+def proxies() -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "off",
+            "arms": {"off": {"about": "off"}, "on": {"about": "on", "prometheus": "stock"}},
+            "figures": {"p50": {"margin": 0.05, "primary": True}, "p99": {"margin": 0.1}},
+            "session": {"looks": [12]},
+        }
+    )
+
+
+def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> None:
+    wanted = proxies()
+    done = {one.name: runs(one, 1.2 + one.pair / 1000) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    assert found.settled
+    assert found.invalid == ["noise: p50 differs between two proxies that are the same"]
+    assert any("untold: p99" in why for one in found.comparisons for why in one.warnings)
+
+
+def test_runs_that_failed_a_gate_do_not_count_and_many_of_them_invalidate_everything() -> None:
+    wanted = proxies()
+    late = ("requests were sent late",)
+    done = {one.name: runs(one, 1.0, late if one.pair <= 2 else ()) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    assert [one.pairs for one in found.comparisons] == [10, 10]
+    assert found.invalid == []
+    done = {one.name: runs(one, 1.0, late if one.pair <= 4 else ()) for one in meetings(wanted, 12)}
+    invalid = judge_session(wanted, done, 12).invalid
+    assert len(invalid) == 2
+    assert all(why.startswith("gates: 4 pairs") for why in invalid)
+
+
+def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
+    monkeypatch.chdir(folder)
+    return CliRunner().invoke(investigate, list(arguments))
+
+
+def write(folder: Path, effect: float) -> None:
+    place = folder / "investigations" / "simulated"
+    place.mkdir(parents=True)
+    place.joinpath("investigation.toml").write_text(
+        f"""
+        title = "Simulated"
+        question = "Is it slower?"
+        hypothesis = "It is."
+        baseline = "plain"
+        [arms.plain]
+        about = "a simulation"
+        subject = "function"
+        function = "{FUNCTION}"
+        [arms.slower]
+        about = "a slower one"
+        subject = "function"
+        function = "{FUNCTION}"
+        arguments = {{ effect = {effect} }}
+        [figures.value]
+        margin = 0.05
+        primary = true
+        """
+    )
+
+
+def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0.3)
+    answer = told(tmp_path, monkeypatch, "simulated", "--pairs", "8")
+    assert answer.exit_code == 0, answer.output
+    assert "slower against plain, 6 pairs" in answer.stdout
+    assert "material" in answer.stdout
+    document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--fresh", "--json").stdout)
+    assert document["settled"]
+    assert document["comparisons"][0]["pairs"] == 6
+    assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
+
+
+def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0.3)
+    answer = told(tmp_path, monkeypatch, "new", "mine")
+    assert (answer.exit_code, answer.stdout.strip()) == (
+        0,
+        str(tmp_path / "investigations" / "mine" / "investigation.toml"),
+    )
+    for name in ("mine", "No Name"):
+        again = told(tmp_path, monkeypatch, "new", name)
+        assert isinstance(again.exception, WrongUse)
+    assert not (tmp_path / "investigations" / "No Name").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [(("simulatd",), "Did you mean simulated?"), (("simulated", "--litellm", "1.83"), "1.83")],
+)
+def test_wrong_use_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], error: str
+) -> None:
+    write(tmp_path, 0.3)
+    answer = told(tmp_path, monkeypatch, *arguments)
+    assert isinstance(answer.exception, WrongUse)
+    assert error in str(answer.exception)
