@@ -23,6 +23,7 @@ from evenkeel_lab.experiment.read import FILE
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
+from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -85,6 +86,11 @@ def investigate(  # one for each option
     with View(console, wanted) as view:
         session = Session(folder.name, wanted, text, store, Options.from_env(), shown_on(console), view, Event())
         judgement = asyncio.run(session.conduct())
+    summary = gather(store)
+    write(summary, store.folder / SUMMARY)
+    # A first impression, or a session of another kind than the file asks for, is nothing to commit.
+    if not (quick or pairs or versions):
+        write(summary, folder / SUMMARY)
     if as_json:
         click.echo(json.dumps(told(judgement)))
     else:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from evenkeel_lab.comparison.runs import figures_of
 from evenkeel_lab.experiment.investigation import DIRECT
@@ -51,6 +51,11 @@ class Run:
     def document(self) -> dict[str, Any]:
         """Return it for a file."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Self:
+        """Read what `document` has returned."""
+        return cls(**told | {"limited": tuple(told["limited"]), "cores": tuple(told["cores"])})
 
 
 async def measure(

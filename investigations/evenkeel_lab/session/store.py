@@ -75,6 +75,11 @@ class Store:
         """Write down how the subjects were warmed up."""
         _write(self.folder / WARM_UP, json.dumps(told, indent=1) + "\n")
 
+    def warm_up(self) -> dict[str, Any]:
+        """Return how the subjects were warmed up; nothing if they were not."""
+        path = self.folder / WARM_UP
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
     def done(self) -> dict[str, list[Run]]:
         """Return the runs of each meeting that came to its end, by its name."""
         path = self.folder / MEETINGS
@@ -86,7 +91,7 @@ class Store:
         for number, line in enumerate(lines, 1):
             try:
                 told = json.loads(line)
-                found[told["meeting"]] = [_run(one) for one in told["runs"]]
+                found[told["meeting"]] = [Run.of(one) for one in told["runs"]]
             except (ValueError, KeyError, TypeError) as error:
                 raise RigFailure(
                     f"{path}, line {number}, is not what was written.", cure="Begin anew, --fresh."
@@ -115,10 +120,6 @@ class Store:
             whole = content[: content.rfind(b"\n") + 1]
             if whole != content:
                 path.write_bytes(whole)
-
-
-def _run(told: dict[str, Any]) -> Run:
-    return Run(**told | {"limited": tuple(told["limited"]), "cores": tuple(told["cores"])})
 
 
 def _write(path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store
+from evenkeel_lab.session.summary import read
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import Kind
 
@@ -202,6 +203,11 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
     document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--fresh", "--json").stdout)
     assert document["settled"]
     assert document["comparisons"][0]["pairs"] == 6
+    # Neither was what the file asks for.
+    committed = tmp_path / "investigations" / "simulated" / "summary.json"
+    assert not committed.exists()
+    assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
+    assert judge_session(read(committed).investigation, read(committed).done, 24).settled
     assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
 
 

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.session.judge import judge_session
+from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.run import Run
+from evenkeel_lab.session.sketch import sketch
+from evenkeel_lab.session.store import Store
+from evenkeel_lab.session.summary import gather, read, write
+from evenkeel_load.merge import merge
+from evenkeel_load.record import Record
+from evenkeel_load.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = 1_800_000_000_000_000_000
+PROVENANCE = {"machine": "x86_64", "commit": "0" * 40, "dirty": False}
+
+
+def investigation() -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "off",
+            "arms": {"off": {"about": "off"}, "on": {"about": "on"}},
+            "figures": {"p50": {"margin": 0.05, "primary": True}},
+            "session": {"looks": [6], "noise": False},
+        }
+    )
+
+
+def record(folder: Path, latencies_ms: list[float], **fields: Any) -> None:
+    recorder = Recorder(folder)
+    for number, latency in enumerate(latencies_ms):
+        intended = START + number * 10_000_000
+        told = dict.fromkeys(Record._fields) | {
+            "number": number,
+            "step": 0,
+            "call": "chat",
+            "key": str(number),
+            "intended_ns": intended,
+            "sent_ns": intended,
+            "end_ns": intended + int(latency * 1e6),
+            "chunk_ns": [],
+            "status": 200,
+            "arm": "",
+            "run": "",
+        }
+        recorder.add(Record(**told | fields))
+    recorder.close()
+    merge(folder)
+
+
+def session(folder: Path) -> Store:
+    store = Store(folder)
+    wanted = investigation()
+    folder.mkdir(parents=True)
+    told = {"schema": 1, "name": "x", "investigation": wanted.model_dump_json(), "provenance": PROVENANCE}
+    (folder / "session.json").write_text(json.dumps(told))
+    source = np.random.default_rng(1)
+    for meeting in meetings(wanted, 6):
+        runs = []
+        for arm in meeting.arms:
+            factor = 1.2 if arm == "on" else 1.0
+            latencies = (source.lognormal(4.6, 0.3, 500) * factor).tolist()
+            record(store.place(meeting, arm), latencies)
+            runs.append(Run(arm, START, 5.0, 500, {"p50": float(np.median(latencies))}))
+        store.add(meeting, runs)
+    return store
+
+
+def test_a_summary_says_all_that_the_session_has_found(tmp_path: Path) -> None:
+    found = gather(session(tmp_path / "session"))
+    path = tmp_path / "summary.json"
+    write(found, path)
+    again = read(path)
+    assert (again.name, again.provenance, again.investigation) == ("x", PROVENANCE, investigation())
+    first = judge_session(found.investigation, found.done, 6)
+    second = judge_session(again.investigation, again.done, 6)
+    assert first.settled
+    assert [one.verdict and one.verdict.kind for one in second.comparisons[0].figures] == [
+        one.verdict and one.verdict.kind for one in first.comparisons[0].figures
+    ]
+    # Written once more it is the same file, to the byte.
+    write(again, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+def test_a_run_is_sketched_as_far_as_it_can_be_told(tmp_path: Path) -> None:
+    latencies = np.random.default_rng(2).lognormal(4.6, 0.5, 1000)
+    record(tmp_path, latencies.tolist())
+    found = sketch(tmp_path)
+    assert found.quantiles["0.5"] == pytest.approx(np.median(latencies), rel=0.02)
+    assert "0.98" in found.quantiles
+    assert "0.99" not in found.quantiles
+    assert sum(map(sum, found.over_time)) == 1000
+    assert len(found.over_time) == 20
+
+
+def test_failures_are_not_sketched(tmp_path: Path) -> None:
+    record(tmp_path, [10.0] * 100, error="http_500")
+    found = sketch(tmp_path)
+    assert (found.quantiles, sum(map(sum, found.over_time))) == ({}, 0)
+
+
+def test_records_that_are_corrupt_are_told(tmp_path: Path) -> None:
+    store = session(tmp_path / "session")
+    next(store.folder.glob("*/on/records.parquet")).write_bytes(b"nonsense")
+    with pytest.raises(RigFailure, match="cannot be read"):
+        gather(store)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "schema None"),
+        ('{"schema": 0}', "schema 0"),
+        ('{"schema": 1}', "what was written"),
+    ],
+)
+def test_another_summary_is_refused(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text(content)
+    with pytest.raises(WrongUse, match=told):
+        read(path)
+    with pytest.raises(WrongUse, match="cannot be read"):
+        read(tmp_path / "none.json")
