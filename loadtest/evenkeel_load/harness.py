@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gevent
+import pyarrow as pa
 from gevent.event import Event
 from locust import User, events, task
 from locust.runners import MasterRunner, WorkerRunner
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from evenkeel_load.outcome import Outcome
     from evenkeel_load.plan import Plan
     from evenkeel_load.scenario import Call
+
+# With its first array Arrow imports pandas, where that is installed: now, and not in the midst of a load, which would
+# stand still for a second.
+pa.array([])
 
 SHARE, DONE = "evenkeel-share", "evenkeel-done"
 # Long enough for all workers to hear of it.
@@ -186,6 +191,8 @@ class Harness:
         self._running.callback(target.close)
         target.warm_up()
 
+        start_ns = told_ns + lead_ns
+
         def tell(call: Call, found: Outcome) -> None:
             environment.events.request.fire(
                 request_type="POST",
@@ -206,13 +213,11 @@ class Harness:
         def failed(error: Exception) -> None:
             self._fail(environment, error)
 
-        session = self._session = Session(
-            plan, target, recorder, Share(index, count, told_ns + lead_ns), tell, ended, failed
-        )
+        session = self._session = Session(plan, target, recorder, Share(index, count, start_ns), tell, ended, failed)
         health = Health(self._folder, session, plan.step)
-        self._running.callback(health.close)
+        self._running.callback(health.note, over=True)
         self._running.callback(session.stop)
-        self._running.callback(gevent.spawn(self._guarded, environment, _every_second, health, recorder).kill)
+        self._running.callback(gevent.spawn(self._guarded, environment, _every_second, health, recorder, start_ns).kill)
 
     def _spawned(self, **_: Any) -> None:
         if self._session is not None:
@@ -300,7 +305,9 @@ def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
         )
 
 
-def _every_second(health: Health, recorder: Recorder) -> None:
+def _every_second(health: Health, recorder: Recorder, start_ns: int) -> None:
+    gevent.sleep(max(0.0, (start_ns - now_ns()) / NS))
+    health.begin()
     while True:
         gevent.sleep(SECOND)
         recorder.flush()

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from evenkeel_load.session import Session
 
 NS_PER_MS = 1_000_000
-# What is left of a second at the end says something only if it is long enough.
-LEAST_SECONDS = 0.2
 
 
 class Health:
@@ -30,26 +28,25 @@ class Health:
         self._process = psutil.Process()
         self._last = self._spent()
         # From now on its end has to be told.
-        self._write(cpu=None, over=False)
+        self._write(0.0, 0.0)
 
-    def note(self) -> None:
-        """Write down the second that has passed, if anything was done in it."""
+    def begin(self) -> None:
+        """Count from now on: what comes before the first request says nothing of the load."""
+        self._last = self._spent()
+
+    def note(self, *, over: bool = False) -> None:
+        """Write down the second that has passed, or what there was of it; at last, that this process has not died."""
         (cpu, now), (before, then) = self._spent(), self._last
         self._last = cpu, now
-        busy = self._session.sent > 0 and now - then >= LEAST_SECONDS
-        self._write(cpu=round((cpu - before) / (now - then), 4) if busy else None, over=False)
+        self._write(cpu - before, now - then, over=over)
 
-    def close(self) -> None:
-        """Write down what is left, and that this process has not died."""
-        self.note()
-        self._write(cpu=None, over=True)
-
-    def _write(self, *, cpu: float | None, over: bool) -> None:
+    def _write(self, cpu: float, seconds: float, *, over: bool = False) -> None:
         session = self._session
         line = {
             "time": time.time(),
             "step": self._step,
-            "cpu": cpu,
+            "cpu": round(cpu, 4),
+            "seconds": round(seconds, 4),
             "sent": session.sent,
             "in_flight": session.in_flight,
             "most_lag_ms": session.most_lag_ns / NS_PER_MS,

@@ -21,7 +21,7 @@ from evenkeel_load.errors import LoadFailed
 from evenkeel_load.statistics import Spread, share_above, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -35,6 +35,8 @@ SLOW_MS, VERY_SLOW_MS = 1000.0, 5000.0
 MOST_LAG_MS, MOST_LATE, LEAST_ACHIEVED, MOST_CPU = 10.0, 0.01, 0.98, 0.85
 # Fewer late requests are an accident of the machine's, unless they are the most of them.
 LEAST_LATE, MOST_OF_THEM = 5, 0.5
+# A process that notes each second sleeps a little longer.
+SECOND, MANY_SECONDS = 0.9, 20
 # A load that time ends lasts as long as it should, but for this.
 LEAST_LASTED = 0.9
 UNREACHED = {"refused", "unresolved", "network"}
@@ -232,7 +234,7 @@ class Fared:
     """How the processes of a step fared."""
 
     cpu: float = 0.0
-    """How busy the busiest was: the 95th percentile of its seconds."""
+    """How busy the busiest was: the 95th percentile of its seconds, or the mean of a few."""
     ended: int = 0
     """How many have come to their end."""
 
@@ -244,11 +246,19 @@ def _fared(folder: Path) -> dict[int, Fared]:
         for step in {line["step"] for line in lines}:
             own = [line for line in lines if line["step"] == step]
             fared = found.setdefault(step, Fared())
-            seconds = [line["cpu"] for line in own if line["cpu"] is not None]
-            if seconds:
-                fared.cpu = max(fared.cpu, float(np.quantile(seconds, 0.95)))
+            fared.cpu = max(fared.cpu, _busy(own))
             fared.ended += own[-1]["over"]
     return found
+
+
+def _busy(lines: Sequence[dict[str, Any]]) -> float:
+    """Return how busy a process was, as a share of a core."""
+    seconds = sum(line["seconds"] for line in lines)
+    whole = [line["cpu"] / line["seconds"] for line in lines if line["seconds"] >= SECOND]
+    if len(whole) >= MANY_SECONDS:
+        return float(np.quantile(whole, 0.95))
+    # What lasts less than a second is over before it could be called busy.
+    return sum(line["cpu"] for line in lines) / seconds if seconds >= SECOND else 0.0
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -256,7 +266,7 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(ValueError):
             found = json.loads(line)
-            if isinstance(found, dict) and {"step", "cpu", "over"} <= set(found):
+            if isinstance(found, dict) and {"step", "cpu", "seconds", "over"} <= set(found):
                 yield found
 
 

@@ -207,18 +207,30 @@ def test_a_load_that_time_ends_may_have_sent_all_it_was_asked_for_before(tmp_pat
     assert summary(tmp_path).limited == ()
 
 
-def test_a_busy_process_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cpus", "busy"),
+    [
+        ([0.99, 0.99], True),
+        # The first second opens all connections: a short load is judged as a whole, a long one by its worst seconds.
+        ([0.99, 0.2], False),
+        ([*([0.2] * 20), 0.99, 0.99, 0.99], True),
+        ([*([0.2] * 60), 0.99], False),
+        ([], False),
+    ],
+)
+def test_a_busy_process_is_named(tmp_path: Path, cpus: list[float], busy: bool) -> None:  # noqa: FBT001
     write(tmp_path, [row(0)])
-    lines = [json.dumps({"step": 0, "cpu": cpu, "over": cpu is None}) for cpu in (0.2, 0.99, 0.99, None)]
-    (tmp_path / "health-here-1.jsonl").write_text("\n".join([*lines, '{"step": 0, "cp']))
-    (why,) = summary(tmp_path).limited
-    assert "busy for 99%" in why
+    told = [json.dumps({"step": 0, "cpu": cpu, "seconds": 1.0, "over": False}) for cpu in cpus]
+    last = json.dumps({"step": 0, "cpu": 0.0, "seconds": 0.0, "over": True})
+    (tmp_path / "health-here-1.jsonl").write_text("\n".join([*told, last, '{"step": 0, "cp']))
+    assert [("busy for 99%" in why) for why in summary(tmp_path).limited] == ([True] if busy else [])
 
 
 def test_a_process_that_died_is_named_though_nobody_knows_how_much_it_had_to_send(tmp_path: Path) -> None:
     write(tmp_path, [row(n) for n in range(100)], expected=None, duration=1.0, processes=3)
-    (tmp_path / "health-here-1.jsonl").write_text(json.dumps({"step": 0, "cpu": 0.2, "over": False}))
-    (tmp_path / "health-here-2.jsonl").write_text(json.dumps({"step": 0, "cpu": 0.2, "over": True}))
+    for number, over in ((1, False), (2, True)):
+        told = {"step": 0, "cpu": 0.2, "seconds": 1.0, "over": over}
+        (tmp_path / f"health-here-{number}.jsonl").write_text(json.dumps(told))
     assert summary(tmp_path).limited == ("2 of 3 load processes died",)
 
 
