@@ -107,7 +107,8 @@ def test_a_master_and_two_workers_share_one_schedule(provider: str, free_port: i
     for name in ("a", "b"):
         parts = list((tmp_path / name).glob("part-*"))
         assert len(parts) == 1
-        parts[0].rename(tmp_path / f"part-{name}.arrows")
+        for path in (*parts, *(tmp_path / name).glob("health-*")):
+            path.rename(tmp_path / path.name)
     check_schedule(tmp_path)
 
 
