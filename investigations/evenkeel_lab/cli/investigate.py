@@ -95,6 +95,8 @@ def investigate(  # one for each option
         click.echo(json.dumps(told(judgement)))
     else:
         results().print(report(judgement))
+        for name in (name for name, told_of in summary.warm_up.items() if not told_of["steady"]):
+            click.echo(f"warning: {name} had not settled when the first pair began", err=True)
         click.echo(f"records: {store.folder}")
     context.exit(RIG_INVALID if judgement.invalid else 0)
 

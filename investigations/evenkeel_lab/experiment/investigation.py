@@ -121,39 +121,12 @@ class Judged(Part):
 
 
 class Gates(Part):
-    """From where on a run says more about the rig than about its arm."""
+    """What invalidates a run, beside what `evenkeel load` itself calls rig-limited."""
 
-    lag_ms: PositiveFloat = Field(10.0, description="How late requests are sent, 99 of 100 times.")
-    achieved: float = Field(0.98, gt=0, le=1, description="Which share of the offered rate has to be sent.")
-    busy: float = Field(0.85, gt=0, le=1, description="How busy a core of the load or of the mock may be.")
     throttled: float = Field(
         0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
     )
     invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")
-
-
-class Expected(Part):
-    """What somebody else found, to be set beside."""
-
-    source: Text = Field(description="Where it is from.")
-    claim: Text = Field(description="What it says.")
-    arm: Name = Field(description="Which arm it is about, against the baseline.")
-    figures: dict[str, float] = Field(description="Effects by figure: 0.27 is 27 % more.")
-
-
-class Switch(Part):
-    """One thing of the full arm that may be taken away, to learn its share of the cost."""
-
-    about: Text = Field(description="What is taken away.")
-    arm: Name = Field(description="The arm that lacks it.")
-
-
-class Ablation(Part):
-    """What the cost of one arm is made of."""
-
-    full: Name = Field(description="The arm that has everything.")
-    off: Name = Field(description="The arm that has nothing of it.")
-    switches: dict[Name, Switch] = Field(description="What may be taken away, each by its name.")
 
 
 class Investigation(Part):
@@ -169,21 +142,15 @@ class Investigation(Part):
     session: Session = Field(Session(), description="How the runs are arranged.")
     figures: dict[str, Judged] = Field(description="What is judged, with margins fixed beforehand.", min_length=1)
     gates: Gates = Field(Gates(), description="What makes a run invalid.")
-    expected: list[Expected] = Field([], description="What somebody else found.")
-    ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
 
     @model_validator(mode="after")
     def _everything_that_is_named_is_there(self) -> Self:
         for name in (AGAIN, DIRECT):
             if name in self.arms:
                 raise ValueError(f"the engine has an arm {name!r} of its own")
-        named = [self.baseline, *(one.arm for one in self.expected)]
-        if self.ablation:
-            named += [self.ablation.full, self.ablation.off, *(one.arm for one in self.ablation.switches.values())]
-        for name in named:
-            if name not in self.arms:
-                raise ValueError(f"there is no arm {name!r}, only {', '.join(self.arms)}")
-        for name in [*self.figures, *(name for one in self.expected for name in one.figures)]:
+        if self.baseline not in self.arms:
+            raise ValueError(f"there is no arm {self.baseline!r}, only {', '.join(self.arms)}")
+        for name in self.figures:
             if name not in FIGURES:
                 raise ValueError(f"there is no figure {name!r}, only {', '.join(FIGURES)}")
         if sum(one.primary for one in self.figures.values()) != 1:
