@@ -218,6 +218,8 @@ def bar() -> Iterator[Callable[[Progress], None]]:
             seconds = now.seconds - began.seconds
             rate = f", {(now.answered - began.answered) / seconds:,.0f}/s" if seconds else ""
             told = f"{now.answered:,} answered{rate}, {now.failed:,} failed"
+            if now.waiting:
+                told = "created users go when the proxy has written what they spent"
             bars.update(shown[step], completed=now.answered if total else now.seconds, told=told)
 
         yield tell

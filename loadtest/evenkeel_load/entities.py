@@ -15,7 +15,7 @@ from evenkeel_load.modes import CreatedUser
 from evenkeel_load.options import PER_USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel_load.plan import Plan
 
@@ -44,7 +44,7 @@ def user_ids(plan: Plan) -> list[str]:
 
 
 @contextlib.contextmanager
-def entities(plan: Plan, host: str) -> Iterator[None]:
+def entities(plan: Plan, host: str, before_removal: Callable[[], None]) -> Iterator[None]:
     """Create what the plan needs, and remove it at the end."""
     ids = user_ids(plan)
     keys = [key_of(plan, user) for user in range(plan.users)] if plan.key_mode == PER_USER else []
@@ -55,6 +55,8 @@ def entities(plan: Plan, host: str) -> Iterator[None]:
             _each(asking, "/key/generate", [{"key": key, "models": []} for key in keys])
             yield
         finally:
+            if ids:
+                before_removal()
             _remove(asking, "/customer/delete", "user_ids", ids)
             _remove(asking, "/key/delete", "keys", keys)
 

@@ -58,11 +58,11 @@ def write_plan(folder: Path, plan: Plan, host: str, processes: int) -> None:
     (folder / f"plan-{plan.step}.json").write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
 
 
-def write_progress(folder: Path, answered: int, failed: int) -> None:
+def write_progress(folder: Path, answered: int, failed: int, *, waiting: bool = False) -> None:
     """Write down how far it is; a reader finds it whole."""
     path = folder / PROGRESS
     new = path.with_suffix(".new")
-    new.write_text(json.dumps({"answered": answered, "failed": failed}), encoding="utf-8")
+    new.write_text(json.dumps({"answered": answered, "failed": failed, "waiting": waiting}), encoding="utf-8")
     new.replace(path)
 
 

@@ -57,6 +57,8 @@ READ_FACTOR = 3
 # A worker whose clock says something else than the master's goes by its own.
 MOST_SKEW_NS = 5 * NS
 SECOND = 1.0
+# For what is left to be removed when somebody does not want to wait any longer.
+LEAVE_SECONDS = 10.0
 NS_PER_MS = 1_000_000
 FAILED = 3
 """The exit code of a load that could not be made, or not to its end."""
@@ -93,14 +95,17 @@ class Harness:
         self._share: dict[str, Any] = {}
         self._session: Session | None = None
         self._done: set[str] = set()
-        self._failed = False
+        self._failed = self._complete = False
         self._interrupted: object = None
         self._running = contextlib.ExitStack()
+        self._over, self._leaving = Event(), Event()
+        self._over.set()
         events.init_command_line_parser.add_listener(_add_options)
         events.init.add_listener(self._init)
         events.test_start.add_listener(self._start)
         events.spawning_complete.add_listener(self._spawned)
         events.test_stop.add_listener(self._stop)
+        events.quitting.add_listener(self._leave)
 
     def work(self) -> None:
         """Be a user."""
@@ -119,7 +124,8 @@ class Harness:
             environment.runner.register_message(DONE, lambda msg, **_: self._worker_done(environment, msg))
 
     def _start(self, environment: Environment, **_: Any) -> None:
-        self._failed = False
+        self._failed = self._complete = False
+        self._over.clear()
         if self._interrupted is None:
             # As an exception Ctrl-C could come in the midst of a record; as Locust's own signal to stop it cannot.
             self._interrupted = gevent.signal_handler(signal.SIGINT, os.kill, os.getpid(), signal.SIGTERM)
@@ -158,7 +164,7 @@ class Harness:
         lead_ns = LEAD_NS + READ_FACTOR * (now_ns() - began)
         if plan.start_at is not None:
             lead_ns = max(lead_ns, plan.start_at - now_ns())
-        self._running.enter_context(entities(plan, host))
+        self._running.enter_context(entities(plan, host, lambda: self._let_spend_be_written(plan)))
         workers = sorted(runner.clients.ready, key=lambda one: str(one.id)) if isinstance(runner, MasterRunner) else []
         processes = max(1, len(workers))
         folder.write_plan(self._folder, plan, host, processes)
@@ -208,6 +214,7 @@ class Harness:
             if isinstance(environment.runner, WorkerRunner):
                 environment.runner.send_message(DONE, {})
             else:
+                self._complete = True
                 gevent.spawn(_quit, environment)
 
         def failed(error: Exception) -> None:
@@ -239,6 +246,7 @@ class Harness:
             if isinstance(runner, MasterRunner):
                 working = {worker.id for worker in (*runner.clients.running, *runner.clients.spawning)}
                 if (self._done and working <= self._done) or not runner.worker_count:
+                    self._complete = True
                     gevent.spawn(_quit, environment)
                     return
 
@@ -248,6 +256,20 @@ class Harness:
             self._running.close()
         except Exception as error:  # noqa: BLE001  # as in `_start`
             self._fail(environment, error)
+        finally:
+            self._over.set()
+
+    def _leave(self, **_: Any) -> None:
+        # Locust would not wait for the end of `_stop` if it is told to go meanwhile.
+        self._leaving.set()
+        self._over.wait(LEAVE_SECONDS)
+
+    def _let_spend_be_written(self, plan: Plan) -> None:
+        # Who stops a load does not want to wait.
+        if self._complete and plan.remove_after:
+            found = folder.read_json(self._folder / folder.PROGRESS)
+            folder.write_progress(self._folder, found.get("answered", 0), found.get("failed", 0), waiting=True)
+            self._leaving.wait(plan.remove_after)
 
     def _guarded(self, environment: Environment, work: Callable[..., None], *arguments: Any) -> None:
         try:

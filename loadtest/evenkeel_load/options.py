@@ -36,6 +36,14 @@ def variation(text: str) -> float:
     return number
 
 
+def delay(text: str) -> float:
+    """Read a number of seconds, 0 included."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise ValueError(text)
+    return number
+
+
 def count(text: str) -> int:
     """Read a whole number, 0 included."""
     number = int(text)
@@ -129,6 +137,13 @@ OPTIONS = (
         token,
         "KEY",
         secret=True,
+    ),
+    Option(
+        "remove-after",
+        "seconds until created users are removed: LiteLLM books late, and that would bring them back",
+        delay,
+        "SECONDS",
+        17.0,
     ),
     Option("payload-bytes", "the size of what is said to the model", natural, "N", 64),
     Option("max-tokens", "how long an answer may be; 0: as long as it is", count, "N", 0),

@@ -54,6 +54,7 @@ class Plan:
     key_mode: str
     api_key: str
     admin_key: str
+    remove_after: float
     payload_bytes: int
     max_tokens: int
     prompts: int

@@ -98,6 +98,8 @@ class Progress:
     seconds: float
     answered: int
     failed: int
+    waiting: bool
+    """Whether all is answered, and only created users are still to be removed."""
 
 
 def _patience(seconds: int) -> list[str]:
@@ -203,7 +205,8 @@ def _step(
         while process.poll() is None:
             time.sleep(LOOK_SECONDS)
             found = names.read_json(records / names.PROGRESS)
-            tell(Progress(one, time.monotonic() - began, found.get("answered", 0), found.get("failed", 0)))
+            fields = found.get("answered", 0), found.get("failed", 0), found.get("waiting", False)
+            tell(Progress(one, time.monotonic() - began, *fields))
     _check_end(process, records)
 
 

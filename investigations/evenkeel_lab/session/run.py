@@ -120,6 +120,8 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
         "start_at": start_ns,
         "api_key": target.api_key,
         "admin_key": target.admin_key,
+        # The subject's database does not outlive the session.
+        "remove_after": 0.0,
         "models": MODEL,
         "arm": target.name,
     }
