@@ -126,7 +126,42 @@ class Gates(Part):
     throttled: float = Field(
         0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
     )
+    mock: float = Field(0.85, gt=0, le=1, description="How busy the mock may be: a share of a core for each worker.")
     invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")
+
+
+class Expected(Part):
+    """What somebody else found, to be set beside."""
+
+    source: Text = Field(description="Where it is from.")
+    claim: Text = Field(description="What it says.")
+    arm: Name = Field(description="Which arm it is about, against the baseline.")
+    figures: dict[str, float] = Field({}, description="Effects that were claimed: 0.27 is 27 % more, or points.")
+    runs: dict[Name, dict[str, list[float]]] = Field(
+        {}, description="What was published of single runs: by arm, then by figure, in its own unit."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.figures and not self.runs:
+            raise ValueError("what was expected has `figures` or `runs`")
+        return self
+
+
+class Switch(Part):
+    """One thing of the full arm that may be taken away, to learn its share of the cost."""
+
+    about: Text = Field(description="What is taken away.")
+    arm: Name = Field(description="The arm that lacks it.")
+
+
+class Ablation(Part):
+    """What the cost of one arm is made of; the arm that has nothing of it is the baseline."""
+
+    full: Name = Field(description="The arm that has everything.")
+    switches: dict[Name, Switch] = Field(
+        description="What may be taken away, each by its name, in the order of the chart.", min_length=1
+    )
 
 
 class Investigation(Part):
@@ -142,20 +177,40 @@ class Investigation(Part):
     session: Session = Field(Session(), description="How the runs are arranged.")
     figures: dict[str, Judged] = Field(description="What is judged, with margins fixed beforehand.", min_length=1)
     gates: Gates = Field(Gates(), description="What makes a run invalid.")
+    expected: list[Expected] = Field([], description="What somebody else found.")
+    ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
 
     @model_validator(mode="after")
     def _everything_that_is_named_is_there(self) -> Self:
         for name in (AGAIN, DIRECT):
             if name in self.arms:
                 raise ValueError(f"the engine has an arm {name!r} of its own")
-        if self.baseline not in self.arms:
-            raise ValueError(f"there is no arm {self.baseline!r}, only {', '.join(self.arms)}")
-        for name in self.figures:
+        for name in self._arms_named():
+            if name not in self.arms:
+                raise ValueError(f"there is no arm {name!r}, only {', '.join(self.arms)}")
+        for name in self._figures_named():
             if name not in FIGURES:
                 raise ValueError(f"there is no figure {name!r}, only {', '.join(FIGURES)}")
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
+        if len({self.baseline, *self._ablated()}) != 1 + len(self._ablated()):
+            raise ValueError("the baseline, an ablation's full arm and its switches' arms are each another arm")
         return self
+
+    def _arms_named(self) -> list[str]:
+        found = [self.baseline, *self._ablated()]
+        for one in self.expected:
+            found += [one.arm, *one.runs]
+        return found
+
+    def _figures_named(self) -> list[str]:
+        found = list(self.figures)
+        for one in self.expected:
+            found += [*one.figures, *(name for told in one.runs.values() for name in told)]
+        return found
+
+    def _ablated(self) -> list[str]:
+        return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []
 
     @property
     def primary(self) -> str:

@@ -31,7 +31,11 @@ class Target:
     admin_key: str
     pid: int | None = None
     """The process that is measured; None if only its answers are."""
+    provider: int | None = None
+    """The process of the mock behind it."""
+    provider_workers: int = 1
     database_url: str | None = None
+    valkey_url: str | None = None
     lag: Path | None = None
 
 
@@ -54,7 +58,10 @@ async def targets(below: Stack, investigation: Investigation) -> AsyncIterator[d
                 entities.key,
                 proxy.master_key,
                 proxy.part.pid,
+                below.mock.part.pid,
+                investigation.mock.workers,
                 proxy.services.database_url,
+                proxy.services.redis_url,
                 proxy.services.lag,
             )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import psutil
+from redis.asyncio import Redis
 
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.stack.postgres import connect
 
 if TYPE_CHECKING:
@@ -16,6 +19,13 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 STATISTICS = ("xact_commit", "xact_rollback", "tup_fetched", "blks_hit", "blks_read", "deadlocks", "temp_files")
+
+WAITS = """
+    SELECT coalesce(wait_event_type || ':' || wait_event, 'active') AS what, count(*)
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
+    GROUP BY 1
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,10 @@ class Spent:
 
 def tree(pid: int) -> list[psutil.Process]:
     """Return a process and all that it has started."""
-    process = psutil.Process(pid)
+    try:
+        process = psutil.Process(pid)
+    except psutil.NoSuchProcess as error:
+        raise RigFailure(f"Process {pid}, which is measured, has ended.", cure="Its log says why.") from error
     return [process, *process.children(recursive=True)]
 
 
@@ -78,6 +91,25 @@ async def database(url: str) -> dict[str, int]:
     finally:
         await connection.close()
     return {name: int(row[name]) for name in STATISTICS}
+
+
+async def waits(url: str) -> dict[str, int]:
+    """Say what a proxy's connections to Postgres are about now: `active`, or what the active ones wait for."""
+    connection = await connect(url)
+    try:
+        rows = await connection.fetch(WAITS)
+    finally:
+        await connection.close()
+    return {row["what"]: int(row["count"]) for row in rows}
+
+
+async def commands(url: str) -> int:
+    """Read how many commands Valkey has carried out on the connections to a database of its own."""
+    number = urlsplit(url).path.lstrip("/") or "0"
+    async with Redis.from_url(url) as client:
+        own = await client.client_id()
+        clients = await client.client_list()
+    return sum(int(one.get("tot-cmds", 0)) for one in clients if one["db"] == number and int(one["id"]) != own)
 
 
 def lags(place: Path, start_ns: int, end_ns: int) -> Iterator[float]:

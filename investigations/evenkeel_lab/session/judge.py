@@ -42,16 +42,16 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
     """Judge what has been measured in so many pairs."""
     found, invalid = [], []
     for baseline, candidate in comparisons(investigation):
-        paired, dropped = _pairs(investigation, done, pairs, baseline, candidate)
+        valid, dropped = paired(investigation, done, pairs, baseline, candidate)
         compared = compare(
-            _runs(baseline, [first for first, _ in paired], investigation),
-            _runs(candidate, [second for _, second in paired], investigation),
+            _runs(baseline, [first for _, first, _ in valid], investigation),
+            _runs(candidate, [second for _, _, second in valid], investigation),
             primary=investigation.primary,
             margins=investigation.margins,
             alpha=alpha_of(investigation.session.looks),
         )
         found.append(compared)
-        share = len(dropped) / max(1, len(dropped) + len(paired))
+        share = len(dropped) / max(1, len(dropped) + len(valid))
         if share > investigation.gates.invalid:
             invalid.append(f"gates: {len(dropped)} pairs of {candidate} against {baseline} are invalid: {dropped[0]}")
         if candidate == AGAIN:
@@ -63,10 +63,10 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
     return Judgement(found, invalid)
 
 
-def _pairs(
+def paired(
     investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int, baseline: str, candidate: str
-) -> tuple[list[tuple[Run, Run]], list[str]]:
-    """Return the valid pairs of two arms, and why the others are not."""
+) -> tuple[list[tuple[int, Run, Run]], list[str]]:
+    """Return the valid pairs of two arms, each with its number, and why the others are not."""
     found, dropped = [], []
     for meeting in meetings(investigation, pairs):
         if set(meeting.arms) != {baseline, candidate} or meeting.name not in done:
@@ -77,7 +77,7 @@ def _pairs(
         if reasons:
             dropped.append(f"pair {meeting.pair}: {reasons[0]}")
         else:
-            found.append((first, second))
+            found.append((meeting.pair, first, second))
     return found, dropped
 
 

@@ -45,7 +45,11 @@ def comparisons(investigation: Investigation) -> list[tuple[str, str]]:
     others = [name for name in investigation.arms if name != baseline]
     # Of a function there is no second process that could differ.
     noise = investigation.session.noise and investigation.arms[baseline].subject is Kind.PROXY
-    return [(baseline, name) for name in [*others, *([AGAIN] if noise else [])]]
+    found = [(baseline, name) for name in others]
+    if investigation.ablation:
+        full = investigation.ablation.full
+        found += [(full, switch.arm) for switch in investigation.ablation.switches.values()]
+    return [*found, *([(baseline, AGAIN)] if noise else [])]
 
 
 def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:

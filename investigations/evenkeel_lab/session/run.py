@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # How often memory is looked at; Postgres' own counters lag behind by as much.
 SECOND = 1.0
 LEAST_LAGS = 20
+FILE = "run.json"
+"""Beside its records."""
 
 
 class Stopped(Exception):
@@ -43,6 +46,11 @@ class Run:
     cpu: dict[str, float] = field(default_factory=dict)
     """Seconds, by program."""
     database: dict[str, int] = field(default_factory=dict)
+    """What Postgres has counted meanwhile."""
+    waits: dict[str, int] = field(default_factory=dict)
+    """What the subject's connections to Postgres were about, when they were looked at once a second."""
+    provider: float = 0.0
+    """How busy the mock was, in cores."""
     limited: tuple[str, ...] = ()
     """Why it says more about the rig than about its arm."""
     cores: tuple[int, ...] = ()
@@ -69,10 +77,9 @@ async def measure(
     stop: Event,
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
-    taken = counters.stolen()
-    before = counters.spent(target.pid) if target.pid else None
-    calls = await counters.database(target.database_url) if target.database_url else {}
-    watching = asyncio.create_task(_most_memory(target.pid)) if target.pid else None
+    before = await _read(target)
+    seen = _Seen()
+    watching = asyncio.create_task(_watch(target, seen))
 
     def tell(_: Progress) -> None:
         if stop.is_set():
@@ -81,17 +88,24 @@ async def measure(
     try:
         summary = await asyncio.to_thread(_load, target, wanted, seed, start_ns, records, tell)
     finally:
-        memory = await _end(watching) if watching else 0.0
+        watching.cancel()
+        await asyncio.wait([watching])
+    if not watching.cancelled():
+        watching.result()
+    if target.database_url:
+        await asyncio.sleep(SECOND)
+    after = await _read(target)
     step = summary.steps[0]
     requests = sum(one.requests for name, one in step.calls.items() if name != "all")
+    calls = {name: value - before.database[name] for name, value in after.database.items()}
     figures = figures_of(summary)
     cpu: dict[str, float] = {}
-    if before and target.pid and requests:
-        spent = counters.spent(target.pid).since(before)
+    if before.subject and after.subject and requests:
+        spent = after.subject.since(before.subject)
         cpu = dict(spent.cpu)
         figures |= {
             "cpu_ms": spent.total / requests * 1000,
-            "memory_mib": memory,
+            "memory_mib": seen.memory_mib,
             "switches": spent.switches / requests,
         }
     if target.lag:
@@ -99,18 +113,67 @@ async def measure(
         if len(late) >= LEAST_LAGS:
             figures["loop_lag"] = fmean(late)
     if target.database_url and requests:
-        await asyncio.sleep(SECOND)
-        after = await counters.database(target.database_url)
-        calls = {name: value - calls[name] for name, value in after.items()}
         figures["database_calls"] = (calls["xact_commit"] + calls["xact_rollback"]) / requests
-    limited = list(summary.limited)
+    if target.valkey_url and requests:
+        figures["valkey_calls"] = (after.commands - before.commands) / requests
+    provider = (after.provider - before.provider) / max(after.moment - before.moment, SECOND)
+    limited = _limits(summary, target, gates, provider, (after.stolen - before.stolen) / max(step.seconds, SECOND))
+    found = Run(
+        target.name, start_ns, step.seconds, requests, figures, cpu, calls, seen.waits, provider, limited, cores
+    )
+    (records / FILE).write_text(json.dumps(found.document()), encoding="utf-8")
+    return found
+
+
+@dataclass(frozen=True)
+class _Readings:
+    """All counters at one moment."""
+
+    moment: float
+    stolen: float
+    subject: counters.Spent | None
+    provider: float
+    database: dict[str, int]
+    commands: int
+
+
+async def _read(target: Target) -> _Readings:
+    return _Readings(
+        time.monotonic(),
+        counters.stolen(),
+        counters.spent(target.pid) if target.pid else None,
+        counters.spent(target.provider).total if target.provider else 0.0,
+        await counters.database(target.database_url) if target.database_url else {},
+        await counters.commands(target.valkey_url) if target.valkey_url else 0,
+    )
+
+
+@dataclass
+class _Seen:
+    """What was looked at again and again."""
+
+    memory_mib: float = 0.0
+    waits: dict[str, int] = field(default_factory=dict)
+
+
+async def _watch(target: Target, seen: _Seen) -> None:
+    while target.pid:
+        seen.memory_mib = max(seen.memory_mib, counters.spent(target.pid).memory_mib)
+        if target.database_url:
+            for what, count in (await counters.waits(target.database_url)).items():
+                seen.waits[what] = seen.waits.get(what, 0) + count
+        await asyncio.sleep(SECOND)
+
+
+def _limits(summary: Summary, target: Target, gates: Gates, provider: float, stolen: float) -> tuple[str, ...]:
+    """Return why a run says more about the rig than about its arm."""
     # The mock alone is loaded as fast as it goes, which no gate is about.
-    if target.name == DIRECT:
-        limited.clear()
-    share = (counters.stolen() - taken) / max(step.seconds, SECOND)
-    if share > gates.throttled:
-        limited.append(f"the machine below took {share:.1%} of a core away")
-    return Run(target.name, start_ns, step.seconds, requests, figures, cpu, calls, tuple(limited), cores)
+    found = [] if target.name == DIRECT else list(summary.limited)
+    if provider > gates.mock * target.provider_workers:
+        found.append(f"the mock was busy for {provider:.0%} of a core")
+    if stolen > gates.throttled:
+        found.append(f"the machine below took {stolen:.1%} of a core away")
+    return tuple(found)
 
 
 def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path, tell: Any) -> Summary:
@@ -128,22 +191,6 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
     found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
     assert found is not None
     return found
-
-
-async def _most_memory(pid: int | None) -> float:
-    most = 0.0
-    try:
-        while pid:
-            most = max(most, counters.spent(pid).memory_mib)
-            await asyncio.sleep(SECOND)
-    except asyncio.CancelledError:
-        pass
-    return most
-
-
-async def _end(watching: asyncio.Task[float]) -> float:
-    watching.cancel()
-    return await watching
 
 
 def soon_ns(seconds: float) -> int:
