@@ -11,6 +11,7 @@ import click
 import pytest
 
 from evenkeel_lab.cli import COMMANDS, evenkeel
+from evenkeel_lab.experiment import Investigation
 
 pytestmark = pytest.mark.docs
 
@@ -104,3 +105,14 @@ def test_every_markdown_line_fits() -> None:
     for page in PAGES:
         for number, line in enumerate(page.read_text().splitlines(), 1):
             assert len(line) <= 120 or line.startswith("|"), f"{page.name}:{number}"
+
+
+def fields() -> set[str]:
+    schema = Investigation.model_json_schema()
+    return {name for node in (schema, *schema["$defs"].values()) for name in node.get("properties", {})}
+
+
+@pytest.mark.parametrize("field", sorted(fields()))
+def test_every_field_of_an_investigation_is_documented(field: str) -> None:
+    page = (ROOT / "docs" / "investigations.md").read_text()
+    assert re.search(rf"[`.\[]{field}[`.\]]", page)

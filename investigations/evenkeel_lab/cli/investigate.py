@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from threading import Event
 from typing import TYPE_CHECKING, Self
 
@@ -83,8 +84,9 @@ def investigate(  # one for each option
     if fresh:
         store.clear()
     console = Console(stderr=True)
+    say_what_is_not_used()
     with View(console, wanted) as view:
-        session = Session(folder.name, wanted, text, store, Options.from_env(), shown_on(console), view, Event())
+        session = Session(folder.name, wanted, text, store, Options(), shown_on(console), view, Event())
         judgement = asyncio.run(session.conduct())
     summary = gather(store)
     write(summary, store.folder / SUMMARY)
@@ -99,6 +101,13 @@ def investigate(  # one for each option
             click.echo(f"warning: {name} had not settled when the first pair began", err=True)
         click.echo(f"records: {store.folder}")
     context.exit(RIG_INVALID if judgement.invalid else 0)
+
+
+def say_what_is_not_used() -> None:
+    """Say which servers of the user's are left alone."""
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        if os.environ.get(name):
+            click.echo(f"{name} is not used: subjects that are measured share no servers.", err=True)
 
 
 def listing() -> RenderableType:
@@ -181,7 +190,8 @@ class View:
             for found in one.figures
             if found.primary
         ]
-        self._console.print(f"{where}: {'; '.join([*estimates, *limited])}", highlight=False, markup=False)
+        told = estimates or [why for one in judgement.comparisons for why in one.warnings]
+        self._console.print(f"{where}: {'; '.join([*told, *limited])}", highlight=False, markup=False)
 
 
 def _minutes(seconds: float) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 QUICK_SECONDS = 4.0
+# Of each user, where it is not time that ends a run.
+QUICK_REQUESTS = 10
 
 
 def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
@@ -23,7 +25,11 @@ def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
 def quickly(investigation: Investigation) -> Investigation:
     """Return the same with as few and as short runs as have a verdict at all."""
     load = investigation.load
-    shorter: dict[str, Any] = {"duration": min(load.duration or QUICK_SECONDS, QUICK_SECONDS)}
+    shorter: dict[str, Any] = {}
+    if load.duration:
+        shorter["duration"] = min(load.duration, QUICK_SECONDS)
+    if load.requests:
+        shorter["requests"] = min(load.requests, QUICK_REQUESTS * load.users)
     return _changed(investigation, session={"looks": [LEAST_PAIRS], "warm_up": 2.0}, load=shorter)
 
 

@@ -10,6 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, S
 from evenkeel_lab.comparison.figures import FIGURES, figure
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 from evenkeel_lab.verdicts import Margin, check_looks
+from evenkeel_load.errors import LoadConfigError
+from evenkeel_load.options import OPTIONS
+from evenkeel_load.plan import make_plan
+from evenkeel_load.scenario import SCENARIOS
 
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -48,6 +52,15 @@ class Design(StrEnum):
     """One after the other, in random order."""
 
 
+class Subjects(StrEnum):
+    """For how long a proxy lives."""
+
+    KEPT = "kept"
+    """All of them stay up side by side, for the whole session."""
+    FRESH = "fresh"
+    """Each is booted anew, with an empty database, for each pair."""
+
+
 class Arm(Part):
     """One of the things that are compared."""
 
@@ -73,6 +86,8 @@ class Load(Part):
     scenario: str = Field("chat", description="Which requests: chat, stream, compact, mixed or soak.")
     users: PositiveInt = Field(20, description="Simulated users; of a closed load, so many requests at a time.")
     arrivals: str = Field("closed", description="When requests are sent: closed, constant, poisson, gamma or ramp.")
+    rate_to: PositiveFloat | None = Field(None, description="The rate at which a ramp ends.")
+    cv: PositiveFloat | None = Field(None, description="How much the gaps of gamma arrivals vary.")
     requests: PositiveInt | None = Field(None, description="How many requests a run has.")
     duration: PositiveFloat | None = Field(None, description="For how many seconds a run lasts.")
     rate: PositiveFloat | None = Field(None, description="Requests a second, of an open load.")
@@ -86,7 +101,21 @@ class Load(Part):
     def _ends(self) -> Self:
         if self.requests is None and self.duration is None:
             raise ValueError("a run needs `requests` or `duration`")
+        if self.scenario not in SCENARIOS:
+            raise ValueError(f"there is no scenario {self.scenario!r}, only {', '.join(SCENARIOS)}")
+        try:
+            for option in OPTIONS:
+                if option.field in self.options:
+                    option.parse(str(self.options[option.field]))
+            make_plan(self.scenario, self.users, "", self.options)
+        except LoadConfigError as error:
+            raise ValueError(f"{error.what} {error.cure}".rstrip(".")) from error
         return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `evenkeel load` is told."""
+        return self.model_dump(exclude={"scenario", "users"}, exclude_none=True)
 
 
 class Mock(Part):
@@ -101,9 +130,12 @@ class Session(Part):
     """How the runs are arranged."""
 
     design: Design = Field(Design.DUETS, description="How the runs of a pair come about: duets or alternating.")
+    subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
     seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
-    warm_up: PositiveFloat = Field(5.0, description="Seconds for which each subject is loaded before its first run.")
+    warm_up: PositiveFloat = Field(
+        5.0, description="Seconds of each window in which a subject is loaded until it is warm."
+    )
     noise: bool = Field(default=True, description="Whether a second baseline and the mock itself are measured too.")
 
     @model_validator(mode="after")

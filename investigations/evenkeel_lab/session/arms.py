@@ -12,7 +12,7 @@ from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
     from pathlib import Path
 
     from evenkeel_lab.experiment import Arm, Investigation
@@ -39,14 +39,21 @@ class Target:
     lag: Path | None = None
 
 
+def proxies(investigation: Investigation) -> dict[str, Arm]:
+    """Return the arms that are proxies, the engine's own among them."""
+    found = {name: arm for name, arm in investigation.arms.items() if arm.subject is Kind.PROXY}
+    if investigation.session.noise and investigation.baseline in found:
+        found[AGAIN] = found[investigation.baseline]
+    return found
+
+
 @contextlib.asynccontextmanager
-async def targets(below: Stack, investigation: Investigation) -> AsyncIterator[dict[str, Target]]:
-    """Run everything that is loaded over HTTP."""
-    wanted = {name: arm for name, arm in investigation.arms.items() if arm.subject is Kind.PROXY}
-    if investigation.session.noise and investigation.baseline in wanted:
-        wanted[AGAIN] = wanted[investigation.baseline]
+async def targets(
+    below: Stack, investigation: Investigation, names: Collection[str]
+) -> AsyncIterator[dict[str, Target]]:
+    """Run those of the arms that are proxies, and name the others."""
     direct = Target(DIRECT, below.mock.url, MOCK_KEY, MOCK_KEY)
-    mocks = [name for name, arm in investigation.arms.items() if arm.subject is Kind.MOCK]
+    numbered = list(enumerate(proxies(investigation).items(), 1))
     async with contextlib.AsyncExitStack() as running:
 
         async def start(number: int, name: str, arm: Arm) -> Target:
@@ -66,11 +73,9 @@ async def targets(below: Stack, investigation: Investigation) -> AsyncIterator[d
             )
 
         async with together() as group:
-            started = [
-                group.create_task(start(number, name, arm)) for number, (name, arm) in enumerate(wanted.items(), 1)
-            ]
+            started = [group.create_task(start(number, name, arm)) for number, (name, arm) in numbered if name in names]
         found = {target.name: target for target in (task.result() for task in started)}
-        yield found | {name: replace(direct, name=name) for name in (*mocks, DIRECT)}
+        yield found | {name: replace(direct, name=name) for name in names if name not in found}
 
 
 def subject_of(arm: Arm) -> Subject:

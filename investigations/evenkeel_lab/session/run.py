@@ -177,8 +177,7 @@ def _limits(summary: Summary, target: Target, gates: Gates, provider: float, sto
 
 
 def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path, tell: Any) -> Summary:
-    chosen = wanted.model_dump(exclude={"scenario", "users"}, exclude_none=True)
-    chosen |= {
+    chosen = wanted.options | {
         "seed": seed,
         "start_at": start_ns,
         "api_key": target.api_key,

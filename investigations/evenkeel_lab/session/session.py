@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
 import psutil
 
-from evenkeel_lab.experiment.investigation import Design, Kind
+from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Design, Kind, Subjects as Life
 from evenkeel_lab.session import counters
 from evenkeel_lab.session.arms import targets
 from evenkeel_lab.session.function import call
@@ -19,10 +19,12 @@ from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.session.run import Run, measure, soon_ns
+from evenkeel_lab.session.warm_up import LEAD_SECONDS, WarmUp, is_steady, shares
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
     from threading import Event
 
     from evenkeel_lab.experiment import Investigation
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.arms import Target
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.store import Store
-    from evenkeel_lab.stack.stack import Options
+    from evenkeel_lab.stack.stack import Options, Stack
 
-# For Locust to come up, so that the runs of a duet begin at the same moment.
-LEAD_SECONDS = 4.0
-# A subject is warm when its last windows answer as fast as each other, within so much.
-WINDOWS, SETTLED = 3, 0.05
-MOST_WINDOWS = 6
+    # What runs for a meeting, by the names of its arms.
+    Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]]
+
+
+def _nothing(_: Meeting) -> contextlib.nullcontext[Mapping[str, Target]]:
+    return contextlib.nullcontext({})
 
 
 class Told(Protocol):
@@ -65,33 +68,51 @@ class Session:
         done = self.store.done()
         wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
         if wanted and not self._settled(done):
-            async with self._subjects() as found:
-                await self._measure(wanted, found, done)
+            async with self._subjects() as subjects:
+                await self._measure(wanted, subjects, done)
         return judge_session(self.investigation, done, last)
 
     @contextlib.asynccontextmanager
-    async def _subjects(self) -> AsyncIterator[Mapping[str, Target]]:
-        """Run what is measured, warm; functions need nothing to be run."""
+    async def _subjects(self) -> AsyncIterator[Subjects]:
+        """Run what is measured; functions need nothing to be run."""
         if all(arm.subject is Kind.FUNCTION for arm in self.investigation.arms.values()):
             self.store.begin(self.name, self.text, provenance(engine="none"))
-            yield {}
+            yield _nothing
             return
         mock = self.investigation.mock
         options = self.options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
-        async with stack(options, steps=self.steps) as below, targets(below, self.investigation) as found:
+        warm_up = WarmUp(self.investigation, self.store, self.stop)
+        async with stack(options, steps=self.steps) as below:
             self.store.begin(self.name, self.text, provenance(below.engine.kind))
             try:
-                await self._warm_up(found)
-                yield found
+                if self.investigation.session.subjects is Life.FRESH:
+                    yield partial(self._fresh, below, warm_up)
+                    return
+                names = [*self.investigation.arms, AGAIN, DIRECT]
+                async with targets(below, self.investigation, names) as found:
+                    with self.steps.step("warming up"):
+                        costs = await warm_up.until_steady([target for target in found.values() if target.pid])
+                    self.store.warmed_up(
+                        {name: {"costs": told, "steady": is_steady(told)} for name, told in costs.items()}
+                    )
+                    yield lambda _: contextlib.nullcontext(found)
             finally:
                 # Loads run in threads, which nobody can cancel.
                 self.stop.set()
 
-    async def _measure(self, wanted: list[Meeting], found: Mapping[str, Target], done: dict[str, list[Run]]) -> None:
+    @contextlib.asynccontextmanager
+    async def _fresh(self, below: Stack, warm_up: WarmUp, meeting: Meeting) -> AsyncIterator[Mapping[str, Target]]:
+        """Run the arms of one meeting, for nothing else."""
+        async with targets(below, self.investigation, meeting.arms) as found:
+            await warm_up.once([target for target in found.values() if target.pid])
+            yield found
+
+    async def _measure(self, wanted: list[Meeting], subjects: Subjects, done: dict[str, list[Run]]) -> None:
         last = self.investigation.session.looks[-1]
         began = time.monotonic()
         for number, meeting in enumerate(wanted, 1):
-            runs = await self._meet(meeting, found)
+            async with subjects(meeting) as found:
+                runs = await self._meet(meeting, found)
             self.store.add(meeting, runs)
             done[meeting.name] = runs
             left = (time.monotonic() - began) / number * (len(wanted) - number)
@@ -110,11 +131,11 @@ class Session:
 
     async def _meet(self, meeting: Meeting, found: Mapping[str, Target]) -> list[Run]:
         """Run a pair: side by side, each on a core of its own, or one after the other."""
-        places = [(core,) for core in range(psutil.cpu_count() or 1)]
-        if self.investigation.session.design is Design.DUETS and 1 < len(meeting.arms) <= len(places):
-            start = soon_ns(LEAD_SECONDS)
+        together = 1 < len(meeting.arms) <= (psutil.cpu_count() or 1)
+        if self.investigation.session.design is Design.DUETS and together:
+            start, places = soon_ns(LEAD_SECONDS), shares(len(meeting.arms))
             runs = (
-                self._run(meeting, arm, found, start, cores) for arm, cores in zip(meeting.arms, places, strict=False)
+                self._run(meeting, arm, found, start, cores) for arm, cores in zip(meeting.arms, places, strict=True)
             )
             return list(await asyncio.gather(*runs))
         return [await self._run(meeting, arm, found, soon_ns(LEAD_SECONDS), ()) for arm in meeting.arms]
@@ -131,38 +152,3 @@ class Session:
         place = self.store.place(meeting, name)
         wanted, gates = self.investigation.load, self.investigation.gates
         return await measure(target, wanted, meeting.seed, start_ns, place, cores, gates, self.stop)
-
-    async def _warm_up(self, found: Mapping[str, Target]) -> None:
-        """Load all subjects, window after window, until each answers as fast as before."""
-        warm = [target for target in found.values() if target.pid]
-        seconds = self.investigation.session.warm_up
-        wanted = self.investigation.load.model_copy(update={"duration": seconds, "requests": None})
-        rates: dict[str, list[float]] = {target.name: [] for target in warm}
-        with self.steps.step("warming up"):
-            for window in range(MOST_WINDOWS):
-                meeting, start = Meeting(0, tuple(rates), window), soon_ns(LEAD_SECONDS)
-                runs = (
-                    measure(
-                        target,
-                        wanted,
-                        window,
-                        start,
-                        self.store.place(meeting, target.name),
-                        (),
-                        self.investigation.gates,
-                        self.stop,
-                    )
-                    for target in warm
-                )
-                for run in await asyncio.gather(*runs):
-                    rates[run.arm].append(run.figures.get("throughput", 0.0))
-                if all(map(is_steady, rates.values())):
-                    break
-        self.store.warmed_up({name: {"rates": told, "steady": is_steady(told)} for name, told in rates.items()})
-
-
-def is_steady(rates: Sequence[float]) -> bool:
-    """Return whether a subject is warm: its last windows were as fast as each other."""
-    last = rates[-WINDOWS:]
-    mean = float(np.mean(last)) if len(last) == WINDOWS else 0.0
-    return mean > 0 and float(np.std(last)) / mean <= SETTLED

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,8 +101,7 @@ async def proxy(
 ) -> AsyncIterator[Proxy]:
     """Run a proxy until it is left. A proxy that dies at boot is an error with the end of its log."""
     port = free_port(port)
-    home = folder / name
-    home.mkdir(mode=0o700)
+    home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
     config = home / "config.yaml"
     write_config(proxy_config(subject, services.mock_url), config)
     # Not one of the well-known keys, which LiteLLM refuses.

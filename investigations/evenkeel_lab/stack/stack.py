@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.decoys import decoys
 from evenkeel_lab.stack.engine import find_engine
@@ -20,7 +21,7 @@ from evenkeel_lab.stack.node import find_node
 from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, connect
 from evenkeel_lab.stack.proxy import Services, proxy
 from evenkeel_lab.stack.subject import environment, plugin_folder
-from evenkeel_lab.stack.valkey import external_valkey, valkey
+from evenkeel_lab.stack.valkey import empty, external_valkey, valkey
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -109,7 +110,7 @@ class Stack:
         """Run a proxy on this stack; one that is measured has a number of its own, and so nothing that others share."""
         services = await self.services(subject.litellm)
         if apart is not None:
-            services = await self._apart(services, name, apart)
+            services = await self._apart(services, apart)
         async with contextlib.AsyncExitStack() as running:
             with self.steps.step(f"LiteLLM {subject.litellm}, booting"):
                 started = await running.enter_async_context(
@@ -117,23 +118,26 @@ class Stack:
                 )
             yield started
 
-    async def _apart(self, services: Services, name: str, number: int) -> Services:
-        """Return services with a database and a Valkey database of one proxy's own, and its probe."""
-        lag = self.folder / f"lag-{name}"
-        if not isinstance(self.postgres, Postgres):
-            return replace(services, lag=lag)
+    async def _apart(self, services: Services, number: int) -> Services:
+        """Return services with an empty database and Valkey database of one proxy's own, and its probe."""
+        if not isinstance(self.postgres, Postgres) or self.options.redis_url:
+            raise WrongUse("Subjects that are measured share no servers.", cure="Unset DATABASE_URL and REDIS_URL.")
         parts = urlsplit(services.database_url)
         template, own = parts.path.lstrip("/"), f"{parts.path.lstrip('/')}_{number}"
         connection = await connect(self.postgres.url)
         try:
+            await connection.execute(f'DROP DATABASE IF EXISTS "{own}" WITH (FORCE)')
             await connection.execute(f'CREATE DATABASE "{own}" TEMPLATE "{template}"')
         finally:
             await connection.close()
+        redis_url = urlunsplit(urlsplit(services.redis_url)._replace(path=f"/{number}"))
+        await empty(redis_url)
         return replace(
             services,
             database_url=urlunsplit(parts._replace(path=f"/{own}")),
-            redis_url=urlunsplit(urlsplit(services.redis_url)._replace(path=f"/{number}")),
-            lag=lag,
+            redis_url=redis_url,
+            # Not by the name: one proxy's may begin with another's.
+            lag=self.folder / f"lag-{number}",
         )
 
     async def _database(self, made: Environment) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 READY_SECONDS = 10.0
+# As many databases as anybody has proxies that are measured side by side.
+SETTINGS = 'databases 128\nsave ""\nappendonly no\ndaemonize no\n'
 SCHEMES = ("redis", "rediss")
 
 
@@ -55,6 +57,12 @@ async def server_version(url: str) -> str | None:
     return str(info.get("valkey_version") or info["redis_version"])
 
 
+async def empty(url: str) -> None:
+    """Forget what a database of a server holds."""
+    async with Redis.from_url(url) as client:
+        await client.flushdb()
+
+
 @contextlib.asynccontextmanager
 async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Valkey]:
     """Run a Valkey that keeps nothing on disk."""
@@ -65,7 +73,7 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
     # In a file, because arguments can be read by every user of the machine.
     config = home / "valkey.conf"
     config.touch(mode=0o600)
-    config.write_text(f'bind {LOOPBACK}\nport {port}\nrequirepass {password}\nsave ""\nappendonly no\ndaemonize no\n')
+    config.write_text(f"bind {LOOPBACK}\nport {port}\nrequirepass {password}\n{SETTINGS}")
     url = f"redis://:{password}@{LOOPBACK}:{port}/0"
     command = Command("Valkey", [binary(), config], log=logs / "valkey.log", cwd=home, folder=folder)
     async with running(command) as child:

@@ -1,0 +1,74 @@
+"""What a subject has spent: counters of real servers and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import asyncpg
+import psutil
+import pytest
+from redis.asyncio import Redis
+
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.session import counters
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.postgres import Postgres
+from evenkeel_lab.stack.valkey import valkey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_commands_are_those_of_one_database_of_valkey(tmp_path: Path) -> None:
+    async with stack_folder() as folder, valkey(folder, tmp_path) as server:
+        own, other = (server.url.removesuffix("/0") + place for place in ("/1", "/2"))
+        async with Redis.from_url(own) as client, Redis.from_url(other) as neighbour:
+            await client.set("a", 1)
+            before = await counters.commands(own)
+            for _ in range(10):
+                await client.get("a")
+                await neighbour.get("a")
+                await neighbour.get("b")
+            assert await counters.commands(own) - before == 10
+
+
+async def test_what_postgres_waits_for_is_said_by_name(tmp_path: Path) -> None:
+    async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
+        first, second = await asyncpg.connect(server.url), await asyncpg.connect(server.url)
+        try:
+            assert await counters.waits(server.url) == {}
+            await first.execute("SELECT pg_advisory_lock(1)")
+            waiting = asyncio.create_task(second.execute("SELECT pg_advisory_lock(1)"))
+            while not (found := await counters.waits(server.url)):
+                await asyncio.sleep(0.01)
+            assert found == {"Lock:advisory": 1}
+            await first.execute("SELECT pg_advisory_unlock(1)")
+            await waiting
+        finally:
+            await first.close()
+            await second.close()
+
+
+def test_a_tree_of_processes_is_counted_and_pinned() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        while len(counters.tree(process.pid)) < 2:
+            pass
+        counters.pin(process.pid, [0])
+        assert all(psutil.Process(one.pid).cpu_affinity() == [0] for one in counters.tree(process.pid))
+        found = counters.spent(process.pid)
+        process.communicate(b"\n")
+    assert found.total > 0
+    assert found.memory_mib > 1
+    with pytest.raises(RigFailure, match="has ended"):
+        counters.spent(process.pid)
+
+
+@pytest.mark.parametrize(("start", "end", "told"), [(0, 10, [1.0, 2.0]), (2, 10, [2.0]), (11, 12, [])])
+def test_how_late_a_loop_was_is_told_of_a_period(tmp_path: Path, start: int, end: int, told: list[float]) -> None:
+    (tmp_path / "lag-1-77").write_text("1 1000\n3 2000\ntorn")
+    (tmp_path / "lag-11-78").write_text("1 9000\n")
+    assert list(counters.lags(tmp_path / "lag-1", start, end)) == told
