@@ -7,7 +7,6 @@ closed load's few users wait for their answers instead of asking on, and so most
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -19,11 +18,10 @@ import httpx
 import numpy as np
 import pyarrow.parquet as pq
 
+from evenkeel_lab.bench.records import make_records
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.stack.mock import mock
 from evenkeel_load.folder import RECORDS
-from evenkeel_load.record import Record
-from evenkeel_load.recorder import Recorder
 from evenkeel_load.run import Fleet, run
 from evenkeel_load.statistics import quantiles
 
@@ -40,7 +38,6 @@ STALL_SECONDS, EVERY_SECONDS = 0.3, 30.0
 P999 = "p99.9"
 NS, MS = 1e9, 1000.0
 MILLION = 1_000_000
-STREAMS_EVERY, CHUNKS = 10, 50
 MIB = 1024
 """`ru_maxrss` counts in KiB."""
 
@@ -58,7 +55,7 @@ async def bench_load(steps: Steps) -> list[Metric]:
                 _stalls(provider.url)
                 closed = await _load(provider.url, folder / "closed", users=CLOSED_USERS, requests=TOTAL)
         with steps.step("a million records: written, merged, summarised"):
-            await asyncio.to_thread(_million, folder / "million")
+            await asyncio.to_thread(make_records, folder / "million", MILLION)
             seconds, mib = await asyncio.to_thread(_summarise, folder / "million")
     (step,), (other,) = opened.steps, closed.steps
     found, missed = (one.calls["chat"].latency for one in (step, other))
@@ -111,45 +108,6 @@ def _truth(folder: Path, began_ns: float) -> float:
     second = (intended - began_ns) / NS % EVERY_SECONDS - EVERY_SECONDS / 2
     stalled = (second >= 0) & (second < STALL_SECONDS)
     return quantiles(TTFT_MS + np.where(stalled, STALL_SECONDS - second, 0.0) * MS, [0.999])[0]
-
-
-def _million(folder: Path) -> None:
-    recorder = Recorder(folder)
-    took = np.random.default_rng(7).lognormal(18, 0.5, MILLION).astype(np.int64).tolist()
-    start = time.time_ns()
-    for number, ns in enumerate(took):
-        intended = start + number * 1_000_000
-        sent, end = intended + 100_000, intended + ns
-        streams = number % STREAMS_EVERY == 0
-        chunks = list(range(sent, end, (end - sent) // CHUNKS)) if streams else []
-        recorder.add(
-            Record(
-                number=number,
-                step=0,
-                call="stream" if streams else "chat",
-                user=f"random-{number:016x}",
-                key=f"7-{number}",
-                intended_ns=intended,
-                sent_ns=sent,
-                first_byte_ns=sent + 50_000,
-                first_token_ns=chunks[0] if chunks else None,
-                last_token_ns=chunks[-1] if chunks else None,
-                end_ns=end,
-                chunk_ns=chunks,
-                status=200,
-                error=None,
-                retries=0,
-                model_id="a-model",
-                mock_received_ns=sent + 20_000,
-                mock_sent_ns=end - 20_000,
-                arm="",
-                run="million",
-            )
-        )
-    recorder.close()
-    plan = {"step": 0, "scenario": "mixed", "arrivals": "constant", "users": 1, "expected": MILLION, "host": ""}
-    plan |= {"span": (MILLION - 1) / 1000, "duration": None, "processes": 0}
-    (folder / "plan-0.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
 def _summarise(folder: Path) -> tuple[float, float]:

@@ -161,7 +161,7 @@ class View:
 
     def __init__(self, console: Console, investigation: Investigation) -> None:
         self._console = console
-        self._last = investigation.session.looks[-1]
+        self._looks = investigation.session.looks
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:
@@ -177,21 +177,35 @@ class View:
 
     def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
         """Show what a meeting has changed."""
-        where = f"pair {meeting.pair} of {self._last}, {_minutes(left)} left"
+        where = f"pair {meeting.pair} of {self._looks[-1]}, {_minutes(left)} left"
         limited = [f"{run.arm}: {why}" for run in runs for why in run.limited]
         if self._live is not None:
             if not self._live.is_started:
                 self._live.start()
-            self._live.update(Group(Text(where, style="bold"), report(judgement)), refresh=True)
+            lines = [Text(f"invalid: {why}", style="yellow") for why in limited]
+            self._live.update(Group(Text(where, style="bold"), self._so_far(judgement), *lines), refresh=True)
             return
-        estimates = [
-            f"{one.candidate} {found.figure.name} {words.effect(found) or 'too few pairs'}"
-            for one in judgement.comparisons
-            for found in one.figures
-            if found.primary
-        ]
-        told = estimates or [why for one in judgement.comparisons for why in one.warnings]
-        self._console.print(f"{where}: {'; '.join([*told, *limited])}", highlight=False, markup=False)
+        told = [f"{one} {estimate}" for one, _, estimate in _estimates(judgement)]
+        self._console.print(f"{where}: {'; '.join([*told, *limited])}", highlight=False, markup=False, soft_wrap=True)
+
+    def _so_far(self, judgement: Judgement) -> Table:
+        """Return the estimates. No verdicts: before a look that was declared there is none."""
+        shown = Table(box=None, pad_edge=False, show_header=False)
+        for row in _estimates(judgement):
+            shown.add_row(*row)
+        looks = " or ".join(map(str, self._looks))
+        shown.caption, shown.caption_justify = f"judged after {looks} pairs", "left"
+        return shown
+
+
+def _estimates(judgement: Judgement) -> list[tuple[str, str, str]]:
+    """Say of each two arms how many valid pairs they have, and what their primary figure is about to say."""
+    found = []
+    for one in judgement.comparisons:
+        primary = next((figure for figure in one.figures if figure.primary), None)
+        estimate = words.estimate(primary) if primary else "; ".join(one.warnings)
+        found.append((f"{one.candidate} against {one.baseline}", f"{one.pairs} pairs", estimate))
+    return found
 
 
 def _minutes(seconds: float) -> str:

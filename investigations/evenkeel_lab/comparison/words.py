@@ -24,6 +24,11 @@ def effect(one: Compared) -> str:
     return f"{middle} {_unit(one)} [{low}, {high}]"
 
 
+def estimate(one: Compared) -> str:
+    """Say a figure with its effect, as far as there is one."""
+    return f"{one.figure.name} {effect(one) or one.why_not}"
+
+
 def detectable(one: Compared) -> str:
     """Say the smallest effect that would have been found."""
     return "" if one.verdict is None else f"{_said(one, one.verdict.detectable).lstrip('+')} {_unit(one)}"
