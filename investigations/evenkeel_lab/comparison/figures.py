@@ -51,6 +51,7 @@ FIGURES = {
         Figure("memory_mib", "the subject's memory, at most", "MiB", Margin(FACTOR, 0.10)),
         Figure("loop_lag", "how late the subject's event loop is, in the mean", "ms", Margin(FACTOR, 0.20)),
         Figure("database_calls", "statements that Postgres carries out for a request", "", Margin(FACTOR, 0.05, 0.05)),
+        Figure("prisma_calls", "operations of LiteLLM's database client for a request", "", Margin(FACTOR, 0.05, 0.05)),
         Figure("valkey_calls", "commands that Valkey carries out for a request", "", Margin(FACTOR, 0.05, 0.05)),
         Figure("switches", "context switches of the subject for a request", "", Margin(FACTOR, 0.20)),
         Figure("value", "what a function of the project's own has measured", "", Margin(FACTOR, 0.05)),

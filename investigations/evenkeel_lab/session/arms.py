@@ -34,6 +34,8 @@ class Target:
     provider: int | None = None
     """The process of the mock behind it."""
     provider_workers: int = 1
+    engines: Path | None = None
+    """Where its query engines say that they are there."""
     database_url: str | None = None
     valkey_url: str | None = None
     lag: Path | None = None
@@ -67,6 +69,7 @@ async def targets(
                 proxy.part.pid,
                 below.mock.part.pid,
                 investigation.mock.workers,
+                proxy.engines,
                 proxy.services.database_url,
                 proxy.services.redis_url,
                 proxy.services.lag,

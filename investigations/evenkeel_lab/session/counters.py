@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,6 +13,8 @@ import psutil
 from redis.asyncio import Redis
 
 from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.ports import LOOPBACK
 from evenkeel_lab.stack.postgres import connect
 
 if TYPE_CHECKING:
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MIB = 2**20
+TIMEOUT_SECONDS = 10.0
 STATISTICS = ("xact_commit", "xact_rollback", "tup_fetched", "blks_hit", "blks_read", "deadlocks", "temp_files")
 
 WAITS = """
@@ -91,6 +96,17 @@ async def database(url: str) -> dict[str, int]:
     finally:
         await connection.close()
     return {name: int(row[name]) for name in STATISTICS}
+
+
+async def operations(engines: Path) -> dict[str, int]:
+    """Read how often a proxy's query engines have carried out each operation; nothing of Prisma's own engine."""
+    found: Counter[str] = Counter()
+    async with client(seconds=TIMEOUT_SECONDS) as asking:
+        for entry in engines.glob("*.json"):
+            port = json.loads(entry.read_text(encoding="utf-8"))["port"]
+            answer = await asking.get(f"http://{LOOPBACK}:{port}/evenkeel/operations")
+            found.update({".".join(filter(None, (one["model"], one["action"]))): one["count"] for one in answer.json()})
+    return dict(found)
 
 
 async def waits(url: str) -> dict[str, int]:

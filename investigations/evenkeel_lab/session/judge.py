@@ -9,7 +9,7 @@ from evenkeel_lab.comparison.compare import Comparison, compare
 from evenkeel_lab.comparison.runs import Runs
 from evenkeel_lab.experiment.investigation import AGAIN
 from evenkeel_lab.session.meetings import comparisons, meetings
-from evenkeel_lab.verdicts import alpha_of
+from evenkeel_lab.verdicts import Kind, alpha_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,8 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             invalid += [
                 f"noise: {one.figure.name} differs between two proxies that are the same"
                 for one in compared.figures
-                if one.verdict is not None and one.verdict.kind.is_real
+                # Two processes are never quite the same: what is shown to be within the margin is the noise floor.
+                if one.verdict is not None and one.verdict.kind in {Kind.MATERIAL, Kind.UNCERTAIN}
             ]
     return Judgement(found, invalid)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from evenkeel_lab.comparison.runs import figures_of
 from evenkeel_lab.experiment.investigation import DIRECT
 from evenkeel_lab.session import counters
+from evenkeel_lab.session.readings import Readings
 from evenkeel_lab.stack.config import MODEL
 from evenkeel_load.run import Fleet, Progress, run as load
 
@@ -47,6 +48,8 @@ class Run:
     """Seconds, by program."""
     database: dict[str, int] = field(default_factory=dict)
     """What Postgres has counted meanwhile."""
+    operations: dict[str, int] = field(default_factory=dict)
+    """What the subject has asked of its database client, by table and kind."""
     waits: dict[str, int] = field(default_factory=dict)
     """What the subject's connections to Postgres were about, when they were looked at once a second."""
     provider: float = 0.0
@@ -77,7 +80,7 @@ async def measure(
     stop: Event,
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
-    before = await _read(target)
+    before = await Readings.of(target)
     seen = _Seen()
     watching = asyncio.create_task(_watch(target, seen))
 
@@ -94,58 +97,32 @@ async def measure(
         watching.result()
     if target.database_url:
         await asyncio.sleep(SECOND)
-    after = await _read(target)
+    spent = (await Readings.of(target)).since(before)
     step = summary.steps[0]
     requests = sum(one.requests for name, one in step.calls.items() if name != "all")
-    calls = {name: value - before.database[name] for name, value in after.database.items()}
-    figures = figures_of(summary)
-    cpu: dict[str, float] = {}
-    if before.subject and after.subject and requests:
-        spent = after.subject.since(before.subject)
-        cpu = dict(spent.cpu)
-        figures |= {
-            "cpu_ms": spent.total / requests * 1000,
-            "memory_mib": seen.memory_mib,
-            "switches": spent.switches / requests,
-        }
+    figures = figures_of(summary) | spent.figures(requests)
+    if seen.memory_mib:
+        figures["memory_mib"] = seen.memory_mib
     if target.lag:
         late = list(counters.lags(target.lag, start_ns, start_ns + int(step.seconds * 1e9)))
         if len(late) >= LEAST_LAGS:
             figures["loop_lag"] = fmean(late)
-    if target.database_url and requests:
-        figures["database_calls"] = (calls["xact_commit"] + calls["xact_rollback"]) / requests
-    if target.valkey_url and requests:
-        figures["valkey_calls"] = (after.commands - before.commands) / requests
-    provider = (after.provider - before.provider) / max(after.moment - before.moment, SECOND)
-    limited = _limits(summary, target, gates, provider, (after.stolen - before.stolen) / max(step.seconds, SECOND))
     found = Run(
-        target.name, start_ns, step.seconds, requests, figures, cpu, calls, seen.waits, provider, limited, cores
+        arm=target.name,
+        start_ns=start_ns,
+        seconds=step.seconds,
+        requests=requests,
+        figures=figures,
+        cpu=dict(spent.subject.cpu) if spent.subject else {},
+        database=dict(spent.database),
+        operations={name: count for name, count in spent.operations.items() if count},
+        waits=seen.waits,
+        provider=spent.provider / max(step.seconds, SECOND),
+        limited=_limits(summary, target, gates, spent),
+        cores=cores,
     )
     (records / FILE).write_text(json.dumps(found.document()), encoding="utf-8")
     return found
-
-
-@dataclass(frozen=True)
-class _Readings:
-    """All counters at one moment."""
-
-    moment: float
-    stolen: float
-    subject: counters.Spent | None
-    provider: float
-    database: dict[str, int]
-    commands: int
-
-
-async def _read(target: Target) -> _Readings:
-    return _Readings(
-        time.monotonic(),
-        counters.stolen(),
-        counters.spent(target.pid) if target.pid else None,
-        counters.spent(target.provider).total if target.provider else 0.0,
-        await counters.database(target.database_url) if target.database_url else {},
-        await counters.commands(target.valkey_url) if target.valkey_url else 0,
-    )
 
 
 @dataclass
@@ -165,12 +142,14 @@ async def _watch(target: Target, seen: _Seen) -> None:
         await asyncio.sleep(SECOND)
 
 
-def _limits(summary: Summary, target: Target, gates: Gates, provider: float, stolen: float) -> tuple[str, ...]:
+def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> tuple[str, ...]:
     """Return why a run says more about the rig than about its arm."""
     # The mock alone is loaded as fast as it goes, which no gate is about.
     found = [] if target.name == DIRECT else list(summary.limited)
-    if provider > gates.mock * target.provider_workers:
-        found.append(f"the mock was busy for {provider:.0%} of a core")
+    seconds = max(summary.steps[0].seconds, SECOND)
+    busy, stolen = spent.provider / seconds, spent.stolen / seconds
+    if busy > gates.mock * target.provider_workers:
+        found.append(f"the mock was busy for {busy:.0%} of a core")
     if stolen > gates.throttled:
         found.append(f"the machine below took {stolen:.1%} of a core away")
     return tuple(found)

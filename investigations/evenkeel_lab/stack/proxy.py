@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.node import Node
     from evenkeel_lab.stack.subject import Environment
 
+ENGINES = "engines"
 PROBE = Path(__file__).with_name("probe")
 READY_SECONDS = 180.0
 STOP_SECONDS = 6.0
@@ -61,10 +62,15 @@ class Proxy:
     services: Services
     model: str = MODEL
 
+    @property
+    def engines(self) -> Path:
+        """Where its query engines say that they are there."""
+        return self.config.parent / ENGINES
+
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:
     """Return the whole environment of a proxy. Nothing of the user's own leaks into a measurement."""
-    folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma", "engines")}
+    folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma", ENGINES)}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
     env = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
@@ -81,7 +87,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "LITELLM_SALT_KEY": "sk-" + secrets.token_hex(16),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
-        "EVENKEEL_ENGINE_REGISTRY": str(folders["engines"]),
+        "EVENKEEL_ENGINE_REGISTRY": str(folders[ENGINES]),
     }
     if services.lag:
         env["LAG_OF_PROXY"] = str(services.lag)

@@ -151,6 +151,15 @@ def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> 
     assert any("untold: p99" in why for one in found.comparisons for why in one.warnings)
 
 
+def test_one_that_is_shown_to_be_within_the_margin_is_the_noise_floor() -> None:
+    wanted = proxies()
+    done = {one.name: runs(one, 1.01 + one.pair / 10_000) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    verdict = found.comparisons[-1].figures[0].verdict
+    assert verdict is not None
+    assert (verdict.kind, found.invalid) == (Kind.NEGLIGIBLE, [])
+
+
 def test_runs_that_failed_a_gate_do_not_count_and_many_of_them_invalidate_everything() -> None:
     wanted = proxies()
     late = ("requests were sent late",)

@@ -1,0 +1,64 @@
+"""All counters of a subject at one moment, and what they say of the requests between two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.session import counters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.session.arms import Target
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the counters say now."""
+
+    stolen: float
+    """For how many seconds the machine below has taken the CPU away."""
+    subject: counters.Spent | None
+    provider: float
+    """The mock's CPU seconds."""
+    database: Mapping[str, int]
+    operations: Mapping[str, int]
+    commands: int | None
+
+    @classmethod
+    async def of(cls, target: Target) -> Readings:
+        """Read them."""
+        return cls(
+            counters.stolen(),
+            counters.spent(target.pid) if target.pid else None,
+            counters.spent(target.provider).total if target.provider else 0.0,
+            await counters.database(target.database_url) if target.database_url else {},
+            await counters.operations(target.engines) if target.engines else {},
+            await counters.commands(target.valkey_url) if target.valkey_url else None,
+        )
+
+    def since(self, before: Readings) -> Readings:
+        """Return what has been added; memory is as it is now."""
+        return Readings(
+            self.stolen - before.stolen,
+            self.subject.since(before.subject) if self.subject and before.subject else None,
+            self.provider - before.provider,
+            {name: count - before.database[name] for name, count in self.database.items()},
+            {name: count - before.operations.get(name, 0) for name, count in self.operations.items()},
+            None if self.commands is None or before.commands is None else self.commands - before.commands,
+        )
+
+    def figures(self, requests: int) -> dict[str, float]:
+        """Return what each of so many requests has cost."""
+        found: dict[str, float] = {}
+        if self.subject:
+            found |= {"cpu_ms": self.subject.total * 1000, "switches": self.subject.switches}
+        if self.database:
+            found["database_calls"] = self.database["xact_commit"] + self.database["xact_rollback"]
+        # An engine that has died meanwhile has begun to count anew.
+        if self.operations and min(self.operations.values()) >= 0:
+            found["prisma_calls"] = sum(self.operations.values())
+        if self.commands is not None:
+            found["valkey_calls"] = self.commands
+        return {name: value / requests for name, value in found.items()} if requests else {}
