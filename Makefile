@@ -48,18 +48,19 @@ test-slow: .venv/.ready ## only the slow ones: every supported LiteLLM version o
 test-all: .venv/.ready
 	@$(BIN)/pytest -m ""
 
-check: .venv/.ready ## style, types, import contracts, documentation
+check: .venv/.ready ## style, types, import contracts, documentation, reports
 	@$(BIN)/ruff format --check --quiet . || { echo "cure: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q -m docs
+	@$(BIN)/evenkeel report --check
 
 bench: .venv/.ready ## every benchmark, as a table
 	@$(BIN)/evenkeel bench
 
-reports: ## render the reports from the committed summaries
-	@echo "This version has no investigations yet, and so no reports."
+reports: .venv/.ready ## render the reports from the committed summaries
+	@$(BIN)/evenkeel report
 
 format: .venv/.ready ## mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .

@@ -21,6 +21,7 @@ COMMANDS = {
     "load": "evenkeel_load.command",
     "summary": "evenkeel_load.command",
     "investigate": "evenkeel_lab.cli.investigate",
+    "report": "evenkeel_lab.cli.report",
     "compare": "evenkeel_lab.cli.compare",
     "bench": "evenkeel_lab.cli.bench",
     "cache": "evenkeel_lab.cli.cache",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.meetings import Meeting
     from evenkeel_lab.session.run import Run
+    from evenkeel_lab.session.summary import Summary
 
 NEW = "new"
 DATA = "data"
@@ -47,7 +48,7 @@ MINUTE = 60
 @click.command()
 @click.argument("names", metavar="[NAME | new NAME]", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Say which investigations there are.")
-@click.option("--quick", is_flag=True, help="Six short pairs: a first impression, which no report is made of.")
+@click.option("--quick", is_flag=True, help="Six short pairs: a first impression, of which nothing is committed.")
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
 @click.option("--litellm", "versions", multiple=True, metavar="VERSION", help="Instead of the file's; may be repeated.")
 @click.option("--fresh", is_flag=True, help="Begin anew instead of going on where it was stopped.")
@@ -91,8 +92,10 @@ def investigate(  # one for each option
     summary = gather(store)
     write(summary, store.folder / SUMMARY)
     # A first impression, or a session of another kind than the file asks for, is nothing to commit.
-    if not (quick or pairs or versions):
+    committed = not (quick or pairs or versions)
+    if committed:
         write(summary, folder / SUMMARY)
+    page = _page(summary, None if known().get(folder.name) == folder and committed else store.folder)
     if as_json:
         click.echo(json.dumps(told(judgement)))
     else:
@@ -100,6 +103,7 @@ def investigate(  # one for each option
         for name in (name for name, told_of in summary.warm_up.items() if not told_of["steady"]):
             click.echo(f"warning: {name} had not settled when the first pair began", err=True)
         click.echo(f"records: {store.folder}")
+        click.echo(f"report: {page}")
     context.exit(RIG_INVALID if judgement.invalid else 0)
 
 
@@ -108,6 +112,17 @@ def say_what_is_not_used() -> None:
     for name in ("DATABASE_URL", "REDIS_URL"):
         if os.environ.get(name):
             click.echo(f"{name} is not used: subjects that are measured share no servers.", err=True)
+
+
+def _page(summary: Summary, place: Path | None) -> Path:
+    """Write the report: into a folder, or where all reports lie."""
+    from evenkeel_lab.report import render, render_all  # noqa: PLC0415 - it is slow to import, and --help needs none
+
+    if place is not None:
+        return render(summary, place)
+    rendered = render_all([summary.name])
+    rendered.write()
+    return rendered.place / f"{summary.name}.md"
 
 
 def listing() -> RenderableType:

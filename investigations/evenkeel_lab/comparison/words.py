@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.verdicts import Scale
+from evenkeel_lab.verdicts import Kind, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel_lab.comparison.compare import Compared
+    from evenkeel_lab.comparison.figures import Figure
+    from evenkeel_lab.verdicts import Verdict
 
 NO_VERDICT = "no verdict"
+BY_CHANCE = "among so many figures it may be chance"
 
 
 def effect(one: Compared) -> str:
@@ -46,9 +50,66 @@ def verdict(one: Compared) -> str:
         return f"{NO_VERDICT}: {one.why_not}"
     if one.verdict.kind.is_settled:
         return str(one.verdict.kind)
-    if one.verdict.more_pairs is None:
-        return f"{one.verdict.kind}: not to be settled by a thousand pairs"
-    return f"{one.verdict.kind}: {one.verdict.more_pairs} further pairs would probably settle it"
+    return f"{one.verdict.kind}: {further(one.verdict)}"
+
+
+def further(found: Verdict) -> str:
+    """Say what it would take to settle what is not settled."""
+    if found.kind is Kind.INCONCLUSIVE and not found.low <= 0 <= found.high:
+        return BY_CHANCE
+    if found.more_pairs is None:
+        return "not to be settled by a thousand pairs"
+    return f"{found.more_pairs} further {'pair' if found.more_pairs == 1 else 'pairs'} would probably settle it"
+
+
+def sentence(one: Compared, baseline: str) -> str:
+    """Say in plain words how a figure of the candidate compares with the baseline's."""
+    if one.verdict is None:
+        return f"Nothing can be said of its {one.figure.name}: {one.why_not}."
+    first, second = amount(one, one.baseline), amount(one, one.candidate)
+    size, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
+    direction = "lower" if one.verdict.mean < 0 else "higher"
+    return (
+        f"Its {one.figure.name} is {size[1:]} {_unit(one)} {direction} than that of {baseline}, "
+        f"with an interval from {low} to {high} {_unit(one)}: {second} against {first}."
+    )
+
+
+def meaning(one: Compared) -> str:
+    """Say in plain words what a verdict means for who has to decide."""
+    if one.verdict is None:
+        return "No verdict is made up."
+    limit = margin(one)
+    match one.verdict.kind:
+        case Kind.MATERIAL:
+            return f"From {limit} on a difference matters, and all of the interval lies beyond that."
+        case Kind.NEGLIGIBLE:
+            return f"There is a difference, but one that does not matter: it is smaller than {limit}."
+        case Kind.NONE:
+            return f"If there is a difference at all, it is smaller than the {limit} from which on it would matter."
+        case Kind.UNCERTAIN:
+            return (
+                f"There is a difference; whether it reaches the {limit} from which on it matters is open: "
+                f"{further(one.verdict)}."
+            )
+        case Kind.INCONCLUSIVE:
+            return f"It may be nothing, or more than the {limit} that matter: {further(one.verdict)}."
+
+
+def change(figure: Figure, mean: float, low: float, high: float) -> str:
+    """Say a difference in the figure's own unit, with its interval."""
+    points = figure.usual.scale is Scale.POINTS
+    values = [value * 100 if points else value for value in (mean, low, high)]
+    decimals = _decimals(max(map(abs, values)))
+    # What is rounded to nothing has no sign.
+    said = [f"{round(value, decimals) + 0.0:+,.{decimals}f}" for value in values]
+    unit = f" {'points' if points else figure.unit}".rstrip()
+    return f"{said[0]}{unit} [{said[1]}, {said[2]}]"
+
+
+def share(mean: float, low: float, high: float) -> str:
+    """Say a share of a whole, with its interval."""
+    return f"{mean * 100:.0f} % [{low * 100:.0f}, {high * 100:.0f}]"
 
 
 def middle(values: Sequence[float], scale: Scale) -> float:
@@ -60,11 +121,15 @@ def middle(values: Sequence[float], scale: Scale) -> float:
 
 def amount(one: Compared, values: Sequence[float]) -> str:
     """Say an arm's figure with its unit."""
-    value = middle(values, one.margin.scale)
-    if one.margin.scale is Scale.POINTS:
+    return size(one.figure, middle(values, one.margin.scale))
+
+
+def size(figure: Figure, value: float) -> str:
+    """Say a value of a figure with its unit."""
+    if figure.usual.scale is Scale.POINTS:
         return f"{value:.2%}"
     digits = f"{value:,.0f}" if value >= 1000 else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
-    return f"{digits} {one.figure.unit}".rstrip()
+    return f"{digits} {figure.unit}".rstrip()
 
 
 def _said(one: Compared, difference: float) -> str:
@@ -77,3 +142,8 @@ def _number(value: float) -> str:
 
 def _unit(one: Compared) -> str:
     return "points" if one.margin.scale is Scale.POINTS else "%"
+
+
+def _decimals(largest: float) -> int:
+    """Return how many decimals show three digits of a number."""
+    return 0 if not largest else min(6, max(0, 2 - math.floor(math.log10(largest))))

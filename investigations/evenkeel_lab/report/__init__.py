@@ -1,0 +1,7 @@
+"""Reports: markdown and figures from the summary of a session, and from nothing else."""
+
+from __future__ import annotations
+
+from evenkeel_lab.report.files import Drift, Rendered, render, render_all
+
+__all__ = ["Drift", "Rendered", "render", "render_all"]

@@ -1,0 +1,92 @@
+"""All that a page is made of, in one value: a session, what may be said of it, and what may be doubted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.experiment.investigation import AGAIN
+from evenkeel_lab.report.doubts import doubts
+from evenkeel_lab.session.ablation import attribute
+from evenkeel_lab.session.judge import judge_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel_lab.comparison.compare import Compared, Comparison
+    from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.report.doubts import Doubt
+    from evenkeel_lab.session.ablation import Attribution
+    from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.summary import Summary
+
+LEVEL = 100
+
+
+@dataclass(frozen=True)
+class Case:
+    """One session, judged."""
+
+    summary: Summary
+    judgement: Judgement
+    attribution: Attribution | None
+    doubts: Sequence[Doubt]
+    profile: Mapping[str, Any] | None
+    """What `profile.json` says; None if there is none."""
+    committed: bool
+    """Whether the summary lies beside its investigation, so that `evenkeel report` makes this page."""
+
+    @property
+    def asked(self) -> Investigation:
+        """What the session was asked for."""
+        return self.summary.investigation
+
+    @property
+    def candidates(self) -> list[Comparison]:
+        """The arms against the baseline."""
+        return [one for one in self._against_baseline if one.candidate != AGAIN]
+
+    @property
+    def switched(self) -> list[Comparison]:
+        """What an ablation sets against its full arm."""
+        return [one for one in self.judgement.comparisons if one.baseline != self.asked.baseline]
+
+    @property
+    def noise(self) -> Comparison | None:
+        """The baseline against another one that is the same."""
+        return next((one for one in self._against_baseline if one.candidate == AGAIN), None)
+
+    @property
+    def _against_baseline(self) -> list[Comparison]:
+        return [one for one in self.judgement.comparisons if one.baseline == self.asked.baseline]
+
+
+def case_of(
+    summary: Summary,
+    *,
+    present: Investigation | None = None,
+    profile: Mapping[str, Any] | None = None,
+    committed: bool = False,
+) -> Case:
+    """Judge a session; `present` is what its file asks for today."""
+    asked = summary.investigation
+    last = asked.session.looks[-1]
+    judgement = judge_session(asked, summary.done, last)
+    return Case(
+        summary,
+        judgement,
+        attribute(asked, summary.done, last, asked.primary),
+        doubts(summary, judgement, present),
+        profile,
+        committed,
+    )
+
+
+def primary(comparison: Comparison) -> Compared | None:
+    """Return the figure that decides; None if it was not told."""
+    return next((one for one in comparison.figures if one.primary), None)
+
+
+def level(alpha: float) -> str:
+    """Say how sure an interval is that errs by so much."""
+    return f"{(1 - alpha) * LEVEL:.3g} %"

@@ -1,0 +1,180 @@
+"""Every doubt about a session, by name: whoever reads a report sees what may be wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.experiment.investigation import AGAIN, Kind
+from evenkeel_lab.session.judge import paired
+from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.sketch import SURE
+from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel_lab.comparison.compare import Comparison
+    from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.run import Run
+    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.verdicts import Verdict
+
+STAND_IN = "stand-in"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One of them."""
+
+    name: str
+    says: str
+
+    @classmethod
+    def of(cls, text: str) -> Doubt:
+        """Read what was written as `name: sentence`."""
+        name, _, says = text.partition(": ")
+        return cls(name, f"{says}.")
+
+
+def doubts(summary: Summary, judgement: Judgement, present: Investigation | None) -> list[Doubt]:
+    """Return all doubts, the gravest first; `present` is what the session's file asks for today."""
+    found = list(map(Doubt.of, judgement.invalid))
+    if present is not None and not same(present, summary.investigation):
+        found.append(Doubt("changed", "The file has been changed since this was measured."))
+    for kind in (_pairs, _runs, _warm_up, _figures, _second_opinion, _noise, _provenance):
+        found += kind(summary, judgement)
+    return found
+
+
+def same(one: Investigation, other: Investigation) -> bool:
+    """Whether two files ask for the same: as JSON says it, which is how a summary keeps it."""
+    return one.model_dump(mode="json") == other.model_dump(mode="json")
+
+
+def pairs_done(summary: Summary) -> int:
+    """Return how many pairs have been measured in full, valid or not."""
+    last = summary.investigation.session.looks[-1]
+    wanted: dict[int, list[str]] = {}
+    for meeting in meetings(summary.investigation, last):
+        wanted.setdefault(meeting.pair, []).append(meeting.name)
+    return sum(all(name in summary.done for name in names) for names in wanted.values())
+
+
+def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
+    looks, done = summary.investigation.session.looks, pairs_done(summary)
+    if done not in looks:
+        declared = ", ".join(map(str, looks))
+        yield Doubt("no-look", f"The session was judged after {done} pairs; declared beforehand: {declared}.")
+    for one in judgement.comparisons:
+        valid, dropped = _valid(summary, one)
+        if valid < LEAST_PAIRS:
+            less = f", {dropped} more are invalid" if dropped else ""
+            told = f"{one.candidate} against {one.baseline}: {valid} valid pairs, of at least {LEAST_PAIRS}{less}."
+            yield Doubt("few-pairs", told)
+
+
+def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    for name, runs in sorted(summary.done.items()):
+        for run in runs:
+            if run.limited:
+                why = "; ".join(run.limited)
+                yield Doubt("rig-limited", f"Pair {int(name[:3])}, {run.arm}: {why}. It does not count.")
+    failures: dict[str, list[float]] = {}
+    for runs in summary.done.values():
+        for run in runs:
+            if "error_rate" in run.figures:
+                failures.setdefault(run.arm, []).append(run.figures["error_rate"])
+    for arm, rates in sorted(failures.items()):
+        if fmean(rates) > FIGURES["error_rate"].usual.size:
+            told = f"{fmean(rates):.2%} of the requests to {arm} failed; its latencies are those of the others."
+            yield Doubt("failures", told)
+
+
+def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    for arm, told in summary.warm_up.items():
+        if not told["steady"]:
+            costs = ", ".join(f"{cost:.3g}" for cost in told["costs"])
+            says = f"{arm} had not settled when the first pair began: a request took {costs} ms of CPU time."
+            yield Doubt("not-warm", says)
+
+
+def _figures(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    own = [*summary.investigation.arms, AGAIN]
+    by_arm: dict[str, list[Run]] = {}
+    for runs in summary.done.values():
+        for run in runs:
+            if not any(one.limited for one in runs):
+                by_arm.setdefault(run.arm, []).append(run)
+    for name in summary.investigation.figures:
+        arms = [arm for arm in own if any(name not in run.figures for run in by_arm.get(arm, ()))]
+        if arms:
+            who = ", ".join(arms)
+            yield Doubt("untold", f"{name} cannot be told in every run of {who}, and is not judged there{_why(name)}.")
+
+
+def _why(name: str) -> str:
+    """Say why a quantile may be refused."""
+    digits = name.rpartition("p")[2]
+    if not digits.replace(".", "").isdigit():
+        return ""
+    beyond = 1 - float(digits) / 100
+    return f": a quantile needs {SURE} requests beyond it, that is {SURE / beyond:,.0f} in a run"
+
+
+def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
+    alpha = alpha_of(summary.investigation.session.looks)
+    for one in judgement.comparisons:
+        for found in one.figures:
+            if found.verdict is None or found.p_permutation is None or one.candidate == AGAIN:
+                continue
+            # So few pairs have too few orders for the test to be sure of anything.
+            can_tell = 2.0 ** (1 - found.verdict.pairs) <= alpha
+            if can_tell and found.verdict.kind.is_real and found.p_permutation > alpha:
+                yield Doubt(
+                    "second-opinion",
+                    f"{found.figure.name} of {one.candidate} against {one.baseline} is {found.verdict.kind}, but a "
+                    f"permutation test does not confirm that it differs (p = {found.p_permutation:.3f}).",
+                )
+
+
+def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
+    asked = summary.investigation
+    if asked.arms[asked.baseline].subject is Kind.PROXY and not asked.session.noise:
+        yield Doubt("no-noise-floor", "No second baseline was measured: how large noise is, is not known.")
+    wide = [
+        f"{found.figure.name} {words.effect(found)}, margin {words.margin(found)}"
+        for one in judgement.comparisons
+        for found in one.figures
+        if one.candidate == AGAIN and found.verdict is not None and _reaches_beyond(found.verdict)
+    ]
+    if wide:
+        yield Doubt("noisy", f"Two proxies that are the same may differ by more than a margin: {'; '.join(wide)}.")
+
+
+def _reaches_beyond(found: Verdict) -> bool:
+    return max(abs(found.low), abs(found.high)) > found.margin
+
+
+def _provenance(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    told: Mapping[str, object] = summary.provenance
+    if not told.get("commit"):
+        yield Doubt("no-commit", "The commit that this was measured with is not known.")
+    if told.get("dirty"):
+        yield Doubt("dirty", "There were changes beside the commit that this was measured with.")
+    if told.get("engine") == STAND_IN:
+        yield Doubt(
+            "stand-in",
+            "LiteLLM spoke to Postgres through the stand-in for Prisma's engine, which costs more CPU for each query; "
+            "see docs/stack.md.",
+        )
+
+
+def _valid(summary: Summary, one: Comparison) -> tuple[int, int]:
+    last = summary.investigation.session.looks[-1]
+    valid, dropped = paired(summary.investigation, summary.done, last, one.baseline, one.candidate)
+    return len(valid), len(dropped)

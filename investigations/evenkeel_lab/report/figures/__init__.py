@@ -1,0 +1,56 @@
+"""The figures of a report: each a function of a session and of what may be said of it, which draws it or returns None.
+
+Notebooks call the same functions, and show what they return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.report.figures.forest import alt as forest_alt, forest
+from evenkeel_lab.report.figures.order import alt as order_alt, order
+from evenkeel_lab.report.figures.over_time import alt as over_time_alt, over_time
+from evenkeel_lab.report.figures.shift import alt as shift_alt, shift
+from evenkeel_lab.report.figures.style import svg
+from evenkeel_lab.report.figures.tail import alt as tail_alt, tail
+from evenkeel_lab.report.figures.waterfall import alt as waterfall_alt, waterfall
+from evenkeel_lab.session.ablation import attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
+    from evenkeel_lab.session.ablation import Attribution
+    from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.summary import Summary
+
+__all__ = ["FIGURES", "Drawing", "forest", "order", "over_time", "shift", "svg", "tail", "waterfall"]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: how it is drawn, and what it shows in words, for those who do not see it."""
+
+    draw: Callable[[Summary, Judgement], Figure | None]
+    alt: Callable[[Summary, Judgement], str]
+
+
+def _attributed(summary: Summary, _: Judgement) -> Attribution | None:
+    asked = summary.investigation
+    return attribute(asked, summary.done, asked.session.looks[-1], asked.primary)
+
+
+FIGURES = {
+    "forest": Drawing(forest, forest_alt),
+    "waterfall": Drawing(
+        lambda summary, judgement: waterfall(_attributed(summary, judgement)),
+        lambda summary, judgement: waterfall_alt(_attributed(summary, judgement)),
+    ),
+    "shift": Drawing(shift, shift_alt),
+    "tail": Drawing(tail, tail_alt),
+    "over_time": Drawing(over_time, over_time_alt),
+    "order": Drawing(order, order_alt),
+}
+"""All there are, by the name of their file."""

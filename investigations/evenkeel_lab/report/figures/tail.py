@@ -1,0 +1,111 @@
+"""The tail: latency against how rare it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from evenkeel_lab.report.figures.data import sketches
+from evenkeel_lab.report.figures.scales import apart, around, fraction, log_axis, said
+from evenkeel_lab.report.figures.style import figure, headline, looks, named, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.sketch import Sketch
+    from evenkeel_lab.session.summary import Summary
+
+    Curve = Mapping[float, Sequence[float]]
+
+HEIGHT, LABEL_HEIGHT = 3.8, 0.055
+LEAST_SHARE, LEAST_POINTS = 0.5, 2
+TOLD = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+QUARTILES = (0.25, 0.75)
+
+
+@styled
+def tail(summary: Summary, judgement: Judgement) -> Figure | None:
+    """Draw a line for each arm, with the middle half of its runs around it."""
+    curves = _curves(summary)
+    if not curves:
+        return None
+    drawn = figure(HEIGHT)
+    axes = drawn.subplots()
+    known = looks(summary.investigation)
+    middles = {arm: {share: float(np.median(found)) for share, found in told.items()} for arm, told in curves.items()}
+    for arm, told in curves.items():
+        look, rare = known[arm], [_rare(share) for share in told]
+        low, high = (np.array([np.quantile(found, at) for found in told.values()]) for at in QUARTILES)
+        axes.fill_between(rare, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        axes.plot(
+            rare,
+            list(middles[arm].values()),
+            color=look.colour,
+            linestyle=look.line,
+            marker=look.marker,
+            markersize=4.5,
+            linewidth=1.5,
+        )
+    shares = sorted({share for told in curves.values() for share in told})
+    axes.set(xscale="log", xlim=(_rare(shares[0]) / 1.06, _rare(shares[-1]) * 1.06))
+    told_shares = [share for share in TOLD if share in shares]
+    axes.xaxis.set_major_locator(FixedLocator([_rare(share) for share in told_shares]))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"{share * 100:g} %" for share in told_shares]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    everything = [value for told in curves.values() for found in told.values() for value in found]
+    log_axis(axes.yaxis, *around(everything), "ms")
+    axes.set(xlabel="share of requests that are faster; rarer ones to the right")
+    _name(axes, middles, summary)
+    headline(drawn, "Latency, the rarer the further right; band: half of the runs", judgement)
+    return drawn
+
+
+def alt(summary: Summary, _: Judgement) -> str:
+    """Say it in words."""
+    told = []
+    for arm, curve in _curves(summary).items():
+        share = max(curve)
+        told.append(f"{arm} {said(float(f'{np.median(curve[share]):.3g}'), 'ms')} at {share * 100:g} %")
+    return f"Tail plot: latency by how rare it is, at the highest quantile that can be told: {', '.join(told)}"
+
+
+def _rare(share: float) -> float:
+    return 1 / (1 - share)
+
+
+def _curves(summary: Summary) -> dict[str, Curve]:
+    """Return each arm's latencies at each quantile that all of its runs can tell: one of each run."""
+    found = {arm: _curve(told) for arm, told in sketches(summary).items()}
+    return {arm: curve for arm, curve in found.items() if len(curve) >= LEAST_POINTS}
+
+
+def _curve(told: Sequence[Sketch]) -> Curve:
+    common = [share for share in told[0].quantiles if all(one.quantiles.get(share, 0.0) > 0 for one in told)]
+    shares = sorted(float(share) for share in common if float(share) >= LEAST_SHARE)
+    return {share: [one.quantiles[str(share)] for one in told] for share in shares}
+
+
+def _name(axes: Axes, middles: Mapping[str, Mapping[float, float]], summary: Summary) -> None:
+    """Write each arm's name beside the end of its line."""
+    known = looks(summary.investigation)
+    ends = {arm: list(told.items())[-1] for arm, told in middles.items()}
+    heights = apart([fraction(axes, value) for _, value in ends.values()], LABEL_HEIGHT)
+    for (arm, (share, value)), height in zip(ends.items(), heights, strict=True):
+        axes.annotate(
+            named(arm, summary.investigation.baseline),
+            (_rare(share), value),
+            (1.03, height),
+            xycoords="data",
+            textcoords="axes fraction",
+            color=known[arm].colour,
+            verticalalignment="center",
+            fontsize=8,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": known[arm].colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3},
+        )

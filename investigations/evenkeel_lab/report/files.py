@@ -1,0 +1,138 @@
+"""Reports as files: read from what is committed, written below `reports/`, and held against what lies there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.experiment import find, known, read as read_investigation
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.report.case import case_of
+from evenkeel_lab.report.html import document
+from evenkeel_lab.report.index import index
+from evenkeel_lab.report.page import page
+from evenkeel_lab.session.summary import FILE, read as read_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.page import Page
+    from evenkeel_lab.session.summary import Summary
+
+REPORTS, INDEX, PROFILE = "reports", "index.md", "profile.json"
+MADE = ("*.md", "*/*.svg")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A file that is not what it would be now."""
+
+    path: Path
+    what: str
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What was made of all, or of some, investigations."""
+
+    place: Path
+    files: Mapping[str, str]
+    """The text of each file, by its path below that place."""
+    pages: Sequence[Page]
+    names: frozenset[str] | None
+    """Of which investigations; None for all."""
+
+    def left_over(self) -> list[Path]:
+        """Return what lies there, and belongs to no report."""
+        there = [path for pattern in MADE for path in sorted(self.place.glob(pattern))]
+        return [path for path in there if self._is_ours(path) and str(path.relative_to(self.place)) not in self.files]
+
+    def _is_ours(self, path: Path) -> bool:
+        return self.names is None or path.relative_to(self.place).parts[0].removesuffix(".md") in self.names
+
+    def drift(self) -> list[Drift]:
+        """Return the files that are not what they would be now."""
+        found = []
+        for name, text in self.files.items():
+            path = self.place / name
+            if not path.is_file():
+                found.append(Drift(path, "missing"))
+            elif path.read_bytes() != text.encode():
+                found.append(Drift(path, "differs"))
+        return found + [Drift(path, "left over") for path in self.left_over()]
+
+    def write(self) -> list[Path]:
+        """Write all files, and remove what belongs to no report; return those that were written."""
+        for path in self.left_over():
+            path.unlink()
+        return [_write(self.place / name, text) for name, text in self.files.items()]
+
+    def write_html(self) -> list[Path]:
+        """Write each page as one file of HTML."""
+        return [_write(self.place / f"{one.name}.html", document(one)) for one in self.pages]
+
+
+def render(summary: Summary, place: Path) -> Path:
+    """Write the report of a session, which need not be committed, into a folder; return its path."""
+    made = page(case_of(summary))
+    for name, text in made.files.items():
+        _write(place / name, text)
+    return place / f"{made.name}.md"
+
+
+def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendered:
+    """Make the reports of all investigations that were measured, or of those that are named; and their index."""
+    steps = steps or Silent()
+    wanted = [find(name).name for name in names]
+    folders = known()
+    if not folders:
+        raise WrongUse("There are no investigations here.", cure="Go to the project's folder.")
+    measured, waiting = {}, {}
+    for name, folder in folders.items():
+        if (folder / FILE).is_file():
+            measured[name] = folder
+        else:
+            waiting[name] = read_investigation(folder)
+    for name in wanted:
+        if name not in measured:
+            raise WrongUse(f"{name} has not been measured yet.", cure=f"Measure it: evenkeel investigate {name}.")
+    cases, pages = [], []
+    for name, folder in measured.items():
+        with steps.step(f"report of {name}"):
+            cases.append(_case(name, folder))
+            if not wanted or name in wanted:
+                pages.append(page(cases[-1]))
+    place = next(iter(folders.values())).parent.parent / REPORTS
+    files = {INDEX: index(cases, waiting)}
+    for one in pages:
+        files |= one.files
+    return Rendered(place, files, pages, frozenset(wanted) if wanted else None)
+
+
+def _case(name: str, folder: Path) -> Case:
+    summary = read_summary(folder / FILE)
+    if summary.name != name:
+        raise WrongUse(f"{folder / FILE} is of {summary.name!r}, not of {name!r}.", cure=f"Measure {name} anew.")
+    return case_of(summary, present=read_investigation(folder), profile=_profile(folder), committed=True)
+
+
+def _profile(folder: Path) -> Mapping[str, Any] | None:
+    path = folder / PROFILE
+    if not path.is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WrongUse(f"{path} cannot be read: {error}.", cure="Take it from git again.") from error
+    return found
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path

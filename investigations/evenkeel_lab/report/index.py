@@ -1,0 +1,56 @@
+"""The index of all reports: what was found, and what has not been measured yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.report.case import primary
+from evenkeel_lab.report.markdown import items, paragraph, table, text
+from evenkeel_lab.report.sections.reproduce import day
+from evenkeel_lab.report.sections.verdict import UNBELIEVED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel_lab.comparison.compare import Comparison
+    from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.report.case import Case
+
+HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "measured")
+SHORT = 8
+
+
+def index(cases: Sequence[Case], waiting: Mapping[str, Investigation]) -> str:
+    """Return the page: those that were measured, and those that wait for it."""
+    parts = ["# Reports", paragraph("What was measured, each with its own page. Made by `make reports`; not by hand.")]
+    if cases:
+        parts.append(table(HEAD, [row for case in cases for row in _rows(case)], {HEAD[3]}))
+    if waiting:
+        parts.append("## Not measured yet")
+        parts.append(items([f"{name}: {text(one.question)}" for name, one in waiting.items()]))
+    if not cases and not waiting:
+        parts.append(paragraph("There are no investigations yet."))
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(case: Case) -> list[list[str]]:
+    """Return a row for each arm; what is the same in all of them stands in the first one."""
+    name = case.summary.name
+    shown = case.candidates or [one for one in [case.noise] if one]
+    rows = [["", "", *_found(case, one), ""] for one in shown] or [[""] * len(HEAD)]
+    versions = ", ".join(sorted({arm.litellm for arm in case.asked.arms.values()}))
+    commit = str(case.summary.provenance.get("commit", ""))[:SHORT]
+    measured = [day(case.summary), f"LiteLLM {versions}", str(case.summary.provenance.get("kernel", "")), commit]
+    rows[0][:2] = [f"[{name}]({name}.md)", text(case.asked.question)]
+    rows[0][-1] = text(", ".join(filter(None, measured)))
+    return rows
+
+
+def _found(case: Case, one: Comparison) -> list[str]:
+    found = primary(one)
+    if found is None:
+        return [one.candidate, "", words.NO_VERDICT]
+    effect = f"{found.figure.name} {words.effect(found)}" if found.verdict else ""
+    said = words.verdict(found)
+    return [one.candidate, effect, f"{said} ({UNBELIEVED})" if case.judgement.invalid and found.verdict else said]

@@ -1,0 +1,74 @@
+"""A page: its sections, one after the other, and the figures that they show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.report.figures import FIGURES, svg
+from evenkeel_lab.report.markdown import picture
+from evenkeel_lab.report.sections.ablation import ablation
+from evenkeel_lab.report.sections.doubted import doubted
+from evenkeel_lab.report.sections.expected import expected
+from evenkeel_lab.report.sections.noise import noise
+from evenkeel_lab.report.sections.question import question
+from evenkeel_lab.report.sections.reproduce import provenance, reproduce
+from evenkeel_lab.report.sections.shapes import shapes
+from evenkeel_lab.report.sections.tables import tables
+from evenkeel_lab.report.sections.verdict import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel_lab.report.case import Case
+
+# Each takes a case and the lines that show its figures, by name; one that has nothing to say returns nothing.
+SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
+    verdict,
+    question,
+    tables,
+    noise,
+    ablation,
+    expected,
+    shapes,
+    # What the programs spend their time on stands here: one line, as soon as there are profiles.
+    doubted,
+    reproduce,
+    provenance,
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report, as it is written to files."""
+
+    name: str
+    markdown: str
+    figures: Mapping[str, str]
+    """The text of each figure's file, by its name."""
+    alts: Mapping[str, str]
+    """What each of them shows, in words."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of each file, by its path below the place of reports."""
+        drawn = {f"{self.name}/{name}.svg": text for name, text in self.figures.items()}
+        return {f"{self.name}.md": self.markdown} | drawn
+
+
+def page(case: Case) -> Page:
+    """Make the page of a session, and draw its figures."""
+    figures, alts = {}, {}
+    for name, one in FIGURES.items():
+        drawn = one.draw(case.summary, case.judgement)
+        if drawn is not None:
+            figures[name] = svg(drawn, name)
+            alts[name] = one.alt(case.summary, case.judgement)
+    return Page(case.summary.name, markdown(case, alts), figures, alts)
+
+
+def markdown(case: Case, alts: Mapping[str, str]) -> str:
+    """Write the page of a session, with those figures of which it is said what they show."""
+    pictures = {name: picture(alt, f"{case.summary.name}/{name}.svg") for name, alt in alts.items()}
+    said = [section(case, pictures) for section in SECTIONS]
+    return "\n\n".join(filter(None, said)) + "\n"

@@ -1,0 +1,48 @@
+"""What the cost of the full arm is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.report.markdown import paragraph, table, text
+from evenkeel_lab.verdicts import LEAST_PAIRS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.comparison.figures import Figure
+    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.session.ablation import Amount
+
+HEAD = ("part", "what is taken away", "cost [interval]", "share of the cost", "left without it")
+
+
+def ablation(case: Case, pictures: Mapping[str, str]) -> str:
+    """Say it part by part, as a table and as a waterfall."""
+    asked, found = case.asked.ablation, case.attribution
+    if asked is None:
+        return ""
+    title = f"## What the cost of {asked.full} is made of"
+    if found is None:
+        few = f"Nothing is attributed: each two of the arms need {LEAST_PAIRS} valid pairs, and {case.asked.primary}."
+        return "\n\n".join([title, paragraph(few)])
+    about = FIGURES[found.figure]
+    rows = [["all of it", "", _amount(about, found.total), "", ""]]
+    for piece in (*found.pieces, *([found.rest] if found.rest else [])):
+        share = words.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "cannot be told"
+        left = _amount(about, piece.left) if piece.left else ""
+        rows.append([piece.name, text(piece.about), _amount(about, piece.cost), share, left])
+    told = (
+        f"{found.figure}, in its own unit, so that costs add up. A part's cost is what {asked.full} saves without it; "
+        "what is left is how far the arm without it still stands above the baseline. The rest belongs to none of the "
+        "parts; below zero, two parts share a cost."
+    )
+    doubt = " **This session is invalid: none of it is to be believed.**" if case.judgement.invalid else ""
+    parts = [title, paragraph(told + doubt), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _amount(figure: Figure, amount: Amount) -> str:
+    return words.change(figure, amount.mean, amount.low, amount.high)

@@ -1,0 +1,36 @@
+"""How latencies are spread: over requests, over the time of a run, over the session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.report.markdown import paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.report.case import Case
+
+TITLES = {
+    "shift": "The shift function",
+    "tail": "The tail",
+    "over_time": "Latency over the time of a run",
+    "order": "The runs in their order",
+}
+ABOUT = {
+    "shift": "Where an arm differs: at zero it is as fast as the baseline, at the left for the quickest requests, at "
+    "the right for the slowest. Quantiles that not every run can tell are left out.",
+    "tail": "The latency that so many requests keep to. Each step to the right is a rarer request.",
+    "over_time": "The darker a field, the more requests of a run fall into it. A level that climbs, or a hole, is no "
+    "steady state, and a mean over it means little.",
+    "order": "What drifts or jumps for all arms alike is the machine; pairs cancel it out.",
+}
+
+
+def shapes(_: Case, pictures: Mapping[str, str]) -> str:
+    """Return the figures that are there, each with what it is for."""
+    return "\n\n".join(
+        "\n\n".join([f"## {title}", paragraph(ABOUT[name]), pictures[name]])
+        for name, title in TITLES.items()
+        if name in pictures
+    )

@@ -1,0 +1,78 @@
+"""All figures that are judged, a table for each two arms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.report.markdown import items, paragraph, table
+from evenkeel_lab.report.sections.verdict import UNBELIEVED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.comparison.compare import Compared, Comparison
+    from evenkeel_lab.report.case import Case
+
+RIGHT = ("effect [interval]", "margin", "detectable", "p")
+
+
+def tables(case: Case, _: Mapping[str, str]) -> str:
+    """Return them."""
+    shown = [one for one in (*case.candidates, *case.switched) if one.figures]
+    if not shown:
+        return ""
+    legend = [f"**{name}**: {FIGURES[name].about}" for name in ordered(list(case.asked.figures))]
+    return "\n\n".join(
+        [
+            "## All figures",
+            paragraph(
+                "Detectable is the smallest effect that so many pairs would have found four times in five. p is a "
+                "second opinion: how often chance alone would do as much, by a permutation test. The figure in bold "
+                "decides; the others are a family, of which only those differ that chance does not explain (Holm)."
+            ),
+            *(part for one in shown for part in (f"### {heading(one)}", figures(one, invalid=invalid(case)))),
+            items(legend),
+        ]
+    )
+
+
+def heading(one: Comparison) -> str:
+    """Say which two arms are compared."""
+    return f"{one.candidate} against {one.baseline}: {one.pairs} pairs"
+
+
+def figures(one: Comparison, *, invalid: bool) -> str:
+    """Return the table of two arms."""
+    head = ("figure", one.baseline, one.candidate, *RIGHT[:3], "verdict", "p")
+    rows = [
+        [
+            f"**{found.figure.name}**" if found.primary else found.figure.name,
+            words.amount(found, found.baseline),
+            words.amount(found, found.candidate),
+            words.effect(found),
+            words.margin(found),
+            words.detectable(found),
+            stated(found, invalid=invalid),
+            chance(found),
+        ]
+        for found in one.figures
+    ]
+    return table(head, rows, {one.baseline, one.candidate, *RIGHT})
+
+
+def stated(found: Compared, *, invalid: bool) -> str:
+    """Say a verdict, and whether it may be believed."""
+    said = words.verdict(found)
+    return f"{said} ({UNBELIEVED})" if invalid and found.verdict is not None else said
+
+
+def chance(found: Compared) -> str:
+    """Say how probable so large a difference is by chance."""
+    return "" if found.p_permutation is None else f"{found.p_permutation:.3f}"
+
+
+def invalid(case: Case) -> bool:
+    """Whether nothing of a session may be believed."""
+    return bool(case.judgement.invalid)

@@ -1,0 +1,104 @@
+"""Sessions that were never measured: simulated, small, and different in one thing at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pytest
+
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.run import Run
+from evenkeel_lab.session.sketch import EDGES_MS, GRID, SURE, TIMES, Sketch
+from evenkeel_lab.session.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+START, STEP = 1_800_000_000_000_000_000, 14 * 10**9
+PROVENANCE = {
+    "machine": "x86_64",
+    "processor": "Example CPU",
+    "cores": 2,
+    "memory_gib": 8,
+    "kernel": "Linux 6.1",
+    "python": "3.11.9",
+    "versions": {"numpy": "2.3"},
+    "commit": "0123456789abcdef",
+    "dirty": False,
+    "engine": "cached",
+}
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class Simulate(Protocol):
+    """Makes up a session."""
+
+    def __call__(
+        self,
+        told: Mapping[str, Any] | None = None,
+        *,
+        effects: Mapping[str, float] | None = None,
+        pairs: int = 6,
+        limited: Callable[[int, str], bool] = ...,
+        requests: int = 400,
+        **changed: Any,
+    ) -> Summary: ...
+
+
+def asked(**changed: Any) -> Investigation:
+    told: dict[str, Any] = {
+        "title": "What a callback costs",
+        "question": "Is it slower?",
+        "hypothesis": "It is not.",
+        "baseline": "off",
+        "arms": {"off": {"about": "without callbacks"}, "on": {"about": "with one", "prometheus": "stock"}},
+        "figures": {"p50": {"margin": 0.05, "primary": True}, "cpu_ms": {"margin": 0.05}},
+        "session": {"looks": [6]},
+    }
+    return Investigation.model_validate(told | changed)
+
+
+def _sketch(latencies: Any) -> Sketch:
+    told = [share for share in GRID if len(latencies) * min(share, 1 - share) >= SURE]
+    when = np.arange(len(latencies)) * TIMES // len(latencies)
+    counts, _, _ = np.histogram2d(when, latencies, bins=(np.arange(TIMES + 1), EDGES_MS))
+    return Sketch({str(share): float(np.quantile(latencies, share)) for share in told}, counts.astype(int).tolist())
+
+
+@pytest.fixture
+def simulate() -> Simulate:
+    def simulated(
+        told: Mapping[str, Any] | None = None,
+        *,
+        effects: Mapping[str, float] | None = None,
+        pairs: int = 6,
+        limited: Callable[[int, str], bool] = lambda _pair, _arm: False,
+        requests: int = 400,
+        **changed: Any,
+    ) -> Summary:
+        wanted = asked(**(told or {}))
+        functions = wanted.arms[wanted.baseline].function
+        known = {"on": 1.2, "direct": 0.2} | dict(effects or {})
+        source, done, sketches, now = np.random.default_rng(1), {}, {}, START
+        for meeting in meetings(wanted, pairs):
+            common, runs = source.normal(0, 0.05), []
+            sketches[meeting.name] = {}
+            for arm in meeting.arms:
+                level = 100 * known.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
+                latencies = level * np.exp(source.normal(0, 0.3, requests))
+                figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
+                figures |= {"cpu_ms": level / 10, "mean": float(latencies.mean()), "error_rate": 0.0}
+                if functions:
+                    figures = {"value": level}
+                else:
+                    sketches[meeting.name][arm] = _sketch(latencies)
+                why = ("requests were sent late",) if limited(meeting.pair, arm) else ()
+                runs.append(Run(arm, now, 8.0, requests, figures, limited=why))
+            done[meeting.name] = runs
+            now += STEP
+        fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed
+        return Summary(investigation=wanted, done=done, sketches=sketches, **fields)
+
+    return simulated

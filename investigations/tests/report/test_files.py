@@ -1,0 +1,234 @@
+"""`evenkeel report`: what it writes, what it finds out of date, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.report import render
+from evenkeel_lab.report.figures import FIGURES
+from evenkeel_lab.session.summary import read, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel_lab.session.summary import Summary
+
+TOML = """
+title = "{title}"
+question = "Is it slower?"
+hypothesis = "It is not."
+baseline = "off"
+[arms.off]
+about = "without callbacks"
+[arms.on]
+about = "with one"
+prometheus = "stock"
+[figures.p50]
+margin = {margin}
+primary = true
+[figures.cpu_ms]
+margin = 0.05
+[session]
+looks = [6]
+"""
+TITLE = "What a callback costs"
+# What a machine may have configured, all of which would change what a figure looks like.
+HOSTILE = """
+font.family: serif
+font.size: 23
+text.usetex: True
+axes.formatter.use_locale: True
+axes.facecolor: red
+axes.unicode_minus: False
+timezone: Asia/Tokyo
+svg.fonttype: none
+svg.hashsalt: other
+path.simplify: False
+figure.dpi: 300
+savefig.dpi: 300
+savefig.bbox: tight
+savefig.transparent: True
+"""
+ELSEWHERE = {"TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+
+
+def briefly(summary: Summary) -> Summary:
+    return replace(summary, sketches={meeting: {} for meeting in summary.sketches})
+
+
+@pytest.fixture
+def project(tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two investigations, one of which was measured: not its latencies, of which most figures would be drawn."""
+    for name in ("case", "waiting"):
+        folder = tmp_path / "investigations" / name
+        folder.mkdir(parents=True)
+        (folder / "investigation.toml").write_text(TOML.format(title=TITLE, margin=0.05))
+    write(briefly(simulate()), tmp_path / "investigations" / "case" / "summary.json")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli(["report", *arguments])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_that_was_measured_has_a_page_and_the_index_names_the_rest(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = told(capsys)
+    assert (code, out.split()) == (0, ["reports/index.md", "reports/case.md"])
+    assert set(contents(project / "reports")) == {"index.md", "case.md", "case/forest.svg", "case/order.svg"}
+    index = (project / "reports" / "index.md").read_text()
+    assert "| [case](case.md) | Is it slower? | on  | p50 +2" in index
+    assert "| material | 2027-01-15, LiteLLM " in index
+    assert "- waiting: Is it slower?" in index
+    assert told(capsys, "--check")[0] == 0
+
+
+def test_what_drifted_is_named_and_mended(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys)
+    reports = project / "reports"
+    made = contents(reports)
+    (reports / "case.md").write_text("by hand")
+    (reports / "case" / "order.svg").unlink()
+    (reports / "case" / "other.svg").write_text("")
+    (reports / "gone.md").write_text("")
+    (reports / "case.html").write_text("not committed")
+    code, out, err = told(capsys, "--check")
+    assert code == 1
+    assert sorted(out.splitlines()) == [
+        "reports/case.md: differs",
+        "reports/case/order.svg: missing",
+        "reports/case/other.svg: left over",
+        "reports/gone.md: left over",
+    ]
+    assert "make reports" in err
+    told(capsys)
+    assert {name: text for name, text in contents(reports).items() if name != "case.html"} == made
+
+
+def test_an_invalid_session_and_one_that_was_changed_since_say_so(
+    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = project / "investigations" / "case"
+    write(briefly(simulate(effects={"again": 1.2})), folder / "summary.json")
+    (folder / "investigation.toml").write_text(TOML.format(title=TITLE, margin=0.07))
+    assert told(capsys)[0] == 0
+    page = (project / "reports" / "case.md").read_text()
+    assert page.startswith("# Invalid: ")
+    assert "- changed: The file has been changed since this was measured." in page
+    assert "material (not to be believed)" in (project / "reports" / "index.md").read_text()
+
+
+def test_only_what_is_named_is_made(project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(briefly(simulate(name="waiting")), project / "investigations" / "waiting" / "summary.json")
+    assert told(capsys, "waiting")[1].split() == ["reports/index.md", "reports/waiting.md"]
+    assert not (project / "reports" / "case.md").exists()
+    assert told(capsys, "--check", "waiting")[0] == 0
+    assert told(capsys, "--check")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["waiting"], "evenkeel investigate waiting"),
+        (["cas"], "Did you mean case?"),
+        (["--check", "--html"], "choose one of the two"),
+    ],
+)
+def test_wrong_use_is_told(project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    code, _, err = told(capsys, *arguments)
+    assert code == 2
+    assert words in err
+    assert not (project / "reports").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"), [({"schema": 99}, "of schema 99"), ({"name": "../else"}, "not of 'case'")]
+)
+def test_a_summary_of_something_else_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str
+) -> None:
+    path = project / "investigations" / "case" / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    code, _, err = told(capsys)
+    assert code == 2
+    assert words in err
+
+
+def test_outside_of_a_project_the_cure_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = told(capsys)
+    assert code == 2
+    assert "Go to the project's folder." in err
+
+
+def test_it_is_the_same_to_the_byte_in_another_process_on_another_machine(project: Path, simulate: Any) -> None:
+    summary = project / "summary.json"
+    write(simulate(), summary)
+    render(read(summary), project / "here")
+    (project / "matplotlibrc").write_text(HOSTILE)
+    code = (
+        "import sys; from pathlib import Path; from evenkeel_lab.report import render; "
+        "from evenkeel_lab.session.summary import read; render(read(Path(sys.argv[1])), Path(sys.argv[2]))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(summary), str(project / "there")],
+        env=os.environ | ELSEWHERE | {"MATPLOTLIBRC": str(project / "matplotlibrc")},
+        check=True,
+    )
+    assert contents(project / "there") == contents(project / "here")
+
+
+class Tags(HTMLParser):
+    """What a browser would be asked to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+def test_html_is_one_file_without_a_script_and_without_anything_outside(
+    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nasty = "<script>alert(1)</script> ![x](https://e.org/x.png) [y](https://e.org)"
+    write(simulate({"question": nasty, "title": nasty}), project / "investigations" / "case" / "summary.json")
+    assert "reports/case.html" in told(capsys, "--html")[1]
+    html = (project / "reports" / "case.html").read_text()
+    tags = Tags()
+    tags.feed(html)
+    assert tags.names.count("svg") == tags.names.count("figure") == len(FIGURES) - 1
+    assert not {"script", "img", "link", "iframe", "object", "image", "use:href"} & set(tags.names)
+    references = [value for name, value in tags.attributes if name in {"href", "src", "xlink:href"}]
+    assert references
+    assert all(value.startswith("#") for value in references)
+    assert "url(#" in html
+    assert "url(h" not in html
+    ids = [value for name, value in tags.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {value[1:] for value in references} <= set(ids)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert all(value for name, value in tags.attributes if name == "aria-label")

@@ -1,0 +1,59 @@
+"""Text of others: whatever it holds, it is read as the text that it is."""
+
+from __future__ import annotations
+
+from html import unescape
+
+from hypothesis import given, strategies as st
+from markdown_it import MarkdownIt
+
+from evenkeel_lab.report.markdown import code, items, paragraph, table, text
+
+# As a code host reads it: with tables, and with what is struck out.
+READ = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+ANYTHING = st.text(st.characters(exclude_categories=["C"], exclude_characters="`"), min_size=1)
+MARKUP = st.text("*_[]()<>&;#|\\~$!-+=1.:amp \"'/", min_size=1)
+LINES = (ANYTHING | MARKUP).filter(str.strip)
+
+
+def as_text(told: str) -> str:
+    return " ".join("".join(one for one in " ".join(told.split()) if one.isprintable()).split())
+
+
+def read(html: str) -> str:
+    return as_text(unescape(html.removeprefix("<p>").removesuffix("</p>\n")))
+
+
+@given(LINES)
+def test_a_paragraph_is_read_as_it_was_written(told: str) -> None:
+    assert read(READ.render(paragraph(text(told)))) == as_text(told)
+
+
+@given(st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))
+def test_a_table_keeps_its_cells(rows: list[tuple[str, str]]) -> None:
+    made = table(("a", "b"), [[text(cell) for cell in row] for row in rows], {"b"})
+    tokens = READ.parse(made)
+    assert [token.type for token in tokens].count("tr_open") == 1 + len(rows)
+    cells = [read(READ.renderInline(token.content)) for token in tokens if token.type == "inline"]
+    assert cells == ["a", "b", *(as_text(cell) for row in rows for cell in row)]
+    assert len({len(line) for line in made.splitlines()}) == 1
+
+
+@given(st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip))
+def test_code_is_read_as_it_was_written(told: str) -> None:
+    (inline,) = (token for token in READ.parse(code(told)) if token.type == "inline")
+    assert inline.children is not None
+    assert [(one.type, one.content) for one in inline.children] == [("code_inline", " ".join(told.split()))]
+
+
+def test_code_within_a_text_stays_code() -> None:
+    assert text("What `user: *none*` costs") == "What `user: *none*` costs"
+    assert text("a stray ` is none") == "a stray \\` is none"
+
+
+def test_long_lines_are_folded_and_no_fold_makes_a_list() -> None:
+    told = " ".join(["word"] * 21 + ["-", "1.", "+", "#", "="] * 20)
+    folded = paragraph(text(told))
+    assert max(map(len, folded.splitlines())) <= 112
+    assert READ.render(folded).count("<") == 2
+    assert items(["a b"]) == "- a b"

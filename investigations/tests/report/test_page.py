@@ -1,0 +1,182 @@
+"""What a page says, and what it never says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.report.case import case_of
+from evenkeel_lab.report.page import markdown
+from evenkeel_lab.verdicts import Kind
+
+if TYPE_CHECKING:
+    from evenkeel_lab.session.summary import Summary
+
+FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
+PUBLISHED = {
+    "on": {"mean": [405, 442, 511, 381, 318, 393], "p95": [822, 887, 1131, 952, 565, 1106]},
+    "off": {"mean": [319, 328, 276, 376, 347, 288], "p95": [693, 696, 540, 741, 580, 598]},
+}
+ABLATED: dict[str, Any] = {
+    "arms": {name: {"about": name} for name in ("off", "on", "no-budgets", "no-metrics")},
+    "ablation": {
+        "full": "on",
+        "switches": {
+            "budgets": {"about": "no budgets", "arm": "no-budgets"},
+            "metrics": {"about": "no metrics", "arm": "no-metrics"},
+        },
+    },
+}
+
+
+def said(summary: Summary, **changed: Any) -> str:
+    return markdown(case_of(summary, **changed), {})
+
+
+def folded(page: str) -> str:
+    return " ".join(page.split())
+
+
+def rows(told: str) -> list[list[str]]:
+    lines = [line for line in told.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def section(page: str, title: str) -> str:
+    return page.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_the_verdict_comes_first(simulate: Any) -> None:
+    title, _, verdict, *_ = said(simulate()).splitlines()
+    assert title == "# What a callback costs"
+    assert verdict.startswith("- **on** (with one): **material.** Its p50 is 2")
+    assert "From 5.0 % on a difference matters" in folded(said(simulate()))
+
+
+def test_an_invalid_session_says_so_in_its_first_line_and_marks_every_verdict(simulate: Any) -> None:
+    page = said(simulate(effects={"again": 1.2}))
+    assert page.startswith("# Invalid: What a callback costs\n\n**Nothing in this session is to be believed")
+    assert "- noise: p50 differs between two proxies that are the same." in page
+    assert "**on** (with one): **material, not to be believed.**" in page
+    verdicts = [row[-2] for row in rows(section(page, "All figures")) if str(Kind.MATERIAL) in row[-2]]
+    assert set(verdicts) == {"material (not to be believed)"}
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 5])
+def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None:
+    page = said(simulate(pairs=pairs))
+    assert "**no verdict.**" in page
+    assert "few-pairs: on against off: " in page
+    assert f"no-look: The session was judged after {pairs} pairs; declared beforehand: 6." in page
+    assert [kind for kind in Kind if kind in page] == []
+
+
+def test_without_any_valid_pair_nothing_is_said(simulate: Any) -> None:
+    page = said(simulate(limited=lambda _pair, _arm: True))
+    assert page.startswith("# Invalid: ")
+    assert "There are no valid pairs, of at least 6." in page
+    assert [kind for kind in Kind if kind in page] == []
+
+
+def test_a_figure_that_decides_and_cannot_be_told_has_no_verdict(simulate: Any) -> None:
+    figures = {"p99.9": {"margin": 0.2, "primary": True}, "p50": {"margin": 0.05}}
+    page = folded(said(simulate({"figures": figures})))
+    assert "**no verdict.** Its p99.9, which decides, cannot be told in every run." in page
+    assert "untold: p99.9 cannot be told in every run of off, on, again" in page
+    assert "that is 20,000 in a run" in page
+
+
+def test_functions_need_no_rig(simulate: Any) -> None:
+    told = {
+        "arms": {"off": FUNCTION, "on": FUNCTION},
+        "figures": {"value": {"margin": 0.05, "primary": True}},
+    }
+    page = said(simulate(told))
+    assert "**on** (x): **material.**" in page
+    assert "`evenkeel_lab.bench.simulation:median`" in page
+    assert "What the rig can tell" not in page
+
+
+def test_a_baseline_alone_is_judged_against_its_twin(simulate: Any) -> None:
+    page = said(simulate({"arms": {"off": {"about": "alone"}}}))
+    assert "- **again** (the baseline once more): **no measurable difference.**" in page
+
+
+def test_the_noise_floor_and_the_mock_alone_are_told(simulate: Any) -> None:
+    told = section(said(simulate()), "What the rig can tell")
+    assert "Noise floor: off against a second proxy that is the same, 6 pairs." in told
+    shares = {row[0]: row[-1] for row in rows(told.split("The mock alone")[1])}
+    assert 15 < float(shares["p50"].removesuffix(" %")) < 25
+
+
+def test_an_ablation_is_told_part_by_part(simulate: Any) -> None:
+    page = said(simulate(ABLATED, effects={"on": 1.25, "no-budgets": 1.05, "no-metrics": 1.2}))
+    told = section(page, "What the cost of on is made of")
+    parts = [row[:2] for row in rows(told)[2:]]
+    assert parts[:3] == [["all of it", ""], ["budgets", "no budgets"], ["metrics", "no metrics"]]
+    assert parts[3][0] == "rest"
+    assert "no-budgets against on: 6 pairs" in page
+    few = section(said(simulate(ABLATED, pairs=3)), "What the cost of on is made of")
+    assert "Nothing is attributed" in few
+
+
+def test_what_others_found_stands_beside_ours_and_their_runs_are_judged(simulate: Any) -> None:
+    expected = {"source": "a blog", "claim": "it costs a quarter", "arm": "on", "figures": {"p50": 0.9, "mean": 0.27}}
+    page = said(simulate({"expected": [expected | {"runs": PUBLISHED}]}))
+    told = section(page, "What others found")
+    assert "above our interval" in told
+    assert "not judged here" in told
+    assert ["run", "off p95", "off mean", "on p95", "on mean"] in rows(told)
+    assert ["1", "693 ms", "319 ms", "822 ms", "405 ms"] in rows(told)
+    assert "+26.1 % [-2.8, +63.6]" in told
+    assert "inconclusive: 11 further pairs would probably settle it" in told
+
+
+def test_one_published_run_is_no_basis_for_a_claim(simulate: Any) -> None:
+    runs = {"off": {"mean": [10.33]}, "on": {"mean": [10.37], "p95": [12.0, 13.0]}}
+    expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
+    told = section(said(simulate({"expected": [expected]})), "What others found")
+    assert "no verdict: too few pairs: 1, of at least 6" in told
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"warm_up": {"on": {"costs": [40, 52, 47], "steady": False}}}, "not-warm: on had not settled"),
+        ({"provenance": {"commit": "", "dirty": False}}, "no-commit: "),
+        ({"provenance": {"commit": "1", "dirty": True}}, "dirty: "),
+        ({"provenance": {"commit": "1", "engine": "stand-in"}}, "stand-in: "),
+        ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
+        ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
+        ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
+    ],
+)
+def test_every_doubt_has_a_name(simulate: Any, changed: dict[str, Any], told: str) -> None:
+    page = said(simulate(**changed))
+    assert told in section(page, "Doubts")
+    assert told.partition(":")[0] in folded(page).partition("see [Doubts](#doubts)")[0]
+
+
+def test_a_file_that_was_changed_since_is_told(simulate: Any) -> None:
+    summary = simulate()
+    assert "None." in section(said(summary, present=summary.investigation), "Doubts")
+    present = simulate({"figures": {"p50": {"margin": 0.1, "primary": True}}}).investigation
+    assert "changed: The file has been changed since this was measured." in said(summary, present=present)
+
+
+def test_what_a_file_says_stays_text(simulate: Any) -> None:
+    nasty = "a | b\n\n# c <script>x</script> [d](e) *f* `g|h` &amp; _i_ \\| j"
+    told = {
+        "title": nasty,
+        "question": nasty,
+        "arms": {"off": {"about": nasty, "settings": {"a|b": "`<x>`\n"}}, "on": {"about": nasty}},
+        "expected": [{"source": nasty, "claim": nasty, "arm": "on", "figures": {"p50": 0.1}}],
+    }
+    page = said(simulate(told))
+    assert "<script" not in page.replace("\\<script", "")
+    assert "\n# c" not in page
+    (arms,) = (part for part in page.split("\n\n") if part.startswith("| arm "))
+    _, rule, *below = arms.splitlines()
+    assert len(below) == 4
+    assert {row.replace(r"\|", "").count("|") for row in below} == {rule.count("|")}
