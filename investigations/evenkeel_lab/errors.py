@@ -3,7 +3,9 @@
 LabError
 ├── WrongUse          exit 2   the user asked for something that cannot be
 │   ├── UnknownVersion         a LiteLLM version that does not exist or is refused
-│   └── UnsafeDatabase         a database of the user's own that would have to be changed
+│   ├── UnsafeDatabase         a database of the user's own that would have to be changed
+│   ├── NotMeasured            an investigation that nobody has run yet
+│   └── CellFailed             a notebook's cell that failed, or shows what nobody could show again
 └── RigFailure        exit 3   the request was fine, the machine or a part let it down
     ├── PartFailed             a part died or did not answer; carries the end of its log
     ├── MissingTool            a program that the lab needs is not to be had
@@ -33,6 +35,10 @@ class LabError(Exception):
     def __str__(self) -> str:
         return f"{self.what} {self.cure}"
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a stack trace."""
+        return [str(self)]
+
 
 class WrongUse(LabError):
     """The request itself cannot be carried out."""
@@ -46,6 +52,14 @@ class UnknownVersion(WrongUse):
 
 class UnsafeDatabase(WrongUse):
     """The user's own database would have to be changed without leave."""
+
+
+class NotMeasured(WrongUse):
+    """There is no summary of an investigation yet."""
+
+
+class CellFailed(WrongUse):
+    """A notebook's cell raised, took too long, or shows what differs from one execution to the next."""
 
 
 class RigFailure(LabError):

@@ -21,6 +21,7 @@ from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import find, known, read, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
 from evenkeel_lab.experiment.read import FILE
+from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
@@ -70,7 +71,7 @@ def investigate(  # one for each option
         results().print(listing())
         return
     if len(names) == 2 and names[0] == NEW:  # noqa: PLR2004  # the word and the name
-        click.echo(create(names[1]))
+        click.echo("\n".join(map(str, create(names[1]))))
         return
     if len(names) != 1:
         raise click.UsageError("Name one investigation; --list says which there are.")
@@ -133,8 +134,8 @@ def listing() -> RenderableType:
     return shown if shown.row_count else Text("There are no investigations here: evenkeel investigate new NAME.")
 
 
-def create(name: str) -> Path:
-    """Write a new investigation to begin with."""
+def create(name: str) -> list[Path]:
+    """Write a new investigation to begin with, and its notebook."""
     there = next(iter(known().values()), None)
     if there is None:
         raise WrongUse("There is no folder `investigations` here.", cure="Go to the project's folder.")
@@ -142,7 +143,7 @@ def create(name: str) -> Path:
     if place.exists():
         raise WrongUse(f"{place} exists already.", cure="Choose another name.")
     place.mkdir()
-    path = place / FILE
+    path, notebook = place / FILE, place / NOTEBOOK
     path.write_text(template(name), encoding="utf-8")
     try:
         read(place)
@@ -150,7 +151,8 @@ def create(name: str) -> Path:
         path.unlink()
         place.rmdir()
         raise
-    return path
+    notebook.write_text(first_notebook(), encoding="utf-8")
+    return [path, notebook]
 
 
 def report(judgement: Judgement) -> RenderableType:

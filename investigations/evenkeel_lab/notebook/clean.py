@@ -1,0 +1,65 @@
+"""What stays of an executed notebook: nothing that another execution of the same cells would show differently."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import CellFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nbformat import NotebookNode
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+KEPT = ("tags",)
+WIDGETS = "application/vnd.jupyter."
+VOLATILE = (
+    (r"\b0x[0-9a-f]{6,}", "an address in memory", "End the cell with a value that says something, or with none."),
+    (r"\bid=\"T_[0-9a-f]{5}\b", "a styled table with a random name", "Give it one: frame.style.set_uuid('runs')."),
+)
+
+
+def clean(notebook: NotebookNode, path: Path) -> None:
+    """Take away what changes from one execution to the next; raise for a cell that shows such a thing itself."""
+    notebook.metadata.clear()
+    notebook.metadata.update(METADATA)
+    for number, cell in enumerate(notebook.cells, 1):
+        cell["id"] = f"cell-{number}"
+        cell["metadata"] = {name: cell.metadata[name] for name in KEPT if name in cell.metadata}
+        for output in cell.get("outputs", []):
+            for name in [name for name in output.get("data", {}) if name.startswith(WIDGETS)]:
+                del output["data"][name]
+            _require_steady(output, f"{path}, cell {number}", path)
+
+
+def _require_steady(output: NotebookNode, where: str, path: Path) -> None:
+    if output.get("name") == "stderr":
+        first = output["text"].strip().partition("\n")[0]
+        raise CellFailed(f"{where} warns: {first}.", cure="Mend what it warns of.")
+    places = {str(place) for place in _places(path) if place != Path(place.anchor)}
+    for text in _texts(output):
+        for pattern, what, cure in VOLATILE:
+            if re.search(pattern, text):
+                raise CellFailed(f"{where} shows {what}, which is another one each time.", cure=cure)
+        for place in places:
+            if re.search(rf"(?<![\w.]){re.escape(place)}(?![\w.-])", text):
+                raise CellFailed(f"{where} shows {place}, which is another one elsewhere.", cure="Show only its name.")
+
+
+def _texts(output: NotebookNode) -> Iterator[str]:
+    if "text" in output:
+        yield output["text"]
+    yield from (value for name, value in output.get("data", {}).items() if name.startswith("text/"))
+
+
+def _places(path: Path) -> Iterator[Path]:
+    yield path.parent.resolve()
+    yield from (Path.home(), Path(tempfile.gettempdir()), Path(sys.prefix), Path(sys.base_prefix))

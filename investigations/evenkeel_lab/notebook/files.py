@@ -1,0 +1,87 @@
+"""The notebook of an investigation, and beside it what it shows when it is executed: both are committed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64decode
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import jupytext
+from matplotlib.image import imread
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.notebook.clean import clean
+from evenkeel_lab.notebook.kernel import execute
+from evenkeel_lab.notebook.opening import require_summary
+from evenkeel_lab.notebook.template import FILE as SOURCE
+from evenkeel_lab.session.summary import FILE as SUMMARY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXECUTED = "notebook.ipynb"
+CELL_SECONDS = 120
+# Git keeps every one that was ever committed.
+LARGEST = 2**20
+PICTURE = "image/png"
+
+
+def write(folder: Path) -> Path:
+    """Execute an investigation's notebook, and write what it shows beside it, unless that is there already."""
+    path = folder / EXECUTED
+    text = executed(folder)
+    if not _same(path, text):
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def drift(folder: Path) -> list[str]:
+    """Return the executed notebook of an investigation, if it is not what an execution shows now."""
+    path = folder / EXECUTED
+    name = f"{folder.resolve().name}/{EXECUTED}"
+    if not (folder / SOURCE).is_file() or not (folder / SUMMARY).is_file():
+        return [name] if path.exists() else []
+    return [] if _same(path, executed(folder)) else [name]
+
+
+def executed(folder: Path) -> str:
+    """Execute an investigation's notebook; return what its file would hold."""
+    require_summary(folder)
+    path = folder / SOURCE
+    try:
+        notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUse(
+            f"{path} cannot be read: {error}.", cure="docs/investigations.md says how to write one."
+        ) from error
+    execute(notebook, path, CELL_SECONDS)
+    clean(notebook, path)
+    text: str = jupytext.writes(notebook, fmt="ipynb")
+    if len(text) > LARGEST:
+        raise WrongUse(
+            f"{path} is {len(text) / 2**20:.1f} MiB when it was executed: too much to be committed.",
+            cure="Show fewer pictures, or smaller ones.",
+        )
+    return text
+
+
+def _same(path: Path, text: str) -> bool:
+    """Whether a file shows what the text does; pictures may be compressed in another way, as machines do."""
+    try:
+        there = path.read_text(encoding="utf-8")
+        return there == text or _shown(there) == _shown(text)
+    except (OSError, ValueError, SyntaxError):
+        return False
+
+
+def _shown(text: str) -> Any:
+    return json.loads(text, object_hook=_with_pixels)
+
+
+def _with_pixels(told: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(told.get(PICTURE), str):
+        return told
+    pixels = imread(BytesIO(b64decode(told[PICTURE])))
+    return told | {PICTURE: [pixels.shape, hashlib.sha256(pixels.tobytes()).hexdigest()]}

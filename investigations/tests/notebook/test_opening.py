@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel_lab.errors import NotMeasured, WrongUse
+from evenkeel_lab.experiment import template
+from evenkeel_lab.notebook import Opened, investigation
+from evenkeel_lab.session.summary import write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evenkeel_lab.session.summary import Summary
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one investigation, that nobody has run."""
+    folder = tmp_path / "investigations" / "case"
+    folder.mkdir(parents=True)
+    (folder / "investigation.toml").write_text(template("case"))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_an_investigation_is_opened_from_anywhere(
+    project: Path, ablated: Summary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(ablated, project / "summary.json")
+    assert investigation("case").summary.done == investigation(project).summary.done
+    monkeypatch.chdir(project)
+    found = investigation()
+    assert found.investigation.title == "A case"
+    assert len(found.runs) == sum(map(len, ablated.done.values()))
+
+
+def test_a_quick_session_is_opened_where_it_lies(project: Path, case: Callable[..., Summary]) -> None:
+    quick = project.parents[1] / "data" / "case" / "0123"
+    quick.mkdir(parents=True)
+    write(case(pairs=6), quick / "summary.json")
+    assert investigation("data/case/0123").runs["pair"].max() == 6
+
+
+def test_what_was_not_measured_is_told_with_its_cure(project: Path) -> None:
+    with pytest.raises(NotMeasured, match="'case' has no summary") as refused:
+        investigation("case")
+    assert "evenkeel investigate case" in refused.value.cure
+
+
+def test_what_does_not_exist_is_told(project: Path) -> None:
+    with pytest.raises(WrongUse, match="no investigation 'csae'") as refused:
+        investigation("csae")
+    assert refused.value.cure == "Did you mean case?"
+
+
+def test_it_shows_what_may_be_said(ablated: Summary) -> None:
+    unsettled = {"on": {"rates": [1, 2], "steady": False}}
+    found = Opened(replace(ablated, warm_up=unsettled))
+    shown = found._repr_markdown_()
+    assert shown.startswith("**A case.** Is it slower?\n")
+    assert "- on against off, p50, 7 pairs: +20.2 % [+19.6, +20.8], margin 5.0 %: material" in shown
+    assert "again (the same proxy once more) against off" in shown
+    assert "- on had not settled" in shown
+    # Beside it in a notebook stands what `repr` says, and that is no dump of all runs.
+    assert len(repr(found)) < 1000
+
+
+def test_a_session_that_may_not_be_believed_says_so_first(case: Callable[..., Summary]) -> None:
+    summary = case()
+    for name, runs in summary.done.items():
+        if "again" in name:
+            slow = {"p50": 150.0}
+            runs[:] = [  # type: ignore[index]
+                replace(run, figures=run.figures | slow) if run.arm == "again" else run for run in runs
+            ]
+    shown = Opened(summary)._repr_markdown_().splitlines()
+    assert shown[2] == "- Not to be believed: noise: p50 differs between two proxies that are the same"
+
+
+def test_without_a_valid_pair_there_is_nothing_to_say(case: Callable[..., Summary]) -> None:
+    assert "on against off: no valid pair" in repr(Opened(case(pairs=0)))
