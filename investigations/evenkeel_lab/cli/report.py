@@ -1,11 +1,21 @@
-"""`evenkeel report`: reports from what is committed."""
+"""`evenkeel report`: reports and executed notebooks, from what is committed."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from evenkeel_lab.experiment import known
 from evenkeel_lab.progress import shown_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.report import Rendered
 
 DRIFTED = 1
 
@@ -18,20 +28,52 @@ DRIFTED = 1
 def report(context: click.Context, names: tuple[str, ...], *, check: bool, html: bool) -> None:
     """Make the reports of investigations from their committed summaries: of all, or of those named.
 
-    With --check, the exit code is 1 when a file differs, is missing or is left over.
+    Their notebooks are executed too. With --check, the exit code is 1 when a file differs, is missing or is left over.
     """
-    from evenkeel_lab.report import render_all  # noqa: PLC0415 - what draws takes long to import, --help need not
-
     if check and html:
         raise click.UsageError("--check compares what is committed, and HTML is not: choose one of the two.")
-    rendered = render_all(names, shown_on(Console(stderr=True)))
+    steps = shown_on(Console(stderr=True))
     if check:
-        drifts = rendered.drift()
+        drifts = drifted(names, steps)
         for drift in drifts:
-            click.echo(f"{drift.path.relative_to(rendered.place.parent)}: {drift.what}")
+            click.echo(drift)
         if drifts:
             click.echo("cure   make reports", err=True)
         context.exit(DRIFTED if drifts else 0)
-    for path in [*rendered.write(), *(rendered.write_html() if html else [])]:
-        if path.suffix != ".svg":
-            click.echo(path.relative_to(rendered.place.parent))
+    for path in publish(names, steps, html=html):
+        click.echo(path)
+
+
+def publish(names: Sequence[str], steps: Steps, *, html: bool = False) -> list[Path]:
+    """Write the reports, and execute the notebooks; return the files that somebody would open."""
+    # What draws takes long to import, and --help needs none of it.
+    from evenkeel_lab.notebook.files import write  # noqa: PLC0415
+    from evenkeel_lab.notebook.template import FILE as SOURCE  # noqa: PLC0415
+    from evenkeel_lab.report import render_all  # noqa: PLC0415
+
+    rendered = render_all(names, steps)
+    found = [path for path in rendered.write() if path.suffix != ".svg"]
+    if html:
+        found += rendered.write_html()
+    for folder in (folder for folder in _measured(rendered) if (folder / SOURCE).is_file()):
+        with steps.step(f"notebook of {folder.name}"):
+            found.append(write(folder))
+    return [path.relative_to(rendered.place.parent) for path in found]
+
+
+def drifted(names: Sequence[str], steps: Steps) -> list[str]:
+    """Name the files that are not what they would be now."""
+    from evenkeel_lab.notebook.files import drift  # noqa: PLC0415
+    from evenkeel_lab.report import render_all  # noqa: PLC0415
+
+    rendered = render_all(names, steps)
+    found = [f"{one.path.relative_to(rendered.place.parent)}: {one.what}" for one in rendered.drift()]
+    for folder in _measured(rendered):
+        with steps.step(f"notebook of {folder.name}"):
+            found += [f"{folder.parent.name}/{name}: differs" for name in drift(folder)]
+    return found
+
+
+def _measured(rendered: Rendered) -> list[Path]:
+    folders = known()
+    return [folders[page.name] for page in rendered.pages]

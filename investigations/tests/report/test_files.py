@@ -181,6 +181,7 @@ def test_outside_of_a_project_the_cure_is_told(
     assert "Go to the project's folder." in err
 
 
+@pytest.mark.slow
 def test_it_is_the_same_to_the_byte_in_another_process_on_another_machine(project: Path, simulate: Any) -> None:
     summary = project / "summary.json"
     write(simulate(), summary)
