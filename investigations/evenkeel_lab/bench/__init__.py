@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
+from evenkeel_lab.bench.report import bench_report
 from evenkeel_lab.bench.result import Bench
 from evenkeel_lab.bench.verdict import bench_verdict
 
@@ -12,6 +13,9 @@ BENCHES = {
     for bench in (
         Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
         Bench("load", "whether a load tells the truth, open against closed", bench_load),
+        Bench(
+            "report", "how long a report takes, of a million records; and whether it is the same again", bench_report
+        ),
         Bench(
             "verdict", "whether the verdicts hold what they promise, on sessions whose truth is known", bench_verdict
         ),
