@@ -45,6 +45,8 @@ pre { padding: 0.8em 1em; overflow-x: auto; }
 pre code { padding: 0; font-size: 1em; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# A figure is no part of a paragraph.
+ALONE = re.compile(r"<p>(<figure>.*?</figure>)</p>", re.DOTALL)
 IDS = re.compile(r'(\bid="|href="#|url\(#)')
 SPACES = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
 SIZES = re.compile(r'\s(?:width|height)="[^"]*"')
@@ -52,13 +54,14 @@ SIZES = re.compile(r'\s(?:width|height)="[^"]*"')
 
 def document(page: Page) -> str:
     """Return a page as HTML."""
+    body = ALONE.sub(r"\1", _markdown(page).render(page.markdown))
     title = next(line for line in page.markdown.splitlines() if line.startswith("# "))[2:]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(_plain(title))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"{_markdown(page).render(page.markdown)}</body>\n</html>\n"
+        f"{body}</body>\n</html>\n"
     )
 
 

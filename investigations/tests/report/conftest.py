@@ -54,7 +54,7 @@ def asked(**changed: Any) -> Investigation:
         "hypothesis": "It is not.",
         "baseline": "off",
         "arms": {"off": {"about": "without callbacks"}, "on": {"about": "with one", "prometheus": "stock"}},
-        "figures": {"p50": {"margin": 0.05, "primary": True}, "cpu_ms": {"margin": 0.05}},
+        "figures": {"p50": {"margin": 0.05, "primary": True}},
         "session": {"looks": [6]},
     }
     return Investigation.model_validate(told | changed)

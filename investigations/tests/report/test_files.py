@@ -35,8 +35,6 @@ prometheus = "stock"
 [figures.p50]
 margin = {margin}
 primary = true
-[figures.cpu_ms]
-margin = 0.05
 [session]
 looks = [6]
 """
