@@ -133,7 +133,9 @@ def size(figure: Figure, value: float) -> str:
 
 
 def _said(one: Compared, difference: float) -> str:
-    return f"{'+' if difference >= 0 else '-'}{_number(abs(one.margin.effect(difference)) * 100)}"
+    said = _number(abs(one.margin.effect(difference)) * 100)
+    # What is rounded to nothing has no sign of its own.
+    return f"{'-' if difference < 0 and float(said.replace(',', '')) else '+'}{said}"
 
 
 def _number(value: float) -> str:

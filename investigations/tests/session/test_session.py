@@ -212,10 +212,13 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
     document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--fresh", "--json").stdout)
     assert document["settled"]
     assert document["comparisons"][0]["pairs"] == 6
-    # Neither was what the file asks for.
+    # Neither was what the file asks for: each has a report, but beside its records.
     committed = tmp_path / "investigations" / "simulated" / "summary.json"
     assert not committed.exists()
+    assert not (tmp_path / "reports").exists()
+    assert len(list(tmp_path.glob("data/simulated/*/simulated.md"))) == 2
     assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
+    assert "**slower**" in (tmp_path / "reports" / "simulated.md").read_text()
     assert judge_session(read(committed).investigation, read(committed).done, 24).settled
     assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
 

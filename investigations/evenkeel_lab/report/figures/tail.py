@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 HEIGHT, LABEL_HEIGHT = 3.8, 0.055
 LEAST_SHARE, LEAST_POINTS = 0.5, 2
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+# From the left of a name to the end of its line.
+LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
 QUARTILES = (0.25, 0.75)
 
 
@@ -107,5 +109,5 @@ def _name(axes: Axes, middles: Mapping[str, Mapping[float, float]], summary: Sum
             verticalalignment="center",
             fontsize=8,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": known[arm].colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3},
+            arrowprops=LEADER | {"color": known[arm].colour},
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import Arm, Design, Kind
+from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Subjects
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 DESIGNS = {
     Design.DUETS: "both runs of a pair at the same moment, each on a core of its own",
     Design.ALTERNATING: "the runs of a pair one after the other, in random order",
+}
+SUBJECTS = {
+    Subjects.KEPT: "proxies stay up for all pairs",
+    Subjects.FRESH: "each pair has proxies of its own",
 }
 
 
@@ -62,9 +66,10 @@ def _load(asked: Investigation) -> list[str]:
         return ["Session: each arm is a function, called once for each run with the pair's seed."]
     load = asked.load.model_dump(mode="json", exclude_defaults=True)
     told = {"scenario": asked.load.scenario, "users": asked.load.users, "arrivals": asked.load.arrivals} | load
+    session = asked.session
     sent = ", ".join(f"{name} {value}" for name, value in told.items())
     return [
         f"Load: {text(sent)}.",
         f"Mock: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
-        f"Session: {asked.session.design}, {DESIGNS[asked.session.design]}; seed {asked.session.seed}.",
+        f"Session: {session.design}, {DESIGNS[session.design]}; {SUBJECTS[session.subjects]}; seed {session.seed}.",
     ]

@@ -1,0 +1,81 @@
+"""How verdicts are said: in plain words, none of which claims more than the verdict does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.compare import Compared, compare
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.comparison.runs import Runs
+from evenkeel_lab.verdicts import Kind
+
+
+def compared(effect: float, spread: float, *, runs: int = 12, figure: str = "p50") -> Compared:
+    source = np.random.default_rng(1)
+    noise = source.normal(0, spread, runs)
+    noise -= noise.mean()
+    first = [100.0] * runs if figure == "p50" else [0.1] * runs
+    second = [value * float(np.exp(effect + one)) for value, one in zip(first, noise, strict=True)]
+    (found,) = compare(Runs("off", {figure: first}), Runs("on", {figure: second})).figures
+    return found
+
+
+@pytest.mark.parametrize(
+    ("effect", "spread", "kind", "says"),
+    [
+        (0.3, 0.05, Kind.MATERIAL, "all of the interval lies beyond that"),
+        (0.02, 0.005, Kind.NEGLIGIBLE, "one that does not matter: it is smaller than 5.0 %"),
+        (0.0, 0.02, Kind.NONE, "If there is a difference at all, it is smaller than the 5.0 %"),
+        (0.06, 0.05, Kind.UNCERTAIN, "whether it reaches the 5.0 % from which on it matters is open"),
+        (0.03, 0.2, Kind.INCONCLUSIVE, "It may be nothing, or more than the 5.0 % that matter"),
+    ],
+)
+def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: Kind, says: str) -> None:
+    one = compared(effect, spread)
+    assert one.verdict is not None
+    assert one.verdict.kind == kind
+    assert says in words.meaning(one)
+    assert ("further pair" in words.meaning(one) or "thousand" in words.meaning(one)) == (not kind.is_settled)
+
+
+def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
+    assert words.sentence(compared(0.3, 0.0), "off") == (
+        "Its p50 is 35.0 % higher than that of off, with an interval from +35.0 to +35.0 %: 135 ms against 100 ms."
+    )
+    assert "25.9 % lower than that of off" in words.sentence(compared(-0.3, 0.01), "off")
+    assert "3.5 points higher" in words.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
+
+
+def test_without_a_verdict_nothing_is_made_up() -> None:
+    one = compared(0.3, 0.01, runs=5)
+    assert words.sentence(one, "off") == "Nothing can be said of its p50: too few pairs: 5, of at least 6."
+    assert words.meaning(one) == "No verdict is made up."
+
+
+def test_what_chance_explains_among_many_figures_is_said_to_be_that() -> None:
+    one = compared(0.06, 0.05)
+    assert one.verdict is not None
+    held = replace(one, verdict=replace(one.verdict, kind=Kind.INCONCLUSIVE, more_pairs=None))
+    assert words.verdict(held) == "inconclusive: among so many figures it may be chance"
+
+
+@pytest.mark.parametrize(
+    ("figure", "amounts", "said"),
+    [
+        ("p50", (105.4, 87.9, 122.9), "+105 ms [+88, +123]"),
+        ("p50", (-15.94, -42.3, 10.5), "-15.9 ms [-42.3, +10.5]"),
+        ("p50", (-0.0, -0.0, 0.0), "+0 ms [+0, +0]"),
+        ("above_1s", (0.0044, -0.001, 0.0099), "+0.440 points [-0.100, +0.990]"),
+        ("value", (0.00012, 0.0001, 0.00014), "+0.000120 [+0.000100, +0.000140]"),
+    ],
+)
+def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float], said: str) -> None:
+    assert words.change(FIGURES[figure], *amounts) == said
+
+
+def test_nothing_has_no_sign() -> None:
+    assert words.effect(compared(-1e-9, 0.0)) == "+0.00 % [+0.00, +0.00]"
