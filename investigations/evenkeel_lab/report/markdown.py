@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 WIDTH = 110
+# A number keeps its unit on its line.
+UNIT, HELD = re.compile(r"(?<=\d) (?=%|(?:ms|s|points|MiB|pairs)\b)"), "\u00a0"
 # What would be read as markup within a line; a piece of `code` is left as it is.
 CODE = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"[\\*<`$~]|](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
@@ -33,8 +35,9 @@ def code(told: str) -> str:
 
 def paragraph(told: str, begin: str = "") -> str:
     """Fold a paragraph, or an item of a list that begins with `begin`."""
-    lines = textwrap.wrap(told, WIDTH - len(begin), break_long_words=False, break_on_hyphens=False)
-    first, *others = [_shielded(line) for line in lines] or [""]
+    held = UNIT.sub(HELD, told)
+    lines = textwrap.wrap(held, WIDTH - len(begin), break_long_words=False, break_on_hyphens=False)
+    first, *others = [_shielded(line.replace(HELD, " ")) for line in lines] or [""]
     return "\n".join([begin + first, *(" " * len(begin) + line for line in others)])
 
 

@@ -57,3 +57,9 @@ def test_long_lines_are_folded_and_no_fold_makes_a_list() -> None:
     assert max(map(len, folded.splitlines())) <= 112
     assert READ.render(folded).count("<") == 2
     assert items(["a b"]) == "- a b"
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    lines = paragraph("word " * 21 + "5.0 % " * 10).splitlines()
+    assert len(lines) == 2
+    assert all(line.endswith("%") for line in lines)
