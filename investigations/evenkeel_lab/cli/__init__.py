@@ -13,18 +13,19 @@ from rich.text import Text
 from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError, RigFailure
 
 INTERRUPTED = 130
+# Each with where it is, and with what it does: to say that, none of them has to be imported.
 COMMANDS = {
-    "up": "evenkeel_lab.cli.up",
-    "demo": "evenkeel_lab.cli.demo",
-    "doctor": "evenkeel_lab.cli.doctor",
-    "mock": "evenkeel_mock.command",
-    "load": "evenkeel_load.command",
-    "summary": "evenkeel_load.command",
-    "investigate": "evenkeel_lab.cli.investigate",
-    "report": "evenkeel_lab.cli.report",
-    "compare": "evenkeel_lab.cli.compare",
-    "bench": "evenkeel_lab.cli.bench",
-    "cache": "evenkeel_lab.cli.cache",
+    "up": ("evenkeel_lab.cli.up", "Bring up a LiteLLM proxy and all that it stands on."),
+    "demo": ("evenkeel_lab.cli.demo", "Send 200 requests through a real proxy, and show what they cost."),
+    "doctor": ("evenkeel_lab.cli.doctor", "Say what this machine and a proxy's configuration lack."),
+    "mock": ("evenkeel_mock.command", "Run the mock provider alone."),
+    "load": ("evenkeel_load.command", "Load anything that speaks OpenAI, and record every request."),
+    "summary": ("evenkeel_load.command", "Read the records of a load again."),
+    "investigate": ("evenkeel_lab.cli.investigate", "Measure an investigation's arms in pairs, and judge them."),
+    "report": ("evenkeel_lab.cli.report", "Make the reports of what was measured."),
+    "compare": ("evenkeel_lab.cli.compare", "Say what may be said of two sets of runs."),
+    "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
+    "cache": ("evenkeel_lab.cli.cache", "Say what is kept for the next time, and forget it."),
 }
 
 
@@ -41,8 +42,14 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what each of them does."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in sorted(COMMANDS.items())])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

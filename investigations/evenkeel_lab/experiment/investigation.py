@@ -18,6 +18,8 @@ from evenkeel_load.scenario import SCENARIOS
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Effect = Annotated[float, Field(gt=-1, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # Names that the engine gives to arms of its own.
 AGAIN, DIRECT = "again", "direct"
 
@@ -168,8 +170,8 @@ class Expected(Part):
     source: Text = Field(description="Where it is from.")
     claim: Text = Field(description="What it says.")
     arm: Name = Field(description="Which arm it is about, against the baseline.")
-    figures: dict[str, float] = Field({}, description="Effects that were claimed: 0.27 is 27 % more, or points.")
-    runs: dict[Name, dict[str, list[float]]] = Field(
+    figures: dict[str, Effect] = Field({}, description="Effects that were claimed: 0.27 is 27 % more, or points.")
+    runs: dict[Name, dict[str, list[Amount]]] = Field(
         {}, description="What was published of single runs: by arm, then by figure, in its own unit."
     )
 
@@ -225,6 +227,8 @@ class Investigation(Part):
                 raise ValueError(f"there is no figure {name!r}, only {', '.join(FIGURES)}")
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
+        if len(self.arms) == 1 and not (self.session.noise and self.arms[self.baseline].subject is Kind.PROXY):
+            raise ValueError("there is nothing to compare: a single arm, and no second baseline beside it")
         if len({self.baseline, *self._ablated()}) != 1 + len(self._ablated()):
             raise ValueError("the baseline, an ablation's full arm and its switches' arms are each another arm")
         return self

@@ -31,10 +31,8 @@ class Judgement:
         """Whether more pairs would only narrow what is known already."""
         judged = [one for one in self.comparisons if one.candidate != AGAIN]
         return bool(judged) and all(
-            found.verdict is not None and found.verdict.kind.is_settled
+            any(found.primary and found.verdict and found.verdict.kind.is_settled for found in one.figures)
             for one in judged
-            for found in one.figures
-            if found.primary
         )
 
 

@@ -93,3 +93,12 @@ def test_every_field_says_what_it_is() -> None:
 def test_the_template_names_no_field_twice() -> None:
     told: dict[str, Any] = tomllib.loads(template("x"))
     assert set(told) <= set(Investigation.model_fields)
+
+
+def test_one_arm_without_a_second_baseline_is_nothing_to_compare(tmp_path: Path) -> None:
+    told = read(write(tmp_path / "x", template("x"))).model_dump()
+    told["arms"].pop("on")
+    assert Investigation.model_validate(told)
+    told["session"]["noise"] = False
+    with pytest.raises(ValueError, match="nothing to compare"):
+        Investigation.model_validate(told)

@@ -226,10 +226,8 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
 def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 0.3)
     answer = told(tmp_path, monkeypatch, "new", "mine")
-    assert (answer.exit_code, answer.stdout.strip()) == (
-        0,
-        str(tmp_path / "investigations" / "mine" / "investigation.toml"),
-    )
+    place = tmp_path / "investigations" / "mine"
+    assert answer.stdout.splitlines() == [str(place / name) for name in ("investigation.toml", "notebook.py")]
     for name in ("mine", "No Name"):
         again = told(tmp_path, monkeypatch, "new", name)
         assert isinstance(again.exception, WrongUse)
