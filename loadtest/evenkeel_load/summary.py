@@ -144,7 +144,7 @@ def summarise(folder: Path) -> Summary:
         table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
-    fared = _fared(folder)
+    fared = fares(folder)
     plans.sort(key=lambda plan: int(plan["step"]))
     steps = []
     for plan in plans:
@@ -237,9 +237,12 @@ class Fared:
     """How busy the busiest was: the 95th percentile of its seconds, or the mean of a few."""
     ended: int = 0
     """How many have come to their end."""
+    in_flight: int = 0
+    """How many requests were on their way at once, at most, as each of them saw it once a second, added up."""
 
 
-def _fared(folder: Path) -> dict[int, Fared]:
+def fares(folder: Path) -> dict[int, Fared]:
+    """Return how the processes of each step fared."""
     found: dict[int, Fared] = {}
     for path in folder.glob(names.HEALTH):
         lines = [*_whole_lines(path)]
@@ -248,6 +251,7 @@ def _fared(folder: Path) -> dict[int, Fared]:
             fared = found.setdefault(step, Fared())
             fared.cpu = max(fared.cpu, _busy(own))
             fared.ended += own[-1]["over"]
+            fared.in_flight += max(line.get("in_flight", 0) for line in own)
     return found
 
 
