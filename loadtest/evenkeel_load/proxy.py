@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 SECOND = 1.0
 MIB = 2**20
 NS = 1e9
-# What of a machine's time is nobody's work; what its guests used is counted as its own already.
-NO_WORK = {"idle", "iowait", "steal", "guest", "guest_nice"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class Sampler(threading.Thread):
         self._most = 0.0
         self._spent: dict[psutil.Process, float] = {}
         self._waited: dict[psutil.Process, float | None] = {}
-        self._machine = _machine()
         self._samples: deque[Sample] = deque()
         self._last = time.monotonic()
         self._sample()
@@ -99,13 +96,9 @@ class Sampler(threading.Thread):
         self._note(tuple(used), memory)
 
     def _note(self, used: tuple[Used, ...], memory: float) -> None:
-        now, machine = time.monotonic(), _machine()
-        busy, stolen = (round(after - before, 4) for after, before in zip(machine, self._machine, strict=True))
-        seconds = round(now - self._last, 4)
-        self._samples.append(
-            Sample(time.time(), seconds, used, round(memory, 1), busy, stolen, psutil.cpu_count() or 1)
-        )
-        self._last, self._machine = now, machine
+        now = time.monotonic()
+        self._samples.append(Sample(time.time(), round(now - self._last, 4), used, round(memory, 1)))
+        self._last = now
 
     def _is_over(self) -> bool:
         try:
@@ -117,12 +110,6 @@ class Sampler(threading.Thread):
         yield self._process
         with contextlib.suppress(psutil.Error):
             yield from self._process.children(recursive=True)
-
-
-def _machine() -> tuple[float, float]:
-    """Return for how many seconds all cores together have worked so far, and how many were taken away."""
-    times = psutil.cpu_times()._asdict()
-    return sum(spent for name, spent in times.items() if name not in NO_WORK), float(times.get("steal", 0.0))
 
 
 def _waited(pid: int) -> float | None:

@@ -35,11 +35,6 @@ class Sample:
     seconds: float
     processes: tuple[Used, ...]
     memory_mib: float
-    busy: float
-    """Seconds of CPU that the whole machine spent, on all its cores."""
-    stolen: float
-    """Seconds of CPU that the machine below took away."""
-    cores: int
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Self:

@@ -229,6 +229,17 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Itera
         yield "the target could not be reached"
 
 
+@dataclass(frozen=True)
+class Machine:
+    """How full a machine was, in the mean over a step."""
+
+    busy: float
+    """Cores, whoever used them."""
+    stolen: float
+    """Cores that the machine below took away."""
+    cores: int
+
+
 @dataclass
 class Fared:
     """How the processes of a step fared."""
@@ -239,6 +250,8 @@ class Fared:
     """How many have come to their end."""
     in_flight: int = 0
     """How many requests were on their way at once, at most, as each of them saw it once a second, added up."""
+    machine: Machine | None = None
+    """The machine that they were on; of several, the fullest."""
 
 
 def fares(folder: Path) -> dict[int, Fared]:
@@ -252,6 +265,8 @@ def fares(folder: Path) -> dict[int, Fared]:
             fared.cpu = max(fared.cpu, _busy(own))
             fared.ended += own[-1]["over"]
             fared.in_flight += max(line.get("in_flight", 0) for line in own)
+            places = [one for one in (fared.machine, _machine(own)) if one is not None]
+            fared.machine = max(places, key=lambda one: one.busy / one.cores, default=None)
     return found
 
 
@@ -263,6 +278,16 @@ def _busy(lines: Sequence[dict[str, Any]]) -> float:
         return float(np.quantile(whole, 0.95))
     # What lasts less than a second is over before it could be called busy.
     return sum(line["cpu"] for line in lines) / seconds if seconds >= SECOND else 0.0
+
+
+def _machine(lines: Sequence[dict[str, Any]]) -> Machine | None:
+    """Return how full the machine was, as a process saw it."""
+    told = [line for line in lines if {"busy", "stolen", "cores"} <= set(line) and line["seconds"] > 0]
+    seconds = sum(line["seconds"] for line in told)
+    if not seconds:
+        return None
+    busy, stolen = (sum(line[name] for line in told) / seconds for name in ("busy", "stolen"))
+    return Machine(busy, stolen, told[0]["cores"])
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:

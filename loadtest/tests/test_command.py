@@ -70,7 +70,7 @@ def test_criteria_decide(provider: str, tmp_path: Path) -> None:
     assert "ok      proxy memory_mib" in done.stdout
     samples = read_samples(tmp_path / "records")
     assert {one.processes[0].pid for one in samples} == {os.getpid()}
-    assert all(one.memory_mib > 0 and 0 <= one.busy <= one.cores * one.seconds + 0.1 for one in samples)
+    assert all(one.memory_mib > 0 for one in samples)
     assert 0.5 < sum(one.seconds for one in samples) < 60
 
 

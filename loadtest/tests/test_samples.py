@@ -10,7 +10,7 @@ from evenkeel_load.samples import Sample, Used, read_samples, write_samples
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLE = Sample(1.8e9, 1.0, (Used(7, "python", 0.9, 0.05), Used(8, "query-engine", 0.1, None)), 800.0, 1.5, 0.0, 2)
+SAMPLE = Sample(1.8e9, 1.0, (Used(7, "python", 0.9, 0.05), Used(8, "query-engine", 0.1, None)), 800.0)
 
 
 def test_samples_are_added_and_read_again(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ COMMANDS = {
     "summary": "evenkeel_load.command",
     "investigate": "evenkeel_lab.cli.investigate",
     "compare": "evenkeel_lab.cli.compare",
+    "diagnose": "evenkeel_lab.cli.diagnose",
     "bench": "evenkeel_lab.cli.bench",
     "cache": "evenkeel_lab.cli.cache",
 }
