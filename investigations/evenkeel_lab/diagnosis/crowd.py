@@ -27,10 +27,11 @@ def in_flight(starts: Numbers, ends: Numbers, edges: Numbers) -> Numbers:
 
 
 def met(starts: Numbers, ends: Numbers, at: Numbers) -> Numbers:
-    """Return how many were inside at each of some moments."""
+    """Return how many were inside already at each of some moments."""
     entered = np.searchsorted(np.sort(starts), at, side="left")
     left = np.searchsorted(np.sort(ends), at, side="right")
-    return (entered - left).astype(np.float64)
+    # One that left the moment it came was never there.
+    return np.maximum(entered - left, 0).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,10 @@ def runs(path: Path) -> list[Path]:
             for folder in sorted(path.glob(pattern))
             if folder.is_dir() and _is_run(folder) and not folder.relative_to(path).parts[0].startswith(WARM_UP)
         ]
+        # One that a session has not finished, or never will, is no run yet.
+        finished = [folder for folder in found if (folder / FILE).exists()]
         if found:
-            return found
+            return finished or found
     failure = names.read_json(path / names.FAILURE)
     if failure:
         raise WrongUse(f"{path} holds no records: {failure.get('what', '')}", cure=str(failure.get("cure", "")))
