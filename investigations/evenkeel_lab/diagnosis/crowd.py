@@ -31,7 +31,7 @@ def met(starts: Numbers, ends: Numbers, at: Numbers) -> Numbers:
     entered = np.searchsorted(np.sort(starts), at, side="left")
     left = np.searchsorted(np.sort(ends), at, side="right")
     # One that left the moment it came was never there.
-    return np.maximum(entered - left, 0).astype(np.float64)
+    return np.asarray(np.maximum(entered - left, 0), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.diagnosis import words
 from evenkeel_lab.diagnosis.checks import database, errors, process, queue, requests, rig, time, upstream
-from evenkeel_lab.diagnosis.checks.levels import FEW, MOST
-from evenkeel_lab.diagnosis.finding import Finding, Place, State
+from evenkeel_lab.diagnosis.checks.levels import FEW
+from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 from evenkeel_lab.diagnosis.processes import sampled
 from evenkeel_lab.diagnosis.spells import MOST as PERIODS, Spell, spells
 from evenkeel_lab.diagnosis.split import Split, tenths
@@ -102,7 +102,7 @@ def diagnose(e: Evidence) -> Diagnosis:
     return Diagnosis(
         e.name,
         bound,
-        f"{bound}: {headline}",
+        f"{bound}{', probably' if cause and cause.sure is Sure.LOW and bound is not Bound.UNKNOWN else ''}: {headline}",
         tuple(one for one in (_where(e.split), _when(e, findings)) if one),
         tuple(findings),
         e.split,
@@ -139,9 +139,12 @@ def _unbound(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | No
     if "upstream" in missing:
         cause = missing["upstream"]
         return Bound.UNKNOWN, cause, f"{cause.verdict}, was not recorded"
-    if {"queue", "cpu"} <= set(missing) and e.split.share("proxy") >= MOST:
-        said = "but whether it had no more to give was not recorded"
-        return Bound.UNKNOWN, missing["queue"], f"{words.share(e.split.share('proxy'))} passed in the proxy, {said}"
+    if "queue" in missing:
+        # Many were inside, and for most of their time: somebody waited for something.
+        passed = f"{words.share(e.split.share('proxy'))} of the time passed in the proxy"
+        return Bound.UNKNOWN, missing["queue"], f"{passed}, but {missing['queue'].verdict} was not recorded"
+    if e.is_cramped:
+        return Bound.UNKNOWN, None, "the machine was full, and whether the proxy waited for a core was not recorded"
     so_far = ", as far as it was recorded" if "cpu" in missing else ""
     return Bound.FREE, None, f"nothing was busy all the time, and requests did not wait for each other{so_far}"
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from evenkeel_load.summary import Step, Summary
 
 NS, MS = 1e9, 1e3
+# Of all cores: what is left then are the gaps between two processes.
+FULL = 0.9
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ class Evidence:
     def busiest(self) -> Process | None:
         """The process of the proxy that used most of a core."""
         return max(self.processes or (), key=lambda one: one.each, default=None)
+
+    @property
+    def is_cramped(self) -> bool:
+        """Whether the machine was full, and nobody counted how long the proxy stood in line for a core."""
+        there = self.fared.machine
+        counted = any(one.waited is not None for one in self.processes or ())
+        return there is not None and there.busy >= FULL * there.cores and not counted
 
     def figure(self, name: str) -> float | None:
         """Return one that a session has counted."""

@@ -126,5 +126,6 @@ def _silence(requests: Requests, begin: float, end: float) -> float:
     ends = np.sort(requests.end)
     around = ends[(ends >= begin) & (ends <= end)]
     before, after = ends[ends < begin][-1:], ends[ends > end][:1]
-    moments = np.concatenate([before, around, after])
+    # Before the first answer there was none since the load began.
+    moments = np.concatenate([before if len(before) else [0.0], around, after])
     return float(np.diff(moments).max()) if len(moments) > 1 else 0.0

@@ -17,8 +17,6 @@ LOCAL = Place.LOCAL
 SECOND = 1000.0
 # Of what the proxy added: when three quarters of it are nobody's work, it is no matter of CPU.
 IDLE = 0.75
-# Of the cores that a run was pinned to, with all programs of the proxy's on them.
-FULL = 0.9
 # A request waits for the loop at least twice, on its way in and on its way out; more often, as a rule.
 TURNS = 2
 # What nobody notices beside a provider that takes its time is not worth a finding.
@@ -47,7 +45,7 @@ def cpu(e: Evidence) -> Finding | None:
     if busiest.waited is not None and busiest.waited >= NOTICED:
         because.append(f"{busiest.title} stood in line for a core for another {words.share(busiest.waited)}")
     numbers = {"busiest": busiest.each, "used": used}
-    is_full = busiest.wanted >= SATURATED or (pinned and used >= FULL * pinned)
+    is_full = busiest.wanted >= SATURATED or (pinned and used >= SATURATED * pinned)
     if not is_full:
         state = State.COSTS if busiest.each >= BUSY else State.CLEAR
         said = "is busy, but has room" if state is State.COSTS else "had room"
@@ -91,10 +89,12 @@ def loop(e: Evidence) -> Finding | None:
     )
     numbers = {"loop_lag": late, "latency_ms": took}
     if late < LATE_MS or TURNS * late < FELT * took:
-        return Finding("event loop", LOCAL, State.CLEAR, "the event loop came in time", because, numbers)
+        return Finding(
+            "event loop", LOCAL, State.CLEAR, "the event loop was not late enough to matter", because, numbers
+        )
     works = e.busiest is not None and e.busiest.wanted >= BUSY
     pinned = len(e.run.cores) if e.run else 0
-    works |= bool(pinned) and sum(one.used for one in e.processes or ()) >= FULL * pinned
+    works |= bool(pinned) and sum(one.used for one in e.processes or ()) >= SATURATED * pinned
     return Finding(
         "event loop",
         LOCAL,
@@ -130,7 +130,8 @@ def waiting(e: Evidence) -> Finding | None:
     numbers = {"added_ms": added, "worked_ms": worked}
     if idle < IDLE:
         return Finding("waiting", LOCAL, State.CLEAR, "much of the proxy's time was work", because, numbers)
-    if added < NOTICED_MS or e.split.share("proxy") < FELT or e.busiest.wanted >= BUSY:
+    # On a full machine, what is nobody's work may be a wait for a core.
+    if added < NOTICED_MS or e.split.share("proxy") < FELT or e.busiest.wanted >= BUSY or e.is_cramped:
         return None
     return Finding(
         "waiting",

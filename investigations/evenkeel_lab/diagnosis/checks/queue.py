@@ -53,6 +53,9 @@ def queue(e: Evidence) -> Finding | None:
 def _waits(e: Evidence, because: tuple[str, ...], numbers: dict[str, float], sure: Sure, why: str) -> Finding:
     if e.busiest is None:
         said, cure = "requests waited for each other in the proxy", "To learn for what: load it with --pid."
+    elif e.is_cramped:
+        said = "requests waited for each other in the proxy"
+        cure = "Whether they waited for a core, on a machine that was full, was not counted: make the load again alone."
     elif e.busiest.wanted < BUSY:
         said = "requests waited for each other in the proxy, though none of its processes was busy"
         cure = (

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.diagnosis import words
 from evenkeel_lab.diagnosis.checks.levels import BUSY, FELT, MOST, SATURATED
+from evenkeel_lab.diagnosis.evidence import FULL
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 from evenkeel_load.summary import LEAST_ACHIEVED, MOST_CPU, MOST_LATE
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
 
-# Of all cores: what is left then are the gaps between two processes.
-FULL = 0.9
 # Of a core that is there: the share above which a session calls a run invalid.
 STOLEN = 0.02
-# For which share of the time a thread may stand in line for a core, as it does on any machine now and then.
-IN_LINE = 0.1
+# Of what a thread asked for: on any machine it stands in line for a core now and then, but not for a quarter of it.
+DENIED = 0.25
+SECOND = 1000.0
 RIG = Place.RIG
 
 
@@ -144,7 +144,7 @@ def machine(e: Evidence) -> Finding:
 
 def _full(e: Evidence, waited: float | None, *, is_robbed: bool) -> tuple[State, str]:
     """Say what it means that a machine was full: of the proxy's, that it could not work; of the load's, nothing yet."""
-    if e.run is not None:
+    if e.run is not None and (is_robbed or waited is None):
         # Its own gates judge that: two arms at once fill a machine, and each has cores of its own.
         return State.COSTS, "the machine had no core left"
     if is_robbed:
@@ -155,6 +155,15 @@ def _full(e: Evidence, waited: float | None, *, is_robbed: bool) -> tuple[State,
     # A proxy that fills its core needs no neighbour to be slow.
     if e.busiest is not None and e.busiest.each >= SATURATED:
         return State.COSTS, "the machine had no core left beside the proxy"
-    if waited is not None and waited < IN_LINE:
+    if waited is not None and not _is_denied(e, waited):
         return State.COSTS, "the machine had no core left, but the proxy got its share"
     return State.BINDS, "the machine had no core left for the proxy"
+
+
+def _is_denied(e: Evidence, waited: float) -> bool:
+    """Whether the proxy stood in line for so long that it matters."""
+    if e.busiest is None or waited < DENIED * e.busiest.wanted:
+        return False
+    # With time left, a wait costs no more than itself.
+    of_a_request = waited / e.split.answered * SECOND if e.split.answered else 0.0
+    return e.busiest.wanted >= SATURATED or of_a_request >= FELT * e.split.mean("latency")
