@@ -129,11 +129,14 @@ def load(  # noqa: PLR0913  # one for each option
             sampler.start()
         with bar() as tell:
             chosen = users or SCENARIOS[scenario].defaults["users"]
-            found = run(scenario, host, chosen, given, records, fleet=fleet, tell=tell)
+            found = run(scenario, host, chosen, given, records, fleet=fleet, tell=_watched(sampler, records, tell))
         if found is None:
             click.echo(f"Copy the workers' records to {records}, then: evenkeel summary {records}", err=True)
         else:
-            say(found, wanted, sampler.usage() if sampler else None, records, as_json=as_json)
+            usage = sampler.usage() if sampler else None
+            if sampler:
+                sampler.write(records)
+            say(found, wanted, usage, records, as_json=as_json)
     except LoadError as error:
         raise Failed(error) from error
 
@@ -223,6 +226,19 @@ def bar() -> Iterator[Callable[[Progress], None]]:
             bars.update(shown[step], completed=now.answered if total else now.seconds, told=told)
 
         yield tell
+
+
+def _watched(sampler: Sampler | None, records: Path, tell: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Write down what was sampled as often as something is told: what there is of a load that is stopped stays."""
+    if sampler is None:
+        return tell
+    watching = sampler
+
+    def told(now: Progress) -> None:
+        watching.write(records)
+        tell(now)
+
+    return told
 
 
 def _read(option: Option, text: str | None) -> Any:

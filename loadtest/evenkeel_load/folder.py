@@ -3,7 +3,8 @@
 plan-STEP.json            what was to be sent, without keys
 part-HOST-PID-TIME.arrows the records of a process, while it runs
 torn-part-*.arrows        one that could not be read to its end; what could be read is merged
-health-HOST-PID.jsonl     how that process fared
+health-HOST-PID.jsonl     how that process fared, and its machine
+proxy.jsonl               what the process named with --pid used, second after second
 progress.json             how far it is
 failure.json              why it could not be made
 records.parquet           all records, once merged
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from evenkeel_load.plan import Plan
 
 PARTS, HEALTH, PLANS = "part-*.arrows", "health-*.jsonl", "plan-*.json"
+SAMPLES = "proxy.jsonl"
 PROGRESS, FAILURE, RECORDS, SUMMARY = "progress.json", "failure.json", "records.parquet", "summary.json"
 OF_A_LOAD = (PARTS, HEALTH, PLANS, FAILURE, RECORDS)
 """What a folder must not hold before a load."""

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 
@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from evenkeel_load.session import Session
 
 NS_PER_MS = 1_000_000
+# What of a machine's time is nobody's work; what its guests used is counted as its own already.
+NO_WORK = {"idle", "iowait", "steal", "guest", "guest_nice"}
+
+
+class Spent(NamedTuple):
+    """Seconds so far."""
+
+    cpu: float
+    """This process' own."""
+    seconds: float
+    """On the clock."""
+    busy: float
+    """Of all cores of the machine, whoever used them."""
+    stolen: float
+    """That the machine below took away."""
 
 
 class Health:
@@ -28,7 +43,7 @@ class Health:
         self._process = psutil.Process()
         self._last = self._spent()
         # From now on its end has to be told.
-        self._write(0.0, 0.0)
+        self._write(Spent(0.0, 0.0, 0.0, 0.0))
 
     def begin(self) -> None:
         """Count from now on: what comes before the first request says nothing of the load."""
@@ -36,17 +51,20 @@ class Health:
 
     def note(self, *, over: bool = False) -> None:
         """Write down the second that has passed, or what there was of it; at last, that this process has not died."""
-        (cpu, now), (before, then) = self._spent(), self._last
-        self._last = cpu, now
-        self._write(cpu - before, now - then, over=over)
+        now, before = self._spent(), self._last
+        self._last = now
+        self._write(Spent(*(after - then for after, then in zip(now, before, strict=True))), over=over)
 
-    def _write(self, cpu: float, seconds: float, *, over: bool = False) -> None:
+    def _write(self, spent: Spent, *, over: bool = False) -> None:
         session = self._session
         line = {
             "time": time.time(),
             "step": self._step,
-            "cpu": round(cpu, 4),
-            "seconds": round(seconds, 4),
+            "cpu": round(spent.cpu, 4),
+            "seconds": round(spent.seconds, 4),
+            "busy": round(spent.busy, 4),
+            "stolen": round(spent.stolen, 4),
+            "cores": psutil.cpu_count() or 1,
             "sent": session.sent,
             "in_flight": session.in_flight,
             "most_lag_ms": session.most_lag_ns / NS_PER_MS,
@@ -56,6 +74,7 @@ class Health:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def _spent(self) -> tuple[float, float]:
-        times = self._process.cpu_times()
-        return times.user + times.system, time.monotonic()
+    def _spent(self) -> Spent:
+        times, all_of_it = self._process.cpu_times(), psutil.cpu_times()._asdict()
+        busy = sum(seconds for name, seconds in all_of_it.items() if name not in NO_WORK)
+        return Spent(times.user + times.system, time.monotonic(), busy, all_of_it.get("steal", 0.0))

@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
 from evenkeel_load.errors import LoadConfigError
+from evenkeel_load.samples import Sample, Used, write_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECOND = 1.0
 MIB = 2**20
+NS = 1e9
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,11 @@ class Sampler(threading.Thread):
         self._ended = False
         self._most = 0.0
         self._spent: dict[psutil.Process, float] = {}
+        self._waited: dict[psutil.Process, float | None] = {}
+        self._samples: deque[Sample] = deque()
+        self._last = time.monotonic()
         self._sample()
+        self._samples.clear()
         self._before = sum(self._spent.values())
         self._began = self._last = time.monotonic()
 
@@ -62,19 +70,35 @@ class Sampler(threading.Thread):
         cpu = (sum(self._spent.values()) - self._before) / seconds if seconds else 0.0
         return Usage(cpu, self._most, self._ended)
 
+    def write(self, folder: Path) -> None:
+        """Write down what was sampled since the last time: into a folder that is the load's own by then."""
+        write_samples(folder, [self._samples.popleft() for _ in range(len(self._samples))])
+
     def _sample(self) -> None:
         memory = 0.0
+        used = []
         if self._is_over():
             self._ended = True
             return
         for process in self._all():
             # One that ends meanwhile has spent what was seen last.
             with contextlib.suppress(psutil.Error):
-                times = process.cpu_times()
-                self._spent[process] = times.user + times.system
+                times, name = process.cpu_times(), process.name()
+                spent, before = times.user + times.system, self._spent.get(process)
+                waited, waited_before = _waited(process.pid), self._waited.get(process)
+                self._spent[process], self._waited[process] = spent, waited
                 memory += process.memory_info().rss / MIB
+                # One that has only begun to be watched has spent what nobody knows when.
+                if before is not None:
+                    lost = None if waited is None or waited_before is None else waited - waited_before
+                    used.append(Used(process.pid, name, round(spent - before, 4), lost))
         self._most = max(self._most, memory)
-        self._last = time.monotonic()
+        self._note(tuple(used), memory)
+
+    def _note(self, used: tuple[Used, ...], memory: float) -> None:
+        now = time.monotonic()
+        self._samples.append(Sample(time.time(), round(now - self._last, 4), used, round(memory, 1)))
+        self._last = now
 
     def _is_over(self) -> bool:
         try:
@@ -86,3 +110,11 @@ class Sampler(threading.Thread):
         yield self._process
         with contextlib.suppress(psutil.Error):
             yield from self._process.children(recursive=True)
+
+
+def _waited(pid: int) -> float | None:
+    """Return for how many seconds so far a process' main thread stood in line for a core; Linux alone tells."""
+    try:
+        return round(int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / NS, 4)
+    except (OSError, ValueError, IndexError):
+        return None

@@ -144,7 +144,7 @@ def summarise(folder: Path) -> Summary:
         table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
     except (pa.ArrowException, OSError) as error:
         raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
-    fared = _fared(folder)
+    fared = fares(folder)
     plans.sort(key=lambda plan: int(plan["step"]))
     steps = []
     for plan in plans:
@@ -229,6 +229,17 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Itera
         yield "the target could not be reached"
 
 
+@dataclass(frozen=True)
+class Machine:
+    """How full a machine was, in the mean over a step."""
+
+    busy: float
+    """Cores, whoever used them."""
+    stolen: float
+    """Cores that the machine below took away."""
+    cores: int
+
+
 @dataclass
 class Fared:
     """How the processes of a step fared."""
@@ -237,9 +248,14 @@ class Fared:
     """How busy the busiest was: the 95th percentile of its seconds, or the mean of a few."""
     ended: int = 0
     """How many have come to their end."""
+    in_flight: int = 0
+    """How many requests were on their way at once, at most, as each of them saw it once a second, added up."""
+    machine: Machine | None = None
+    """The machine that they were on; of several, the fullest."""
 
 
-def _fared(folder: Path) -> dict[int, Fared]:
+def fares(folder: Path) -> dict[int, Fared]:
+    """Return how the processes of each step fared."""
     found: dict[int, Fared] = {}
     for path in folder.glob(names.HEALTH):
         lines = [*_whole_lines(path)]
@@ -248,6 +264,9 @@ def _fared(folder: Path) -> dict[int, Fared]:
             fared = found.setdefault(step, Fared())
             fared.cpu = max(fared.cpu, _busy(own))
             fared.ended += own[-1]["over"]
+            fared.in_flight += max(line.get("in_flight", 0) for line in own)
+            places = [one for one in (fared.machine, _machine(own)) if one is not None]
+            fared.machine = max(places, key=lambda one: one.busy / one.cores, default=None)
     return found
 
 
@@ -259,6 +278,16 @@ def _busy(lines: Sequence[dict[str, Any]]) -> float:
         return float(np.quantile(whole, 0.95))
     # What lasts less than a second is over before it could be called busy.
     return sum(line["cpu"] for line in lines) / seconds if seconds >= SECOND else 0.0
+
+
+def _machine(lines: Sequence[dict[str, Any]]) -> Machine | None:
+    """Return how full the machine was, as a process saw it."""
+    told = [line for line in lines if {"busy", "stolen", "cores"} <= set(line) and line["seconds"] > 0]
+    seconds = sum(line["seconds"] for line in told)
+    if not seconds:
+        return None
+    busy, stolen = (sum(line[name] for line in told) / seconds for name in ("busy", "stolen"))
+    return Machine(busy, stolen, told[0]["cores"])
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:

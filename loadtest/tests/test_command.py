@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel_load.command import load as command_load
+from evenkeel_load.samples import read_samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +68,10 @@ def test_criteria_decide(provider: str, tmp_path: Path) -> None:
     assert "FAILED  chat p50_ms" in done.stdout
     assert "ok      error_rate 0 (0 may be)" in done.stdout
     assert "ok      proxy memory_mib" in done.stdout
+    samples = read_samples(tmp_path / "records")
+    assert {one.processes[0].pid for one in samples} == {os.getpid()}
+    assert all(one.memory_mib > 0 for one in samples)
+    assert 0.5 < sum(one.seconds for one in samples) < 60
 
 
 @pytest.mark.parametrize(

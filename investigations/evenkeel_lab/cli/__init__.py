@@ -24,6 +24,7 @@ COMMANDS = {
     "investigate": ("evenkeel_lab.cli.investigate", "Measure an investigation's arms in pairs, and judge them."),
     "report": ("evenkeel_lab.cli.report", "Make the reports of what was measured."),
     "compare": ("evenkeel_lab.cli.compare", "Say what may be said of two sets of runs."),
+    "diagnose": ("evenkeel_lab.cli.diagnose", "Say what held a recorded run back, and why."),
     "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
     "cache": ("evenkeel_lab.cli.cache", "Say what is kept for the next time, and forget it."),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from dataclasses import asdict, dataclass, field
@@ -14,9 +15,11 @@ from evenkeel_lab.experiment.investigation import DIRECT
 from evenkeel_lab.session import counters
 from evenkeel_lab.session.readings import Readings
 from evenkeel_lab.stack.config import MODEL
+from evenkeel_load.proxy import Sampler
 from evenkeel_load.run import Fleet, Progress, run as load
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
     from threading import Event
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.arms import Target
     from evenkeel_load.summary import Summary
 
-# How often memory is looked at; Postgres' own counters lag behind by as much.
+# How often Postgres is looked at; its own counters lag behind by as much.
 SECOND = 1.0
 LEAST_LAGS = 20
 FILE = "run.json"
@@ -81,20 +84,13 @@ async def measure(
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
     before = await Readings.of(target)
-    seen = _Seen()
-    watching = asyncio.create_task(_watch(target, seen))
 
     def tell(_: Progress) -> None:
         if stop.is_set():
             raise Stopped
 
-    try:
+    async with _watching(target, records) as seen:
         summary = await asyncio.to_thread(_load, target, wanted, seed, start_ns, records, tell)
-    finally:
-        watching.cancel()
-        await asyncio.wait([watching])
-    if not watching.cancelled():
-        watching.result()
     if target.database_url:
         await asyncio.sleep(SECOND)
     spent = (await Readings.of(target)).since(before)
@@ -133,12 +129,31 @@ class _Seen:
     waits: dict[str, int] = field(default_factory=dict)
 
 
+@contextlib.asynccontextmanager
+async def _watching(target: Target, records: Path) -> AsyncIterator[_Seen]:
+    """Watch a subject; what its processes used, second after second, goes beside the records."""
+    seen = _Seen()
+    watching = asyncio.create_task(_watch(target, seen))
+    sampler = Sampler(target.pid) if target.pid else None
+    if sampler:
+        sampler.start()
+    try:
+        yield seen
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+        if sampler:
+            seen.memory_mib = sampler.usage().memory_mib
+    if not watching.cancelled():
+        watching.result()
+    if sampler:
+        sampler.write(records)
+
+
 async def _watch(target: Target, seen: _Seen) -> None:
-    while target.pid:
-        seen.memory_mib = max(seen.memory_mib, counters.spent(target.pid).memory_mib)
-        if target.database_url:
-            for what, count in (await counters.waits(target.database_url)).items():
-                seen.waits[what] = seen.waits.get(what, 0) + count
+    while target.pid and target.database_url:
+        for what, count in (await counters.waits(target.database_url)).items():
+            seen.waits[what] = seen.waits.get(what, 0) + count
         await asyncio.sleep(SECOND)
 
 

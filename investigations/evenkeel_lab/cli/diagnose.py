@@ -1,0 +1,147 @@
+"""`evenkeel diagnose`: what held a recorded load back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.diagnosis import words
+from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis, diagnose as answer
+from evenkeel_lab.diagnosis.evidence import read
+from evenkeel_lab.diagnosis.find import runs
+from evenkeel_lab.diagnosis.finding import Finding, State, Sure
+from evenkeel_lab.errors import RIG_INVALID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from evenkeel_lab.diagnosis.split import Split
+    from evenkeel_load.statistics import Spread
+
+STYLES = {State.BINDS: "bold red", State.COSTS: "yellow"}
+PARTS = {"upstream": "upstream", "proxy": "proxy", "stream": "stream", "wait": "client"}
+# A quantile that half of the tenths can tell; they have a tenth of the requests.
+TAILS = ("p99", "p95", "p90")
+INDENT = (0, 0, 0, 7)
+
+
+@click.command()
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the report.")
+@click.pass_context
+def diagnose(context: click.Context, run: Path, *, as_json: bool) -> None:
+    """Say what held a load back: the provider, the proxy and which part of it, or the rig.
+
+    RUN is a folder of records, or of a session, or of one meeting in it. The exit code is 3 when the rig was at fault,
+    of several runs in each of them.
+    """
+    found = [answer(evidence) for folder in runs(run) for evidence in read(folder)]
+    if as_json:
+        click.echo(json.dumps(document(found)))
+    elif len(found) == 1:
+        results().print(report(found[0]))
+    else:
+        results().print(overview(found, run))
+    context.exit(RIG_INVALID if all(one.bound is Bound.RIG for one in found) else 0)
+
+
+def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
+    """Return diagnoses for a program."""
+    return {"runs": [asdict(one) for one in found]}
+
+
+def report(found: Diagnosis) -> RenderableType:
+    """Return one diagnosis for a person."""
+    parts: list[RenderableType] = [Text(found.name, style="dim"), Text(found.headline, style="bold")]
+    parts += [Text(" ".join(found.details)), Text()]
+    for one in found.findings:
+        if one.state in STYLES:
+            parts += [*_told(one), Text()]
+    parts += _short(found.findings)
+    return Group(*parts, *_over_time(found))
+
+
+def overview(found: Sequence[Diagnosis], path: Path) -> RenderableType:
+    """Return a line for each of several."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("run", "p50", "upstream", "proxy", "client", ""):
+        table.add_column(title, justify="right" if title not in {"run", ""} else "left", no_wrap=title != "")
+    for one in found:
+        split = one.split
+        shares = [words.share(split.share(name)) if split.is_told else "-" for name in ("upstream", "proxy", "wait")]
+        name = one.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
+        table.add_row(name, _quantile(split.latency, "p50"), *shares, one.headline)
+    return Group(table, Text("shares of the mean latency; name one of them to see why", style="dim"))
+
+
+def _told(one: Finding) -> Iterator[RenderableType]:
+    """Return a finding that matters, with all it rests on."""
+    yield Text.assemble((f"{one.state:<7}", STYLES[one.state]), (f"{one.check}: ", "bold"), one.verdict)
+    lines = [f"because {told}" if number == 0 else f"and {told}" for number, told in enumerate(one.because)]
+    if one.why:
+        lines.append(f"sure: {one.sure}, {one.why}")
+    elif one.sure is not Sure.HIGH:
+        lines.append(f"sure: {one.sure}")
+    if one.cure:
+        lines.append(f"cure: {one.cure}")
+    yield from (Padding(Text(line), INDENT, expand=False) for line in lines)
+
+
+def _short(findings: Sequence[Finding]) -> Iterator[RenderableType]:
+    """Return what is not the reason, and what was not recorded: a line for each."""
+    for one in findings:
+        if one.state is State.CLEAR:
+            because = f" ({'; '.join(one.because)})" if one.because else ""
+            yield Text.assemble(("clear  ", "green"), (f"{one.check}: ", "bold"), one.verdict, (because, "dim"))
+    missing: dict[str, list[str]] = {}
+    for one in findings:
+        if one.state is State.UNTOLD:
+            missing.setdefault(one.cure, []).append(one.verdict)
+    for cure, told in missing.items():
+        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(told)}", (f" (cure: {cure})", "dim"))
+
+
+def _over_time(found: Diagnosis) -> Iterator[RenderableType]:
+    """Return the tenths of a load."""
+    rows = [(f"{one.split.begin:.1f}", one.split, one.cores) for one in found.over_time]
+    if not rows:
+        return
+    tail = next((name for name in TAILS if 2 * sum(_has(one, name) for _, one, _ in rows) >= len(rows)), TAILS[-1])
+    parts = {name: title for name, title in PARTS.items() if getattr(found.split, name) is not None}
+    if not found.split.is_told:
+        parts = {"latency": "latency", "wait": "client"}
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    titles = ["from second", "requests", "failed", "answered", "at once"]
+    titles += [f"{title} {name}" for title in parts.values() for name in ("p50", tail)]
+    with_cores = any(cores is not None for _, _, cores in rows)
+    for title in [*titles, *(["proxy cores"] if with_cores else [])]:
+        table.add_column(title, justify="right")
+    for label, split, cores in [*rows, ("all", found.split, None)]:
+        cells = [label, f"{split.requests:,}", f"{split.failed:,}", words.rate(split.answered)]
+        cells.append(words.many(split.in_flight))
+        cells += [_quantile(getattr(split, name), which) for name in parts for which in ("p50", tail)]
+        table.add_row(*cells, *([f"{cores:.2f}" if cores is not None else ""] if with_cores else []))
+    yield Text()
+    yield table
+    yield Text("~ fewer than 20 requests lie beyond: take it as a hint", style="dim")
+
+
+def _has(split: Split, name: str) -> bool:
+    return split.latency is not None and name in split.latency.quantiles
+
+
+def _quantile(spread: Spread | None, name: str) -> str:
+    if spread is None or name not in spread.quantiles:
+        return "-"
+    return f"{'~' if name in spread.unsure else ''}{words.ms(spread.quantiles[name])}"

@@ -1,0 +1,1 @@
+"""What held a recorded load back: upstream or local, which process, which lock, and why."""

@@ -1,0 +1,97 @@
+"""What some requests cost more than others: those of unknown users, and streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenkeel_lab.diagnosis import words
+from evenkeel_lab.diagnosis.checks.levels import FEW
+from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
+from evenkeel_lab.diagnosis.requests import is_none
+
+if TYPE_CHECKING:
+    from evenkeel_lab.diagnosis.evidence import Evidence
+
+# A first request that takes half as long again, and 5 ms more, has asked somebody.
+GROWS, LEAST_MS = 1.5, 5.0
+# The first tenth is left out: whatever was cold then would be blamed on the users.
+COLD = 0.1
+# A gap that is five times the usual one, and long enough to be seen.
+STUTTER, SEEN_MS = 5.0, 50.0
+
+
+def users(e: Evidence) -> Finding | None:
+    """Say whether a user that the proxy did not know yet cost more."""
+    requests = e.requests
+    named = ~is_none(requests.user)
+    if not named.any():
+        return None
+    first = np.zeros(len(requests), dtype=bool)
+    _, positions = np.unique(requests.user[named].astype(str), return_index=True)
+    first[np.flatnonzero(named)[positions]] = True
+    warm = named & requests.known & (requests.due > COLD * requests.span)
+    new, seen = requests.proxy[warm & first], requests.proxy[warm & ~first]
+    if len(new) >= FEW and len(seen) < FEW:
+        return untold(
+            "users",
+            Place.LOCAL,
+            "what an unknown user costs: each request brought one of its own",
+            cure="make the same load with --user-mode none, and compare",
+        )
+    if len(new) < FEW:
+        return None
+    quick, slow = float(np.median(seen)), float(np.median(new))
+    because = (
+        f"{words.ms(slow)} in the proxy for the first request of a user, {words.ms(quick)} for its later ones",
+        f"{len(new):,} first requests, {len(seen):,} later ones",
+    )
+    numbers = {"first_ms": slow, "later_ms": quick}
+    if slow < GROWS * quick or slow - quick < LEAST_MS:
+        return Finding("users", Place.LOCAL, State.CLEAR, "an unknown user cost nothing extra", because, numbers)
+    return Finding(
+        "users",
+        Place.LOCAL,
+        State.COSTS,
+        "a user that the proxy does not know yet costs it a lookup",
+        because,
+        numbers,
+        Sure.FAIR,
+        "both were sent in the same minutes; that it is the lookup, an ablation would prove",
+        "Send ids that come again, and raise what the proxy keeps of them (`user_api_key_cache_ttl`, a Redis for it).",
+    )
+
+
+def streams(e: Evidence) -> Finding | None:
+    """Say how streams fared: until the first token, and between tokens."""
+    requests = e.requests
+    streamed = requests.known & ~np.isnan(requests.first_token)
+    calls = e.step.calls.get("all") or next(iter(e.step.calls.values()), None)
+    if calls is None or calls.first_token is None or not streamed.any():
+        return None
+    upstream, proxy = (float(np.median(part[streamed])) for part in (requests.upstream, requests.proxy))
+    because = [
+        f"the first token came after {words.ms(calls.first_token.mean)} in the mean",
+        f"in the median {words.ms(upstream)} of that were the provider's, {words.ms(proxy)} the proxy's",
+    ]
+    numbers = {"upstream_ms": upstream, "proxy_ms": proxy}
+    gap = calls.gap
+    p50, p99 = (gap.quantiles.get(name) if gap else None for name in ("p50", "p99"))
+    if p50 is None or p99 is None:
+        return Finding("streams", Place.NOWHERE, State.CLEAR, "too few tokens to judge gaps", tuple(because), numbers)
+    because.append(f"then a gap of {words.ms(p50)} in the median, {words.ms(p99)} for one of a hundred")
+    numbers |= {"gap_p50_ms": p50, "gap_p99_ms": p99}
+    if p99 < STUTTER * p50 or p99 - p50 < SEEN_MS:
+        return Finding("streams", Place.NOWHERE, State.CLEAR, "streams flowed evenly", tuple(because), numbers)
+    return Finding(
+        "streams",
+        Place.NOWHERE,
+        State.COSTS,
+        "streams stuttered",
+        tuple(because),
+        numbers,
+        Sure.FAIR,
+        "nobody echoes when the provider sent each chunk: it may be its own pace",
+        "Load the provider directly with the same stream and compare its gaps; if those are even, see the event loop.",
+    )

@@ -1,0 +1,102 @@
+"""Whether it was the provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenkeel_lab.diagnosis import words
+from evenkeel_lab.diagnosis.checks.levels import FELT, FEW, MOST
+from evenkeel_lab.diagnosis.crowd import growth, met
+from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
+
+if TYPE_CHECKING:
+    from evenkeel_lab.diagnosis.evidence import Evidence
+
+UPSTREAM = Place.UPSTREAM
+# A provider that has servers enough takes as long for one as for many: half as long again is no accident.
+GROWS, RANK = 1.5, 0.3
+# Deployments differ; one that takes twice as long is another kind of thing.
+TWICE = 2.0
+FASTER = "Nothing in the proxy can win more than its own share: take a faster model or region, ask for shorter answers."
+
+
+def share(e: Evidence) -> Finding:
+    """Say which share of the time was the provider's."""
+    split = e.split
+    if not split.is_told:
+        return untold(
+            "upstream",
+            UPSTREAM,
+            "what the provider took, and so what the proxy added",
+            cure="put `evenkeel mock` behind the proxy, which echoes it, and make the same load",
+        )
+    told, streamed = split.share("upstream"), split.share("stream")
+    whole = told + streamed
+    because = [f"{words.ms(split.mean('upstream'))} of {words.ms(split.mean('latency'))} in the mean, as it echoed"]
+    if streamed:
+        because.append(f"and {words.ms(split.mean('stream'))} from a stream's first token to its end")
+    return Finding(
+        "upstream",
+        UPSTREAM,
+        State.BINDS if whole >= MOST else State.COSTS if whole >= FELT else State.CLEAR,
+        f"{words.share(whole)} of the time was the provider's",
+        tuple(because),
+        {"share": told, "stream": streamed, "upstream_ms": split.mean("upstream")},
+        Sure.HIGH if told >= MOST or streamed < FELT else Sure.FAIR,
+        "each answer says when the provider received its request and when it sent"
+        if told >= MOST or streamed < FELT
+        else "nobody echoes when each chunk was sent: a proxy that passes them on late would count here",
+        FASTER,
+    )
+
+
+def crowded(e: Evidence) -> Finding | None:
+    """Say whether the provider was slower the more it was asked at once."""
+    known = e.requests.known
+    if not e.requests.one_clock or e.split.share("upstream") < FELT:
+        return None
+    starts, ends = e.requests.received[known], e.requests.answered[known]
+    found = growth(met(starts, ends, starts), e.requests.upstream[known])
+    if found is None or found.ratio < GROWS or found.rank < RANK:
+        return None
+    return Finding(
+        "provider queue",
+        UPSTREAM,
+        State.COSTS,
+        "the provider was slower the more it was asked at once",
+        (
+            f"it took {words.ms(found.quick)} while it had {words.many(found.few)} others",
+            f"it took {words.ms(found.slow)} while it had {words.many(found.many)}",
+        ),
+        {"few": found.few, "many": found.many, "quick_ms": found.quick, "slow_ms": found.slow, "rank": found.rank},
+        Sure.FAIR,
+        "a provider that stands still also collects requests meanwhile",
+        "Spread requests over more accounts or deployments, or bound how many are sent to one at once.",
+    )
+
+
+def deployments(e: Evidence) -> Finding | None:
+    """Say whether one of several deployments was slow."""
+    known, names = e.requests.known, e.requests.deployment
+    medians = {}
+    for name in sorted({name for name in names[known] if name is not None}):
+        own = known & (names == name)
+        if own.sum() >= FEW:
+            medians[name] = float(np.median(e.requests.upstream[own]))
+    if len(medians) < 2:  # noqa: PLR2004  # one can only be compared with another
+        return None
+    (quick, least), *_, (slow, most) = sorted(medians.items(), key=lambda one: one[1])
+    if most < TWICE * least or e.split.share("upstream") < FELT:
+        return None
+    return Finding(
+        "deployments",
+        UPSTREAM,
+        State.COSTS,
+        f"deployment {slow} was much slower than others",
+        (f"{words.ms(most)} in the median, against {words.ms(least)} of {quick}",),
+        {"slow_ms": most, "quick_ms": least},
+        why="the proxy says which deployment answered",
+        cure="Give it less weight, or take it out; latency-based routing would do so by itself.",
+    )

@@ -1,0 +1,139 @@
+"""`evenkeel diagnose` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
+from evenkeel_load import folder as names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    code = cli(["diagnose", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err + captured.out
+    return code, captured.out, captured.err
+
+
+def a_load(folder: Any, **made: Any) -> Any:
+    return folder.load([folder.record(n, n * 50.0, upstream=400.0) for n in range(600)], **made)
+
+
+def test_a_report_begins_with_its_headline(folder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    a_load(folder).proxy(0.2)
+    code, told, _ = said(capsys, folder.path)
+    assert code == 0
+    lines = told.splitlines()
+    assert lines[1] == "upstream-bound: 99% of the time was the provider's"
+    for word in ("because ", "sure: high", "cure: ", "clear  ", "untold ", "from second", "proxy cores"):
+        assert word in told
+
+
+def test_a_document_says_the_same(folder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    a_load(folder)
+    code, told, _ = said(capsys, folder.path, "--json")
+    (run,) = json.loads(told)["runs"]
+    assert (code, run["bound"], run["findings"][0]["check"]) == (0, "upstream-bound", "upstream")
+    assert run["findings"][0]["numbers"]["upstream_ms"] == pytest.approx(400, abs=0.01)
+    assert len(run["over_time"]) == 10
+    assert run["split"]["stream"] is None
+    # Reading it a second time changes nothing.
+    assert json.loads(said(capsys, folder.path, "--json")[1])["runs"] == [run]
+
+
+def test_a_rig_at_fault_is_exit_code_3(folder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    a_load(folder, cpu=0.99)
+    code, told, _ = said(capsys, folder.path)
+    assert (code, "rig-bound: a load process was busy for 99%" in told) == (RIG_INVALID, True)
+
+
+def test_a_session_is_a_line_for_each_run(
+    another: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for meeting in ("000-off-on", "001-off-on", "002-off-on"):
+        for arm in ("off", "on"):
+            bad = (meeting, arm) == ("001-off-on", "on")
+            a_load(another(f"session/{meeting}/{arm}"), cpu=0.99 if bad else 0.1).session(arm)
+    code, told, _ = said(capsys, tmp_path / "session")
+    assert code == 0
+    assert "000-off-on" not in told
+    assert [line.split()[0] for line in told.splitlines() if "bound" in line] == [
+        f"{meeting}/{arm}" for meeting in ("001-off-on", "002-off-on") for arm in ("off", "on")
+    ]
+    assert told.count("rig-bound") == 1
+    code, told, _ = said(capsys, tmp_path / "session" / "001-off-on", "--json")
+    assert (code, len(json.loads(told)["runs"])) == (0, 2)
+    assert said(capsys, tmp_path / "session" / "001-off-on" / "on")[0] == RIG_INVALID
+
+
+def torn(folder: Path) -> None:
+    path = folder / names.RECORDS
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def lacking(folder: Path) -> None:
+    (folder / "plan-0.json").unlink()
+
+
+def tampered(folder: Path) -> None:
+    (folder / "run.json").write_text('{"arm": "on"')
+
+
+def other_fields(folder: Path) -> None:
+    (folder / "run.json").write_text('{"arm": "on", "limited": [], "cores": []}')
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (torn, "cannot be read"),
+        (lacking, "has no plan"),
+        (tampered, "run.json is not what a session has written"),
+        (other_fields, "run.json is not what a session has written"),
+    ],
+)
+def test_a_folder_that_is_damaged_is_named(
+    folder: Any, spoil: Callable[[Path], None], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_load(folder)
+    assert said(capsys, folder.path)[0] == 0
+    spoil(folder.path)
+    code, _, told = said(capsys, folder.path)
+    assert code == WRONG_USE
+    assert words in told
+    assert "cure" in told
+
+
+def test_a_path_that_is_no_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    failed = tmp_path / "failed"
+    failed.mkdir()
+    (failed / names.FAILURE).write_text(json.dumps({"what": "The proxy is away.", "cure": "Start it."}))
+    for path, words in (
+        (tmp_path / "nowhere", "There is no"),
+        (file, "is no folder"),
+        (tmp_path, "holds no records"),
+        (failed, "The proxy is away."),
+    ):
+        code, _, told = said(capsys, path)
+        assert (code, words in told, "cure" in told) == (WRONG_USE, True, True)
+
+
+def test_a_load_that_was_killed_is_diagnosed_from_what_is_left(folder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    a_load(folder)
+    (part,) = folder.path.glob(names.PARTS)
+    part.write_bytes(part.read_bytes()[:-3000])
+    code, told, _ = said(capsys, folder.path)
+    assert code == RIG_INVALID
+    assert "left no record" in told
+    shutil.rmtree(folder.path)
