@@ -20,6 +20,8 @@ from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import find, known, read, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
 from evenkeel_lab.experiment.read import FILE
+from evenkeel_lab.profiling.publish import PAGE, publish
+from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.meetings import Meeting
     from evenkeel_lab.session.run import Run
+    from evenkeel_lab.session.summary import Summary
 
 NEW = "new"
 DATA = "data"
@@ -50,6 +53,7 @@ MINUTE = 60
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
 @click.option("--litellm", "versions", multiple=True, metavar="VERSION", help="Instead of the file's; may be repeated.")
 @click.option("--fresh", is_flag=True, help="Begin anew instead of going on where it was stopped.")
+@click.option("--profile", "profiled", is_flag=True, help="Say where the CPU goes: an extra run that never counts.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the tables.")
 @click.pass_context
 def investigate(  # one for each option
@@ -61,6 +65,7 @@ def investigate(  # one for each option
     listed: bool,
     quick: bool,
     fresh: bool,
+    profiled: bool,
     as_json: bool,
 ) -> None:
     """Run an investigation in pairs, and judge it. The same command goes on where a stopped one was."""
@@ -83,14 +88,13 @@ def investigate(  # one for each option
     if fresh:
         store.clear()
     console = Console(stderr=True)
+    steps, stop = shown_on(console), Event()
+    profiler = Profiler(folder.name, wanted, store, steps, stop) if profiled else None
     with View(console, wanted) as view:
-        session = Session(folder.name, wanted, text, store, Options.from_env(), shown_on(console), view, Event())
+        session = Session(folder.name, wanted, text, store, Options.from_env(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
-    summary = gather(store)
-    write(summary, store.folder / SUMMARY)
     # A first impression, or a session of another kind than the file asks for, is nothing to commit.
-    if not (quick or pairs or versions):
-        write(summary, folder / SUMMARY)
+    summary = keep(store, None if quick or pairs or versions else folder, profiled=profiled)
     if as_json:
         click.echo(json.dumps(told(judgement)))
     else:
@@ -98,7 +102,20 @@ def investigate(  # one for each option
         for name in (name for name, told_of in summary.warm_up.items() if not told_of["steady"]):
             click.echo(f"warning: {name} had not settled when the first pair began", err=True)
         click.echo(f"records: {store.folder}")
+        if profiled:
+            click.echo(f"profile: {store.folder / PAGE}")
     context.exit(RIG_INVALID if judgement.invalid else 0)
+
+
+def keep(store: Store, folder: Path | None, *, profiled: bool) -> Summary:
+    """Write what a session has found beside its records, and into the investigation's folder if it is to last."""
+    summary = gather(store)
+    for place in (store.folder, folder):
+        if place is not None:
+            write(summary, place / SUMMARY)
+    if profiled:
+        publish(store.folder, folder)
+    return summary
 
 
 def listing() -> RenderableType:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import psutil
@@ -22,7 +22,7 @@ from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from threading import Event
 
     from evenkeel_lab.experiment import Investigation
@@ -58,19 +58,25 @@ class Session:
     steps: Steps
     told: Told
     stop: Event
+    after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
+    """What else is done with the subjects, when there is nothing left to be measured."""
 
     async def conduct(self) -> Judgement:
         """Measure until a look settles it, or the last one has been taken."""
         last = self.investigation.session.looks[-1]
         done = self.store.done()
         wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
-        if wanted and not self._settled(done):
-            async with self._subjects() as found:
+        if self._settled(done):
+            wanted = []
+        if wanted or self.after:
+            async with self._subjects(measured=bool(wanted)) as found:
                 await self._measure(wanted, found, done)
+                if self.after:
+                    await self.after(found)
         return judge_session(self.investigation, done, last)
 
     @contextlib.asynccontextmanager
-    async def _subjects(self) -> AsyncIterator[Mapping[str, Target]]:
+    async def _subjects(self, *, measured: bool) -> AsyncIterator[Mapping[str, Target]]:
         """Run what is measured, warm; functions need nothing to be run."""
         if all(arm.subject is Kind.FUNCTION for arm in self.investigation.arms.values()):
             self.store.begin(self.name, self.text, provenance(engine="none"))
@@ -78,10 +84,16 @@ class Session:
             return
         mock = self.investigation.mock
         options = self.options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
-        async with stack(options, steps=self.steps) as below, targets(below, self.investigation) as found:
+        # Without pairs, nobody needs a second baseline.
+        session = self.investigation.session
+        session = session.model_copy(update={"noise": session.noise and measured})
+        asked = self.investigation.model_copy(update={"session": session})
+        async with stack(options, steps=self.steps) as below, targets(below, asked) as found:
             self.store.begin(self.name, self.text, provenance(below.engine.kind))
             try:
-                await self._warm_up(found)
+                told = await self._warm_up(found)
+                if measured:
+                    self.store.warmed_up(told)
                 yield found
             finally:
                 # Loads run in threads, which nobody can cancel.
@@ -132,7 +144,7 @@ class Session:
         wanted, gates = self.investigation.load, self.investigation.gates
         return await measure(target, wanted, meeting.seed, start_ns, place, cores, gates, self.stop)
 
-    async def _warm_up(self, found: Mapping[str, Target]) -> None:
+    async def _warm_up(self, found: Mapping[str, Target]) -> dict[str, Any]:
         """Load all subjects, window after window, until each answers as fast as before."""
         warm = [target for target in found.values() if target.pid]
         seconds = self.investigation.session.warm_up
@@ -158,7 +170,7 @@ class Session:
                     rates[run.arm].append(run.figures.get("throughput", 0.0))
                 if all(map(is_steady, rates.values())):
                     break
-        self.store.warmed_up({name: {"rates": told, "steady": is_steady(told)} for name, told in rates.items()})
+        return {name: {"rates": told, "steady": is_steady(told)} for name, told in rates.items()}
 
 
 def is_steady(rates: Sequence[float]) -> bool:
