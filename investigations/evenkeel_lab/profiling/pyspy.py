@@ -2,7 +2,8 @@
 
 It halts a process for each sample. Not to (`--nonblocking`) costs the process less, and shows stacks that never were:
 functions below others that do not call them. Threads that wait are left out, those that do not hold the GIL are not:
-what libraries in C do without it is CPU, too. Native frames are not asked for: they would multiply the cost.
+what libraries in C do without it is CPU, too. Native frames are not asked for: they would multiply the cost. It cannot
+tell garbage collections from the functions that they interrupt; where a process has a probe, that can.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, TypeVar
 import psutil
 
 from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.profiling.probes import asked, probed
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
-from evenkeel_lab.profiling.stacks import Stack, effective, parsed, weighted, weights, with_unseen
+from evenkeel_lab.profiling.stacks import Stack, apart, effective, parsed, weighted, weights, with_unseen
 from evenkeel_lab.stack.child import Child, Command, running, until_ready
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ async def record(
     if not processes:
         raise CannotSample("None of its processes is Python.", cure="Investigate without --profile.")
     async with contextlib.AsyncExitStack() as stack:
+        told = await stack.enter_async_context(asked(subject.place, probed(subject.place), 0))
         spies = [await _attach(stack, program, process, folder) for process in processes]
         before = [_threads(process) for process in processes]
         spent = [cpu(process) for process in processes]
@@ -51,7 +54,8 @@ async def record(
     for process, spy, of_threads, whole in zip(processes, spies, threads, spent, strict=True):
         samples = parsed(_written(folder / f"{process.pid}.txt", spy))
         worth = weights(samples, of_threads, RATE)
-        stacks += with_unseen(weighted(samples, worth), whole)
+        collections = told.get(process.pid, {}).get("collections", {})
+        stacks += with_unseen(apart(weighted(samples, worth), collections), whole)
         count += effective(samples, worth)
     return done, Samples(f"py-spy {metadata.version(PACKAGE)}", RATE, count, stacks)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN, launches, named, waits
+from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,6 +77,17 @@ def effective(samples: Samples, worth: Mapping[int, float]) -> float:
     found = [(worth[thread], count) for (thread, stack), count in samples.items() if not waits(stack[-1])]
     squares = sum(one**2 * count for one, count in found)
     return float(sum(one * count for one, count in found) ** 2 / squares) if squares else 0.0
+
+
+def apart(stacks: Counter[Stack], collections: Mapping[str, int]) -> Counter[Stack]:
+    """Take the microseconds of whole garbage collections from the stacks that they have interrupted."""
+    found = Counter(stacks)
+    for text, spent in collections.items():
+        stack = opened(text)
+        moved = min(found[stack], spent)
+        found[stack] -= moved
+        found[COLLECTION] += moved
+    return found
 
 
 def with_unseen(stacks: Mapping[Stack, int], whole: float) -> Counter[Stack]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -18,9 +19,12 @@ import pytest_asyncio
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.profiling import inside, pyspy
 from evenkeel_lab.profiling.frames import UNSEEN
-from evenkeel_lab.profiling.sampler import CannotSample, Samples, Subject, pythons, record
+from evenkeel_lab.profiling.probes import probed
+from evenkeel_lab.profiling.sampler import Samples, Subject, pythons, record
 from evenkeel_lab.profiling.stacks import functions
+from evenkeel_lab.profiling.top import NOTHING
 from evenkeel_lab.stack.child import Command, running, until_ready
+from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
 from evenkeel_lab.stack.proxy import PROBE
 
 if TYPE_CHECKING:
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.profiling.stacks import Spent
 
-SECONDS = 1.0
+
+SECONDS = 0.8
 # A server as a proxy is one: uvicorn, with the probe on its path, three quarters of its time in one of two functions.
 BUSY = """
 import asyncio, gc, threading, time
@@ -44,6 +49,7 @@ def cheap(until):
 
 async def burn():
     while True:
+        gc.collect()
         now = time.thread_time()
         dear(now + 0.015)
         cheap(now + 0.02)
@@ -69,17 +75,23 @@ async def subject(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sub
     program.write_text(BUSY)
     command = Command("busy", [sys.executable, program], log=place.with_name("log"), env=env)
 
-    async def probed() -> bool:
-        return bool(inside.probed(place))
+    async def ready() -> bool:
+        return bool(probed(place))
 
     async with running(command) as child:
-        await until_ready(child, probed, 60)
+        await until_ready(child, ready, 60)
         yield Subject(child.pid, place)
 
 
 async def work() -> str:
     await asyncio.sleep(SECONDS)
     return "done"
+
+
+def collected(told: dict[str, Spent]) -> int:
+    """A collection that a function has asked for is not that function's own."""
+    assert told.get("busy.py:burn", NOTHING).own < 0.5 * told[COLLECTION[0]].own
+    return told[COLLECTION[0]].own
 
 
 def costs(found: Samples) -> dict[str, Spent]:
@@ -98,21 +110,21 @@ def spies_on(subject: Subject) -> list[int]:
     return found
 
 
-async def permitted(subject: Subject, folder: Path) -> None:
-    """py-spy cannot look at other processes in every container."""
-    try:
-        await pyspy.record(subject, folder, lambda: asyncio.sleep(0))
-    except CannotSample as error:
-        pytest.skip(error.what)
+@pytest.fixture
+def permitted(subject: Subject) -> None:
+    """Skip what needs py-spy where it may not look at other processes: in some containers, on macOS."""
+    told = subprocess.run([pyspy.find(), "dump", "--pid", str(subject.pid)], capture_output=True, check=False)
+    if told.returncode:
+        pytest.skip(told.stderr.decode().partition("\n")[0])
 
 
+@pytest.mark.usefixtures("permitted")
 async def test_pyspy_sees_where_the_cpu_goes_and_is_gone_afterwards(subject: Subject, tmp_path: Path) -> None:
-    await permitted(subject, tmp_path)
     done, found = await record(subject, tmp_path, work, (pyspy.record, inside.record))
     told = costs(found)
     assert (done, found.why, found.sampler.split()[0]) == ("done", "", "py-spy")
     assert told["busy.py:dear"].cumulated > 1.5 * told["busy.py:cheap"].cumulated
-    assert told["busy.py:burn"].cumulated > 0.7 * sum(found.stacks.values())
+    assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
     assert found.count > 10
     assert spies_on(subject) == []
 
@@ -128,13 +140,13 @@ async def test_without_permission_the_probe_in_the_process_samples(subject: Subj
     assert (done, found.why) == ("done", "py-spy has no permission to look at other processes (ptrace).")
     assert found.sampler == inside.NAME
     assert told["busy.py:dear"].cumulated > 1.5 * told["busy.py:cheap"].cumulated
-    assert told["busy.py:burn"].cumulated > 0.7 * sum(found.stacks.values())
+    assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
     # The other thread sleeps: next to nothing is spent where the probe does not look.
     assert told.get(UNSEEN, told["busy.py:burn"]).own < 0.3 * sum(found.stacks.values())
 
 
+@pytest.mark.usefixtures("permitted")
 async def test_a_profile_that_is_stopped_leaves_nobody_behind(subject: Subject, tmp_path: Path) -> None:
-    await permitted(subject, tmp_path)
     begun = asyncio.Event()
 
     async def endless() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN, group, named
 from evenkeel_lab.profiling.stacks import (
     Stack,
+    apart,
     effective,
     functions,
     largest,
@@ -20,6 +21,7 @@ from evenkeel_lab.profiling.stacks import (
     weights,
     with_unseen,
 )
+from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
 
 NAMES = st.sampled_from(["a.py:f", "a.py:g", "b.py:f", "b.py:h", "c.py:k"])
 STACKS = st.dictionaries(st.lists(NAMES, min_size=1, max_size=6).map(tuple), st.integers(1, 10**6), min_size=1)
@@ -95,6 +97,12 @@ def test_a_thread_is_worth_the_cpu_that_it_has_spent_however_often_it_was_seen()
     }
     assert 100 < effective(told, worth) < 103
     assert effective({}, {}) == 0
+
+
+def test_collections_are_taken_from_what_they_interrupted() -> None:
+    stacks = Counter({("a.py:f",): 100, ("a.py:f", "a.py:g"): 50})
+    told = {"<module> (/x/bin/litellm);f (/x/a.py)": 30, "f (/x/a.py);g (/x/a.py)": 80, "h (/x/b.py)": 5}
+    assert +apart(stacks, told) == {("a.py:f",): 70, COLLECTION: 80}
 
 
 @given(STACKS)

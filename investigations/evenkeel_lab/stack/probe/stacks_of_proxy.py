@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Stack = tuple[CodeType | str, ...]
 
-REQUEST, ANSWER, BEGUN = ".profile", ".stacks", ".new"
+REQUEST, UNFINISHED = ".profile", ".new"
 COLLECTION = ("(garbage collection)",)
 OLDEST = 2
 NS_PER_US = 1000
@@ -36,13 +36,15 @@ class Sampler:
     def __init__(self, rate: int) -> None:
         self.samples = 0
         self._spent: dict[Stack, int] = {}
-        self._collecting = False
+        self._collections: dict[Stack, int] = {}
+        self._collecting: Stack = ()
         self._over = False
         self._thread = threading.get_ident()
         self._last = time.thread_time_ns()
         gc.callbacks.append(self._collect)
-        signal.signal(signal.SIGPROF, self._take)
-        signal.setitimer(signal.ITIMER_PROF, 1 / rate, 1 / rate)
+        if rate:
+            signal.signal(signal.SIGPROF, self._take)
+            signal.setitimer(signal.ITIMER_PROF, 1 / rate, 1 / rate)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         del number
@@ -51,31 +53,41 @@ class Sampler:
             self._charge(COLLECTION if self._collecting else stack_of(frame))
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
-        """Keep what a whole collection costs apart: else the first finalizer that it meets would have spent it."""
+        """Keep what a whole collection costs apart: else whatever it has interrupted would have spent it."""
         if info["generation"] < OLDEST or threading.get_ident() != self._thread:
             return
-        self._charge(stack_of(sys._getframe(1)) if phase == "start" else COLLECTION)  # noqa: SLF001  # nothing public does
-        self._collecting = phase == "start"
+        if phase == "start":
+            self._collecting = stack_of(sys._getframe(1))  # noqa: SLF001  # nothing public does
+            self._charge(self._collecting)
+            self._began = time.thread_time_ns()
+        elif self._collecting:
+            spent = time.thread_time_ns() - self._began
+            self._collections[self._collecting] = self._collections.get(self._collecting, 0) + spent
+            self._charge(COLLECTION)
+            self._collecting = ()
 
     def _charge(self, stack: Stack) -> None:
         self._spent[stack] = self._spent.get(stack, 0) + time.thread_time_ns() - self._last
         # Read again: what this costs is not the process's.
         self._last = time.thread_time_ns()
 
-    def end(self) -> dict[str, int]:
-        """Return the microseconds of CPU that each stack has taken, as py-spy would write the stack."""
+    def end(self) -> dict[str, Any]:
+        """Return the microseconds of CPU that each stack has taken, and whole collections by where they came about."""
         # It stays the handler: a tick that is still under way would end a process that has none.
         self._over = True
         signal.setitimer(signal.ITIMER_PROF, 0)
         gc.callbacks.remove(self._collect)
-        found: dict[str, int] = {}
-        for stack, spent in self._spent.items():
-            told = ";".join(
-                part if isinstance(part, str) else f"{part.co_qualname} ({part.co_filename})"
-                for part in reversed(stack)
-            )
-            found[told] = found.get(told, 0) + spent // NS_PER_US
-        return found
+        return {"stacks": told(self._spent), "collections": told(self._collections), "samples": self.samples}
+
+
+def told(spent: dict[Stack, int]) -> dict[str, int]:
+    """Return stacks as py-spy would write them, with microseconds."""
+    found: dict[str, int] = {}
+    for stack, ns in spent.items():
+        parts = (part if isinstance(part, str) else f"{part.co_qualname} ({part.co_filename})" for part in stack[::-1])
+        text = ";".join(parts)
+        found[text] = found.get(text, 0) + ns // NS_PER_US
+    return found
 
 
 def stack_of(frame: FrameType | None) -> Stack:
@@ -88,22 +100,36 @@ def stack_of(frame: FrameType | None) -> Stack:
 
 
 class Switch:
-    """Samples for as long as there is a request: a file that says how often."""
+    """Samples for as long as there is a request: a file that says how often, and what its answer is to be called.
+
+    Where that is not at all, only collections are told.
+    """
 
     def __init__(self, place: str) -> None:
-        self._request = Path(place + REQUEST)
-        self._answer = Path(f"{place}{ANSWER}.{os.getpid()}")
-        self._begun = self._answer.with_name(self._answer.name + BEGUN)
+        self._place = place
+        self._request = ""
         self._sampler: Sampler | None = None
 
     def look(self) -> None:
-        """See whether the request has come or gone."""
-        wanted = self._request.exists()
-        if wanted and self._sampler is None:
-            self._begun.touch()
-            self._sampler = Sampler(int(self._request.read_text(encoding="ascii")))
-        elif not wanted and self._sampler is not None:
-            told: dict[str, Any] = {"stacks": self._sampler.end(), "samples": self._sampler.samples}
+        """See whether a request has come or gone."""
+        try:
+            request = Path(self._place + REQUEST).read_text(encoding="ascii")
+        except FileNotFoundError:
+            request = ""
+        if request == self._request:
+            return
+        if self._sampler is not None:
+            begun, answer = answers(self._place, os.getpid(), self._request)
+            begun.write_text(json.dumps(self._sampler.end()), encoding="utf-8")
+            begun.replace(answer)
             self._sampler = None
-            self._begun.write_text(json.dumps(told), encoding="utf-8")
-            self._begun.replace(self._answer)
+        self._request = request
+        if request:
+            answers(self._place, os.getpid(), request)[0].touch()
+            self._sampler = Sampler(int(request.split()[0]))
+
+
+def answers(place: str, pid: int, request: str) -> tuple[Path, Path]:
+    """Return what a process writes when it has begun to do what was asked for, and when it has done it."""
+    done = f"{place}.stacks.{pid}.{request.split()[1]}"
+    return Path(done + UNFINISHED), Path(done)
