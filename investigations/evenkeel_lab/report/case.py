@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenkeel_lab.experiment.investigation import AGAIN
 from evenkeel_lab.report.doubts import doubts
@@ -11,10 +11,11 @@ from evenkeel_lab.session.ablation import attribute
 from evenkeel_lab.session.judge import judge_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evenkeel_lab.comparison.compare import Compared, Comparison
     from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.report.doubts import Doubt
     from evenkeel_lab.session.ablation import Attribution
     from evenkeel_lab.session.judge import Judgement
@@ -31,8 +32,7 @@ class Case:
     judgement: Judgement
     attribution: Attribution | None
     doubts: Sequence[Doubt]
-    profile: Mapping[str, Any] | None
-    """What `profile.json` says; None if there is none."""
+    profile: Profile | None
     committed: bool
     """Whether the summary lies beside its investigation, so that `evenkeel report` makes this page."""
 
@@ -65,7 +65,7 @@ def case_of(
     summary: Summary,
     *,
     present: Investigation | None = None,
-    profile: Mapping[str, Any] | None = None,
+    profile: Profile | None = None,
     committed: bool = False,
 ) -> Case:
     """Judge a session; `present` is what its file asks for today."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import find, known, read as read_investigation
+from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.case import case_of
 from evenkeel_lab.report.html import document
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.report.case import Case
     from evenkeel_lab.report.page import Page
     from evenkeel_lab.session.summary import Summary
 
-REPORTS, INDEX, PROFILE = "reports", "index.md", "profile.json"
+REPORTS, INDEX = "reports", "index.md"
 MADE = ("*.md", "*/*.svg")
 
 
@@ -79,7 +80,7 @@ class Rendered:
 
 def render(summary: Summary, place: Path) -> Path:
     """Write the report of a session, which need not be committed, into a folder; return its path."""
-    made = page(case_of(summary))
+    made = page(case_of(summary, profile=_profile(place)))
     for name, text in made.files.items():
         _write(place / name, text)
     return place / f"{made.name}.md"
@@ -121,15 +122,9 @@ def _case(name: str, folder: Path) -> Case:
     return case_of(summary, present=read_investigation(folder), profile=_profile(folder), committed=True)
 
 
-def _profile(folder: Path) -> Mapping[str, Any] | None:
+def _profile(folder: Path) -> Profile | None:
     path = folder / PROFILE
-    if not path.is_file():
-        return None
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise WrongUse(f"{path} cannot be read: {error}.", cure="Take it from git again.") from error
-    return found
+    return read_profile(path) if path.is_file() else None
 
 
 def _write(path: Path, text: str) -> Path:

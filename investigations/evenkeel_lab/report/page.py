@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenkeel_lab.profiling.section import flame_graphs
 from evenkeel_lab.report.figures import FIGURES, svg
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.sections.ablation import ablation
 from evenkeel_lab.report.sections.doubted import doubted
 from evenkeel_lab.report.sections.expected import expected
 from evenkeel_lab.report.sections.noise import noise
+from evenkeel_lab.report.sections.profile import profile
 from evenkeel_lab.report.sections.question import question
 from evenkeel_lab.report.sections.reproduce import provenance, reproduce
 from evenkeel_lab.report.sections.shapes import shapes
@@ -31,7 +33,7 @@ SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
     ablation,
     expected,
     shapes,
-    # What the programs spend their time on stands here: one line, as soon as there are profiles.
+    profile,
     doubted,
     reproduce,
     provenance,
@@ -47,7 +49,7 @@ class Page:
     figures: Mapping[str, str]
     """The text of each figure's file, by its name."""
     alts: Mapping[str, str]
-    """What each of them shows, in words."""
+    """What they show, in words; profiles speak for themselves."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -64,7 +66,8 @@ def page(case: Case) -> Page:
         if drawn is not None:
             figures[name] = svg(drawn, name)
             alts[name] = one.alt(case.summary, case.judgement)
-    return Page(case.summary.name, markdown(case, alts), figures, alts)
+    flames = flame_graphs(case.profile) if case.profile else {}
+    return Page(case.summary.name, markdown(case, alts), figures | flames, alts)
 
 
 def markdown(case: Case, alts: Mapping[str, str]) -> str:

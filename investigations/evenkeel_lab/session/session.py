@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import psutil
 
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Design, Kind, Subjects as Life
+from evenkeel_lab.experiment.investigation import Design, Kind
 from evenkeel_lab.session import counters
-from evenkeel_lab.session.arms import targets
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
-from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.session.run import Run, measure, soon_ns
-from evenkeel_lab.session.warm_up import LEAD_SECONDS, WarmUp, is_steady, shares
-from evenkeel_lab.stack.stack import stack
+from evenkeel_lab.session.subjects import subjects
+from evenkeel_lab.session.warm_up import LEAD_SECONDS, shares
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Awaitable, Callable, Mapping
     from threading import Event
 
     from evenkeel_lab.experiment import Investigation
@@ -32,14 +27,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.arms import Target
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.store import Store
-    from evenkeel_lab.stack.stack import Options, Stack
-
-    # What runs for a meeting, by the names of its arms.
-    Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]]
-
-
-def _nothing(_: Meeting) -> contextlib.nullcontext[Mapping[str, Target]]:
-    return contextlib.nullcontext({})
+    from evenkeel_lab.session.subjects import Subjects
+    from evenkeel_lab.stack.stack import Options
 
 
 class Told(Protocol):
@@ -55,63 +44,35 @@ class Session:
 
     name: str
     investigation: Investigation
-    text: str
     store: Store
     options: Options
     steps: Steps
     told: Told
     stop: Event
+    after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
+    """What else is done with the subjects, when there is nothing left to be measured."""
 
     async def conduct(self) -> Judgement:
         """Measure until a look settles it, or the last one has been taken."""
         last = self.investigation.session.looks[-1]
         done = self.store.done()
         wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
-        if wanted and not self._settled(done):
-            async with self._subjects() as subjects:
-                await self._measure(wanted, subjects, done)
+        if self._settled(done):
+            wanted.clear()
+        if wanted or self.after:
+            what = self.name, self.investigation, self.store, self.options, self.steps, self.stop
+            async with subjects(*what, measured=bool(wanted)) as running:
+                await self._measure(wanted, running, done)
+                if self.after:
+                    async with running(Meeting(0, tuple(self.investigation.arms), 0)) as found:
+                        await self.after(found)
         return judge_session(self.investigation, done, last)
 
-    @contextlib.asynccontextmanager
-    async def _subjects(self) -> AsyncIterator[Subjects]:
-        """Run what is measured; functions need nothing to be run."""
-        if all(arm.subject is Kind.FUNCTION for arm in self.investigation.arms.values()):
-            self.store.begin(self.name, self.text, provenance(engine="none"))
-            yield _nothing
-            return
-        mock = self.investigation.mock
-        options = self.options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
-        warm_up = WarmUp(self.investigation, self.store, self.stop)
-        async with stack(options, steps=self.steps) as below:
-            self.store.begin(self.name, self.text, provenance(below.engine.kind))
-            try:
-                if self.investigation.session.subjects is Life.FRESH:
-                    yield partial(self._fresh, below, warm_up)
-                    return
-                names = [*self.investigation.arms, AGAIN, DIRECT]
-                async with targets(below, self.investigation, names) as found:
-                    with self.steps.step("warming up"):
-                        costs = await warm_up.until_steady([target for target in found.values() if target.pid])
-                    self.store.warmed_up(
-                        {name: {"costs": told, "steady": is_steady(told)} for name, told in costs.items()}
-                    )
-                    yield lambda _: contextlib.nullcontext(found)
-            finally:
-                # Loads run in threads, which nobody can cancel.
-                self.stop.set()
-
-    @contextlib.asynccontextmanager
-    async def _fresh(self, below: Stack, warm_up: WarmUp, meeting: Meeting) -> AsyncIterator[Mapping[str, Target]]:
-        """Run the arms of one meeting, for nothing else."""
-        async with targets(below, self.investigation, meeting.arms) as found:
-            await warm_up.once([target for target in found.values() if target.pid])
-            yield found
-
-    async def _measure(self, wanted: list[Meeting], subjects: Subjects, done: dict[str, list[Run]]) -> None:
+    async def _measure(self, wanted: list[Meeting], running: Subjects, done: dict[str, list[Run]]) -> None:
         last = self.investigation.session.looks[-1]
         began = time.monotonic()
         for number, meeting in enumerate(wanted, 1):
-            async with subjects(meeting) as found:
+            async with running(meeting) as found:
                 runs = await self._meet(meeting, found)
             self.store.add(meeting, runs)
             done[meeting.name] = runs

@@ -53,7 +53,7 @@ class Listening:
 
 
 def session(folder: Path, told: Listening) -> Session:
-    return Session("short", ASKED, ASKED.model_dump_json(), Store(folder), Options(), Silent(), told, Event())
+    return Session("short", ASKED, Store(folder), Options(), Silent(), told, Event())
 
 
 async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path) -> None:

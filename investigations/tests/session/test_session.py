@@ -65,7 +65,7 @@ class Listening:
 
 
 def session(folder: Path, wanted: Investigation, told: Listening | None = None) -> Session:
-    return Session("x", wanted, "x", Store(folder), Options(), Silent(), told or Listening(), Event())
+    return Session("x", wanted, Store(folder), Options(), Silent(), told or Listening(), Event())
 
 
 def test_a_large_effect_is_found_and_ends_the_session_at_the_first_look(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 It waits until uvicorn has been imported, and has each of its servers sleep for a hundredth of a second again and again.
 By how much it oversleeps is how long a request waits before anything is done for it. One line a second, nanoseconds of
-Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number.
+Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number. Once a second,
+too, it looks whether somebody wants a profile and cannot take it from the outside; see stacks_of_proxy.
 
 Only the standard library: this runs inside LiteLLM's environment.
 """
@@ -29,6 +30,9 @@ SERVER = "uvicorn.server"
 
 async def measure(path: str) -> None:
     """Write down how late the loop is, until it ends."""
+    from stacks_of_proxy import Switch  # type: ignore[import-not-found]  # noqa: PLC0415  # lies beside, only servers need it
+
+    switch = Switch(path)
     lines: list[str] = []
     # Not the loop's own clock: uvloop's tells milliseconds.
     flushed = time.perf_counter()
@@ -42,6 +46,7 @@ async def measure(path: str) -> None:
                 file.writelines(lines)
                 file.flush()
                 lines.clear()
+                switch.look()
                 flushed = now
 
 

@@ -1,0 +1,80 @@
+"""What a session shows while it runs: estimates, not verdicts, which are for the looks that were declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.comparison import words
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.meetings import Meeting
+    from evenkeel_lab.session.run import Run
+
+MINUTE = 60
+
+
+class View:
+    """What is known so far: a table that is rewritten on a terminal, a line for each meeting elsewhere."""
+
+    def __init__(self, console: Console, investigation: Investigation) -> None:
+        self._console = console
+        self._looks = investigation.session.looks
+        self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the table away."""
+        if self._live is not None and self._live.is_started:
+            self._live.stop()
+
+    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+        """Show what a meeting has changed."""
+        where = f"pair {meeting.pair} of {self._looks[-1]}, {_minutes(left)} left"
+        limited = [f"{run.arm}: {why}" for run in runs for why in run.limited]
+        if self._live is not None:
+            if not self._live.is_started:
+                self._live.start()
+            lines = [Text(f"invalid: {why}", style="yellow") for why in limited]
+            self._live.update(Group(Text(where, style="bold"), self._so_far(judgement), *lines), refresh=True)
+            return
+        told = [f"{one} {estimate}" for one, _, estimate in _estimates(judgement)]
+        self._console.print(f"{where}: {'; '.join([*told, *limited])}", highlight=False, markup=False, soft_wrap=True)
+
+    def _so_far(self, judgement: Judgement) -> Table:
+        """Return the estimates."""
+        shown = Table(box=None, pad_edge=False, show_header=False)
+        for row in _estimates(judgement):
+            shown.add_row(*row)
+        looks = " or ".join(map(str, self._looks))
+        shown.caption, shown.caption_justify = f"judged after {looks} pairs", "left"
+        return shown
+
+
+def _estimates(judgement: Judgement) -> list[tuple[str, str, str]]:
+    """Say of each two arms how many valid pairs they have, and what their primary figure is about to say."""
+    found = []
+    for one in judgement.comparisons:
+        primary = next((figure for figure in one.figures if figure.primary), None)
+        estimate = words.estimate(primary) if primary else "; ".join(one.warnings)
+        found.append((f"{one.candidate} against {one.baseline}", f"{one.pairs} pairs", estimate))
+    return found
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / MINUTE:.0f} min" if seconds > MINUTE else f"{seconds:.0f} s"

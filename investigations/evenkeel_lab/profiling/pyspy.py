@@ -1,0 +1,108 @@
+"""py-spy: looks at the memory of Python processes from the outside, and needs nothing inside them.
+
+It halts a process for each sample. Not to (`--nonblocking`) costs the process less, and shows stacks that never were:
+functions below others that do not call them. Threads that wait are left out, those that do not hold the GIL are not:
+what libraries in C do without it is CPU, too. Native frames are not asked for: they would multiply the cost. It cannot
+tell garbage collections from the functions that they interrupt; where a process has a probe, that can.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import psutil
+
+from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.profiling.probes import asked, probed
+from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
+from evenkeel_lab.profiling.stacks import Stack, apart, effective, parsed, weighted, weights, with_unseen
+from evenkeel_lab.stack.child import Child, Command, running, until_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+T = TypeVar("T")
+PACKAGE = "py-spy"
+READY = "Sampling process"
+READY_SECONDS, WRITE_SECONDS = 20.0, 30.0
+NO_PERMISSION = r"(?i)permission denied|not permitted|requires root|os error 1\b"
+
+
+async def record(
+    subject: Subject, folder: Path, work: Callable[[], Awaitable[T]], program: Path | None = None
+) -> tuple[T, Samples]:
+    """Sample all Python processes of a subject while the work is done."""
+    program, processes = program or find(), pythons(subject.pid)
+    if not processes:
+        raise CannotSample("None of its processes is Python.", cure="Investigate without --profile.")
+    async with contextlib.AsyncExitStack() as stack:
+        told = await stack.enter_async_context(asked(subject.place, probed(subject.place), 0))
+        spies = [await _attach(stack, program, process, folder) for process in processes]
+        before = [_threads(process) for process in processes]
+        spent = [cpu(process) for process in processes]
+        done = await work()
+        threads = [_since(_threads(process), told) for process, told in zip(processes, before, strict=True)]
+        spent = [max(cpu(process) - told, 0.0) for process, told in zip(processes, spent, strict=True)]
+    stacks: Counter[Stack] = Counter()
+    count = 0.0
+    for process, spy, of_threads, whole in zip(processes, spies, threads, spent, strict=True):
+        samples = parsed(_written(folder / f"{process.pid}.txt", spy))
+        worth = weights(samples, of_threads, RATE)
+        collections = told.get(process.pid, {}).get("collections", {})
+        stacks += with_unseen(apart(weighted(samples, worth), collections), whole)
+        count += effective(samples, worth)
+    return done, Samples(f"py-spy {metadata.version(PACKAGE)}", RATE, count, stacks)
+
+
+def find() -> Path:
+    """Return the program that its wheel has brought along, wherever that put it."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for file in metadata.distribution(PACKAGE).files or ():
+            if file.name == PACKAGE:
+                return Path(str(file.locate())).resolve()
+    raise CannotSample("py-spy is not installed.", cure="Install litellm-evenkeel[lab].")
+
+
+async def _attach(stack: contextlib.AsyncExitStack, program: Path, process: psutil.Process, folder: Path) -> Child:
+    log, file = folder / f"{process.pid}.log", folder / f"{process.pid}.txt"
+    what: Sequence[str | Path] = ("--pid", str(process.pid), "--rate", str(RATE), "--output", file)
+    how = ("--format", "raw", "--threads", "--nolineno", "--full-filenames")
+    command = Command(
+        PACKAGE, [program, "record", *how, *what], log=log, stop_signal=signal.SIGINT, grace=WRITE_SECONDS
+    )
+    child = await stack.enter_async_context(running(command))
+
+    async def samples() -> bool:
+        return READY in log.read_text(errors="replace")
+
+    try:
+        await until_ready(child, samples, READY_SECONDS)
+    except PartFailed as error:
+        said = log.read_text(errors="replace")
+        denied = re.search(NO_PERMISSION, said)
+        why = "has no permission to look at other processes (ptrace)" if denied else "could not read the process"
+        raise CannotSample(f"py-spy {why}.", cure="Profile without it.", details=said) from error
+    return child
+
+
+def _threads(process: psutil.Process) -> dict[int, float]:
+    with contextlib.suppress(psutil.Error):
+        return {one.id: one.user_time + one.system_time for one in process.threads()}
+    return {}
+
+
+def _since(now: dict[int, float], before: dict[int, float]) -> dict[int, float]:
+    return {thread: max(spent - before.get(thread, 0.0), 0.0) for thread, spent in now.items()}
+
+
+def _written(file: Path, spy: Child) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        raise spy.failed("has sampled, and written nothing") from None

@@ -1,0 +1,26 @@
+"""Where the CPU of each arm goes, if it was profiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.profiling.section import section
+from evenkeel_lab.report.markdown import paragraph
+from evenkeel_lab.session.store import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.report.case import Case
+
+ANOTHER = "The profile was taken of another version of this investigation than its pairs."
+
+
+def profile(case: Case, _: Mapping[str, str]) -> str:
+    """Return the tables of a profile, and its flame graphs."""
+    if case.profile is None:
+        return ""
+    lines = section(case.profile, case.summary.name)
+    if case.profile.digest != digest(case.asked.model_dump_json()):
+        lines[2:2] = [paragraph(ANOTHER), ""]
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,71 @@
+"""Profiles of a real LiteLLM under load, with either sampler. Slow: it boots for half a minute."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.profiling import inside, pyspy
+from evenkeel_lab.profiling.profile import FILE, MOST_BYTES, read
+from evenkeel_lab.profiling.take import Profiler
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.session.arms import Target, targets
+from evenkeel_lab.session.provenance import provenance
+from evenkeel_lab.session.store import Store
+from evenkeel_lab.stack.stack import Options, stack
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from evenkeel_lab.profiling.sampler import Sampler
+
+pytestmark = pytest.mark.slow
+
+WANTED = Investigation.model_validate(
+    {
+        "title": "x",
+        "question": "x",
+        "hypothesis": "x",
+        "baseline": "stock",
+        "arms": {"stock": {"about": "with the stock callback", "prometheus": "stock", "workers": 2}},
+        "load": {"users": 10, "duration": 6.0},
+        "figures": {"p50": {"margin": 0.05, "primary": True}},
+    }
+)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def found() -> AsyncIterator[dict[str, Target]]:
+    options = Options().with_mock({"seed": 7, "latency": {"ttft_ms": 20}}, 1)
+    async with stack(options) as below, targets(below, WANTED, WANTED.arms) as found:
+        yield found
+
+
+@pytest.mark.parametrize("sampler", [pyspy.record, inside.record], ids=["py-spy", "probe"])
+async def test_a_proxys_profile_names_the_functions_that_a_request_goes_through(
+    found: dict[str, Target], tmp_path: Path, sampler: Sampler
+) -> None:
+    store = Store(tmp_path)
+    store.begin("x", WANTED.model_dump_json(), provenance("stand-in"))
+    stop = Event()
+    try:
+        await Profiler("x", WANTED, store, Silent(), stop, (sampler,), seconds=6.0)(found)
+    finally:
+        stop.set()
+    assert (tmp_path / FILE).stat().st_size < MOST_BYTES
+    taken = read(tmp_path / FILE).arms["stock"]
+    spent = {name: one.cumulated / sum(taken.stacks.values()) for name, one in taken.functions.items()}
+    assert spent["uvicorn/protocols/http/h11_impl.py:RequestResponseCycle.run_asgi"] > 0.1
+    assert spent["litellm/integrations/prometheus.py:PrometheusLogger.async_log_success_event"] > 0.005
+    assert 0.5 < taken.covered <= 1
+    # What is measured is measured anew afterwards: nothing looks at it any more.
+    assert not [one for one in psutil.process_iter() if one.name() == "py-spy"]
+    pid = found["stock"].pid
+    assert pid is not None
+    assert psutil.Process(pid).is_running()
