@@ -129,7 +129,9 @@ def read(folder: Path) -> list[Evidence]:
         plan = names.read_json(folder / f"plan-{step.step}.json")
         found.append(
             Evidence(
-                name=str(folder) if len(summary.steps) == 1 else f"{folder}, {step.users} users",
+                name=str(folder)
+                if len(summary.steps) == 1
+                else f"{folder}, {step.users} user{'s' if step.users > 1 else ''}",
                 step=step,
                 requests=requests,
                 fared=fared.get(step.step, Fared()),

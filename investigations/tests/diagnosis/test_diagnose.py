@@ -63,6 +63,13 @@ def test_a_full_process_that_nobody_waits_for_holds_nothing_up(folder: Any) -> N
     assert (found.bound, state(found, "cpu")) == (Bound.UPSTREAM, State.COSTS)
 
 
+def test_more_workers_do_not_make_a_single_request_faster(folder: Any) -> None:
+    found = folder.load(folder.one_after_another(1, 600, 30.0), users=1).proxy(0.97).diagnosis()
+    assert (found.bound, found.findings[0].check) == (Bound.LOCAL, "cpu")
+    assert "hardly more than one request at once" in found.headline
+    assert "none of them sooner" in found.findings[0].cure
+
+
 def test_a_thread_that_stands_in_line_for_a_core_is_as_busy(folder: Any) -> None:
     rows = folder.one_after_another(20, 1000, 20.0)
     found = folder.load(rows, users=20, busy=1.2).proxy(0.5, waited=0.45).diagnosis()
