@@ -88,6 +88,16 @@ def test_a_machine_that_the_proxy_fills_is_no_excuse(folder: Any) -> None:
     assert (found.bound, state(found, "machine")) == (Bound.LOCAL, State.COSTS)
 
 
+def test_a_full_machine_on_which_the_proxy_got_its_share_is_no_fault(folder: Any) -> None:
+    found = folder.load(steady(folder, proxy=20.0), busy=1.95).proxy(0.3, waited=0.05).diagnosis()
+    assert (found.bound, state(found, "machine")) == (Bound.FREE, State.COSTS)
+
+
+def test_whether_a_proxy_waited_for_a_core_is_not_guessed(folder: Any) -> None:
+    found = folder.load(steady(folder, proxy=100.0, every=40.0), busy=1.95).session(cpu={"python": 2.0}).diagnosis()
+    assert (found.bound, state(found, "waiting")) == (Bound.UNKNOWN, None)
+
+
 @pytest.mark.parametrize(("used", "bound"), [(0.93, Bound.LOCAL), (0.4, Bound.FREE)])
 def test_programs_that_share_a_core_fill_it_together(folder: Any, used: float, bound: Bound) -> None:
     cpu = {"python": used * 12.0, "query-engine": used * 8.0}
