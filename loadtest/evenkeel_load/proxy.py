@@ -90,7 +90,7 @@ class Sampler(threading.Thread):
                 memory += process.memory_info().rss / MIB
                 # One that has only begun to be watched has spent what nobody knows when.
                 if before is not None:
-                    lost = None if waited is None or waited_before is None else waited - waited_before
+                    lost = None if waited is None or waited_before is None else round(waited - waited_before, 4)
                     used.append(Used(process.pid, name, round(spent - before, 4), lost))
         self._most = max(self._most, memory)
         self._note(tuple(used), memory)

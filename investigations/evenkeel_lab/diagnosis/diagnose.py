@@ -127,7 +127,8 @@ def _choose(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | Non
     for fits in ranks:
         cause = next((one for one in binds if fits(one)), None)
         if cause is not None:
-            return PLACES[cause.place], cause, cause.verdict
+            doubt = "; by the proxy or the provider, was not recorded" if cause.place is Place.NOWHERE else ""
+            return PLACES[cause.place], cause, cause.verdict + doubt
     good = e.split.latency.count if e.split.latency else 0
     if good < FEW:
         return Bound.UNKNOWN, None, f"only {good} requests went well, which may be an accident"
@@ -179,5 +180,6 @@ def _when(e: Evidence, findings: Sequence[Finding]) -> str:
 
 
 def _cores(e: Evidence, split: Split) -> float | None:
-    samples = e.during(split.begin, split.end)
+    # Somebody looked once a second.
+    samples = e.during(split.begin, split.end) if split.end - split.begin >= 1 else []
     return sum(one.used for one in sampled(samples)) if samples else None

@@ -110,6 +110,8 @@ def read(folder: Path) -> list[Evidence]:
     """Read a folder of records: one run, or one for each number of users that was tried."""
     run = _run(folder / FILE)
     try:
+        if (folder / names.RECORDS).exists():
+            pq.read_metadata(folder / names.RECORDS)
         merge(folder)
         summary = summarise(folder)
         fared = fares(folder)
@@ -118,7 +120,8 @@ def read(folder: Path) -> list[Evidence]:
         raise WrongUse(error.what, cure=error.cure) from error
     except (pa.ArrowException, OSError, KeyError) as error:
         raise WrongUse(
-            f"{folder / names.RECORDS} cannot be read: {error}.", cure="Its records are damaged: make the load again."
+            f"{folder / names.RECORDS} is damaged: {str(error).rstrip('.')}.",
+            cure="Restore it, or make the load again.",
         ) from error
     samples, (workers, provider_workers) = read_samples(folder), _session(folder, run)
     found = []
@@ -129,7 +132,9 @@ def read(folder: Path) -> list[Evidence]:
         plan = names.read_json(folder / f"plan-{step.step}.json")
         found.append(
             Evidence(
-                name=str(folder) if len(summary.steps) == 1 else f"{folder}, {step.users} users",
+                name=str(folder)
+                if len(summary.steps) == 1
+                else f"{folder}, {step.users} user{'s' if step.users > 1 else ''}",
                 step=step,
                 requests=requests,
                 fared=fared.get(step.step, Fared()),

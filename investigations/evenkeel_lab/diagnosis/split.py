@@ -41,6 +41,17 @@ class Split:
         """Whether the provider's time is known."""
         return self.upstream is not None
 
+    @property
+    def rate(self) -> float:
+        """Requests a second that went well, of those that are taken apart."""
+        seconds = self.end - self.begin
+        return self.latency.count / seconds if self.latency and seconds > 0 else 0.0
+
+    @property
+    def inside(self) -> float:
+        """How many of them were inside the proxy at once, by Little's law."""
+        return self.rate * self.mean("proxy") / MS
+
     def share(self, part: str) -> float:
         """Return which share of the latency a part is."""
         found: Spread | None = getattr(self, part)

@@ -95,7 +95,7 @@ def other_fields(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (torn, "cannot be read"),
+        (torn, "records.parquet is damaged"),
         (lacking, "has no plan"),
         (tampered, "run.json is not what a session has written"),
         (other_fields, "run.json is not what a session has written"),

@@ -63,6 +63,13 @@ def test_a_full_process_that_nobody_waits_for_holds_nothing_up(folder: Any) -> N
     assert (found.bound, state(found, "cpu")) == (Bound.UPSTREAM, State.COSTS)
 
 
+def test_more_workers_do_not_make_a_single_request_faster(folder: Any) -> None:
+    found = folder.load(folder.one_after_another(1, 600, 30.0), users=1).proxy(0.97).diagnosis()
+    assert (found.bound, found.findings[0].check) == (Bound.LOCAL, "cpu")
+    assert "hardly more than one request at once" in found.headline
+    assert "none of them sooner" in found.findings[0].cure
+
+
 def test_a_thread_that_stands_in_line_for_a_core_is_as_busy(folder: Any) -> None:
     rows = folder.one_after_another(20, 1000, 20.0)
     found = folder.load(rows, users=20, busy=1.2).proxy(0.5, waited=0.45).diagnosis()
@@ -79,6 +86,16 @@ def test_a_machine_that_the_proxy_fills_is_no_excuse(folder: Any) -> None:
     rows = folder.one_after_another(20, 1000, 20.0)
     found = folder.load(rows, users=20, busy=1.95).proxy(0.95, waited=0.04).diagnosis()
     assert (found.bound, state(found, "machine")) == (Bound.LOCAL, State.COSTS)
+
+
+def test_a_full_machine_on_which_the_proxy_got_its_share_is_no_fault(folder: Any) -> None:
+    found = folder.load(steady(folder, proxy=20.0), busy=1.95).proxy(0.3, waited=0.05).diagnosis()
+    assert (found.bound, state(found, "machine")) == (Bound.FREE, State.COSTS)
+
+
+def test_whether_a_proxy_waited_for_a_core_is_not_guessed(folder: Any) -> None:
+    found = folder.load(steady(folder, proxy=100.0, every=40.0), busy=1.95).session(cpu={"python": 2.0}).diagnosis()
+    assert (found.bound, state(found, "waiting")) == (Bound.UNKNOWN, None)
 
 
 @pytest.mark.parametrize(("used", "bound"), [(0.93, Bound.LOCAL), (0.4, Bound.FREE)])

@@ -10,5 +10,7 @@ BUSY = 0.6
 # Of the latency. What is most of it, mending anything else cannot outweigh; a quarter is felt; a tenth is the least
 # for which a saturated process can be said to hold requests up at all.
 MOST, FELT, NOTICED = 0.5, 0.25, 0.1
+# Requests inside at once: with fewer there is nobody to wait for.
+CROWD = 2.0
 # Requests, or looks, without which a mean is an accident.
 FEW = 20

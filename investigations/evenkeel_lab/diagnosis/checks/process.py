@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import BUSY, FELT, MOST, NOTICED, SATURATED
+from evenkeel_lab.diagnosis.checks.levels import BUSY, CROWD, FELT, MOST, NOTICED, SATURATED
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 from evenkeel_lab.diagnosis.processes import PYTHON
 
@@ -30,6 +30,9 @@ CURES = {
 }
 
 
+ALONE = "Give each request less to do; more workers would answer more of them, but none of them sooner."
+
+
 def cpu(e: Evidence) -> Finding | None:
     """Say which process had no more to give."""
     if e.is_direct:
@@ -52,22 +55,27 @@ def cpu(e: Evidence) -> Finding | None:
         return Finding("cpu", LOCAL, state, f"{busiest.title} {said}", tuple(because), numbers, cure=_cure(busiest))
     # Without a split, that a process is full is all there is to go by.
     share = e.split.share("proxy") if e.split.is_told else 1.0
+    is_alone = e.split.is_told and e.split.inside < CROWD
     return Finding(
         "cpu",
         LOCAL,
         State.BINDS if share >= NOTICED else State.COSTS,
-        _said(busiest) if share >= NOTICED else f"{busiest.title} is at its limit, though hardly anything waits for it",
+        _said(busiest, is_alone=is_alone)
+        if share >= NOTICED
+        else f"{busiest.title} is at its limit, though hardly anything waits for it",
         tuple(because),
         numbers,
         Sure.HIGH if busiest.count == 1 else Sure.FAIR,
         "its CPU time was counted; Python does one thing at a time in a process"
         if busiest.name.startswith(PYTHON)
         else "its CPU time was counted",
-        _cure(busiest),
+        ALONE if is_alone else _cure(busiest),
     )
 
 
-def _said(busiest: Process) -> str:
+def _said(busiest: Process, *, is_alone: bool) -> str:
+    if is_alone:
+        return f"{busiest.title} was busy all the time with hardly more than one request at once"
     if busiest.each >= SATURATED:
         return f"{busiest.title} had no more to give: it was busy all the time"
     if busiest.wanted >= SATURATED:
@@ -128,6 +136,9 @@ def waiting(e: Evidence) -> Finding | None:
         f"its busiest process used {e.busiest.each:.2f} of a core",
     )
     numbers = {"added_ms": added, "worked_ms": worked}
+    if idle < 0:
+        # It works on the side, too, and more so than for so few requests.
+        return None
     if idle < IDLE:
         return Finding("waiting", LOCAL, State.CLEAR, "much of the proxy's time was work", because, numbers)
     # On a full machine, what is nobody's work may be a wait for a core.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import BUSY, MOST
+from evenkeel_lab.diagnosis.checks.levels import BUSY, CROWD, MOST
 from evenkeel_lab.diagnosis.crowd import growth, met
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
 
 LOCAL = Place.LOCAL
-# Where less than two are at once, there is nobody to wait for.
-CROWD = 2.0
 # With half again as many users, a proxy that has room answers more; a tenth of that is within what runs differ by.
 MORE_USERS, FLAT, SLOWER = 1.5, 1.1, 1.3
 # As for the provider's queue.
 GROWS, RANK, LEVEL = 1.5, 0.3, 1.2
+# Requests differ in what they need, but seldom by a factor of two.
+TWICE = 2.0
 LADDER = "make a ladder of it, `--users 1,10,50`, or load it with --pid, the proxy's process"
 
 
@@ -29,12 +29,10 @@ def queue(e: Evidence) -> Finding | None:
     split = e.split
     if not split.is_told or e.is_direct:
         return None
-    inside = split.share("proxy") * split.in_flight
-    # Little's law, for a reader to check.
-    law = f"{words.rate(split.answered)} x {words.ms(split.mean('latency'))} = {words.many(split.in_flight)} at once"
-    because = [f"{words.many(inside)} requests were inside the proxy at once ({law}, all places together)"]
-    numbers = {"inside": inside, "share": split.share("proxy")}
-    if inside < CROWD or split.share("proxy") < MOST:
+    law = f"{words.rate(split.rate)}, each for {words.ms(split.mean('proxy'))}"
+    because = [f"{words.many(split.inside)} requests were inside the proxy at once ({law})"]
+    numbers = {"inside": split.inside, "share": split.share("proxy")}
+    if split.inside < CROWD or split.share("proxy") < MOST:
         return Finding("queue", LOCAL, State.CLEAR, "requests did not wait for each other", tuple(because), numbers)
     for look in (_ladder, _crowd, _quickest):
         found = look(e)
@@ -108,7 +106,7 @@ def _quickest(e: Evidence) -> tuple[bool, str, Sure, str] | None:
     """Where always as many are inside, compare with the quickest: what none of them can do without."""
     took = e.requests.proxy[e.requests.known]
     quickest, usual = float(np.quantile(took, 0.01)), float(np.median(took))
-    if quickest <= 0 or usual / quickest < CROWD:
+    if quickest <= 0 or usual / quickest < TWICE:
         return None
     told = f"the quickest hundredth needed {words.ms(quickest)}, the median {words.ms(usual)}"
     return True, told, Sure.LOW, "as many were inside all the time, and requests may differ in what they need"

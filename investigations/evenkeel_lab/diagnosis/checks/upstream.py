@@ -34,14 +34,15 @@ def share(e: Evidence) -> Finding:
         )
     told, streamed = split.share("upstream"), split.share("stream")
     whole = told + streamed
+    streaming = f", and {words.share(streamed)} was streaming at its pace" if streamed else ""
     because = [f"{words.ms(split.mean('upstream'))} of {words.ms(split.mean('latency'))} in the mean, as it echoed"]
     if streamed:
-        because.append(f"and {words.ms(split.mean('stream'))} from a stream's first token to its end")
+        because.append(f"{words.ms(split.mean('stream'))} from a stream's first token to its end")
     return Finding(
         "upstream",
         UPSTREAM,
         State.BINDS if whole >= MOST else State.COSTS if whole >= FELT else State.CLEAR,
-        f"{words.share(whole)} of the time was the provider's",
+        f"{words.share(told)} of the time was the provider's{streaming}",
         tuple(because),
         {"share": told, "stream": streamed, "upstream_ms": split.mean("upstream")},
         Sure.HIGH if told >= MOST or streamed < FELT else Sure.FAIR,

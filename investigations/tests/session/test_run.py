@@ -1,0 +1,37 @@
+"""One run, on a mock in the place of a proxy: what a session leaves beside the records."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.diagnosis.diagnose import diagnose
+from evenkeel_lab.diagnosis.evidence import read
+from evenkeel_lab.experiment.investigation import Gates, Load
+from evenkeel_lab.session.arms import Target
+from evenkeel_lab.session.run import FILE, measure, soon_ns
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.mock import mock
+from evenkeel_load.samples import read_samples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: Path) -> None:
+    settings = {"latency": {"ttft_ms": 100}}
+    records = tmp_path / "001-off-on" / "off"
+    async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
+        target = Target("off", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        wanted = Load(users=4, requests=40)
+        arguments = (target, wanted, 1, soon_ns(2.0), records, (), Gates(), threading.Event())
+        run = await asyncio.wait_for(measure(*arguments), 60)
+    assert run.requests == 40
+    assert run.figures["memory_mib"] > 0
+    assert provider.part.pid in {one.pid for sample in read_samples(records) for one in sample.processes}
+    assert (records / FILE).exists()
+    (evidence,) = read(records)
+    assert evidence.run == run
+    assert evidence.processes is not None
+    assert diagnose(evidence).split.share("upstream") > 0.5
