@@ -44,15 +44,16 @@ async def record(
     async with contextlib.AsyncExitStack() as stack:
         told = await stack.enter_async_context(asked(subject.place, probed(subject.place), 0))
         spies = [await _attach(stack, program, process, folder) for process in processes]
-        before = [_threads(process) for process in processes]
-        spent = [cpu(process) for process in processes]
+        before = [(_threads(process), cpu(process)) for process in processes]
         done = await work()
-        threads = [_since(_threads(process), told) for process, told in zip(processes, before, strict=True)]
-        spent = [max(cpu(process) - told, 0.0) for process, told in zip(processes, spent, strict=True)]
+        after = [(_threads(process), cpu(process)) for process in processes]
     stacks: Counter[Stack] = Counter()
     count = 0.0
-    for process, spy, of_threads, whole in zip(processes, spies, threads, spent, strict=True):
+    for process, spy, (threads_before, before_all), (threads, all_now) in zip(
+        processes, spies, before, after, strict=True
+    ):
         samples = parsed(_written(folder / f"{process.pid}.txt", spy))
+        of_threads, whole = _since(threads, threads_before), max(all_now - before_all, 0.0)
         worth = weights(samples, of_threads, RATE)
         collections = told.get(process.pid, {}).get("collections", {})
         stacks += with_unseen(apart(weighted(samples, worth), collections), whole)

@@ -84,7 +84,7 @@ def _own(profile: Profile, arm: str) -> Iterator[str]:
     rest = {one.name: one for one in found if one.name in NAMELESS}
     told = [f"{_number(rest[name].own)} ms {what}" for name, what in NAMELESS.items() if name in rest]
     if told:
-        yield from ("", f"Beside these and other functions: {', '.join(told)}.")
+        yield from ("", *wrap(f"Beside these and other functions: {', '.join(told)}.", LINE))
 
 
 def _cumulated(profile: Profile, arm: str) -> Iterator[str]:
