@@ -20,7 +20,7 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.profiling import inside, pyspy
 from evenkeel_lab.profiling.frames import UNSEEN
 from evenkeel_lab.profiling.probes import probed
-from evenkeel_lab.profiling.sampler import Samples, Subject, pythons, record
+from evenkeel_lab.profiling.sampler import Samples, Subject, cpu, pythons, record
 from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.profiling.top import NOTHING
 from evenkeel_lab.stack.child import Command, running, until_ready
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.profiling.stacks import Spent
 
 
-SECONDS = 0.8
+SECONDS = 1.2
 # A server as a proxy is one: uvicorn, with the probe on its path, three quarters of its time in one of two functions.
 BUSY = """
 import asyncio, gc, threading, time
@@ -83,8 +83,12 @@ async def subject(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sub
         yield Subject(child.pid, place)
 
 
-async def work() -> str:
-    await asyncio.sleep(SECONDS)
+async def work(subject: Subject) -> str:
+    """As many samples on a busy machine as on an idle one."""
+    process = psutil.Process(subject.pid)
+    until = cpu(process) + SECONDS
+    while cpu(process) < until:
+        await asyncio.sleep(0.05)
     return "done"
 
 
@@ -120,10 +124,10 @@ def permitted(subject: Subject) -> None:
 
 @pytest.mark.usefixtures("permitted")
 async def test_pyspy_sees_where_the_cpu_goes_and_is_gone_afterwards(subject: Subject, tmp_path: Path) -> None:
-    done, found = await record(subject, tmp_path, work, (pyspy.record, inside.record))
+    done, found = await record(subject, tmp_path, partial(work, subject), (pyspy.record, inside.record))
     told = costs(found)
     assert (done, found.why, found.sampler.split()[0]) == ("done", "", "py-spy")
-    assert told["busy.py:dear"].cumulated > 1.5 * told["busy.py:cheap"].cumulated
+    assert told["busy.py:dear"].cumulated > 1.2 * told["busy.py:cheap"].cumulated
     assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
     assert found.count > 10
     assert spies_on(subject) == []
@@ -135,11 +139,11 @@ async def test_without_permission_the_probe_in_the_process_samples(subject: Subj
     refused.chmod(0o755)
 
     forbidden = partial(pyspy.record, program=refused)
-    done, found = await record(subject, tmp_path, work, (forbidden, inside.record))
+    done, found = await record(subject, tmp_path, partial(work, subject), (forbidden, inside.record))
     told = costs(found)
     assert (done, found.why) == ("done", "py-spy has no permission to look at other processes (ptrace).")
     assert found.sampler == inside.NAME
-    assert told["busy.py:dear"].cumulated > 1.5 * told["busy.py:cheap"].cumulated
+    assert told["busy.py:dear"].cumulated > 1.2 * told["busy.py:cheap"].cumulated
     assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
     # The other thread sleeps: next to nothing is spent where the probe does not look.
     assert told.get(UNSEEN, told["busy.py:burn"]).own < 0.3 * sum(found.stacks.values())
@@ -167,7 +171,7 @@ async def test_a_profile_that_is_stopped_leaves_nobody_behind(subject: Subject, 
 async def test_where_nothing_can_sample_the_reasons_are_told(subject: Subject, tmp_path: Path) -> None:
     nowhere = replace(subject, place=tmp_path / "nowhere")
     with pytest.raises(RigFailure, match="has a probe"):
-        await record(nowhere, tmp_path, work, (inside.record,))
+        await record(nowhere, tmp_path, partial(work, subject), (inside.record,))
 
 
 def test_a_process_is_python_by_its_program(subject: Subject) -> None:
