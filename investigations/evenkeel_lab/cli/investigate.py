@@ -82,13 +82,13 @@ def investigate(  # one for each option
     if quick:
         wanted = quickly(wanted)
     store = Store(folder.parent.parent / DATA / folder.name / digest(wanted.model_dump_json()))
-    if fresh:
-        store.clear()
     say_what_is_not_used()
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
     profiler = Profiler(folder.name, wanted, store, steps, stop) if profiled else None
-    with View(console, wanted) as view:
+    with store.claimed(), View(console, wanted) as view:
+        if fresh:
+            store.clear()
         session = Session(folder.name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
     summary = gather(store)

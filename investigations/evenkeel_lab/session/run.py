@@ -11,10 +11,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 from evenkeel_lab.comparison.runs import figures_of
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.investigation import DIRECT
 from evenkeel_lab.session import counters
 from evenkeel_lab.session.readings import Readings
 from evenkeel_lab.stack.config import MODEL
+from evenkeel_load.errors import LoadError
 from evenkeel_load.proxy import Sampler
 from evenkeel_load.run import Fleet, Progress, run as load
 
@@ -181,7 +183,10 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
         "models": MODEL,
         "arm": target.name,
     }
-    found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
+    try:
+        found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
+    except LoadError as error:
+        raise RigFailure(f"The load on {target.name} has failed: {error.what}", cure=error.cure) from error
     assert found is not None
     return found
 

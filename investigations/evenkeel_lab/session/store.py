@@ -8,6 +8,8 @@ MEETING/ARM/      the records of each run
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -15,11 +17,11 @@ import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.session.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evenkeel_lab.session.meetings import Meeting
@@ -41,6 +43,19 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Be the only one that measures here."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        place = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise WrongUse(f"{self.folder} is being measured already.", cure="Wait for its end, or stop it.") from error
+        finally:
+            os.close(place)
+
     @property
     def exists(self) -> bool:
         """Whether anything has been measured here."""
@@ -56,7 +71,8 @@ class Store:
 
     def clear(self) -> None:
         """Forget what has been measured."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def head(self) -> dict[str, Any]:
         """Return what is measured."""

@@ -96,6 +96,18 @@ def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     assert again.heard == []
 
 
+def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0.3)
+    assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
+    (place,) = (tmp_path / "data" / "simulated").iterdir()
+    before = (place / "meetings.jsonl").read_bytes()
+    with Store(place).claimed():
+        answer = told(tmp_path, monkeypatch, "simulated", "--fresh")
+    assert isinstance(answer.exception, WrongUse)
+    assert "is being measured already" in str(answer.exception)
+    assert (place / "meetings.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
