@@ -167,6 +167,7 @@ def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Pa
     assert "FAILED  no request succeeded" in done.stdout
 
 
+@pytest.mark.slow
 def test_more_than_the_machine_can_send_is_the_rigs_fault(provider: str, tmp_path: Path) -> None:
     arguments = ("--arrivals", "constant", "--rate", "30000", "--duration", "2")
     done = load(provider, tmp_path / "records", *arguments, "--json")
@@ -191,6 +192,7 @@ def test_a_name_may_begin_like_an_option_and_look_like_markup(provider: str, tmp
     assert (done.returncode, f"records: {folder}/records.parquet" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_is_one_loads(provider: str, tmp_path: Path) -> None:
     with start(provider, tmp_path / "one", *OPEN, "--duration", "8", "--json") as process:
         second = load(provider, tmp_path / "one", "--requests", "5")
@@ -273,7 +275,9 @@ def test_a_worker_that_dies_is_told(provider: str, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "records.parquet").num_rows >= 250
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_a_stop_leaves_no_process_and_keeps_what_was_recorded(
     provider: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -12,7 +12,7 @@ def figures(numbers: list[int], shift: float) -> list[list[float]]:
     return [(np.random.default_rng(seed).normal(shift, 0.03, 6)).tolist() for seed in numbers]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seeds, st.floats(0, 0.2))
 def test_among_several_nothing_becomes_real(numbers: list[int], shift: float) -> None:
     alone = [judge(values, 0.05) for values in figures(numbers, shift)]
@@ -23,7 +23,7 @@ def test_among_several_nothing_becomes_real(numbers: list[int], shift: float) ->
         assert (after.low, after.high) == (before.low, before.high)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seeds)
 def test_what_is_plain_stands(numbers: list[int]) -> None:
     assert all(one.kind is Kind.MATERIAL for one in hold([judge(v, 0.05) for v in figures(numbers, 1.0)]))
