@@ -18,7 +18,7 @@ from evenkeel_lab.cli.compare import document, table
 from evenkeel_lab.cli.live import View
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
-from evenkeel_lab.experiment import find, known, read, template
+from evenkeel_lab.experiment import find, known, read, readme, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
 from evenkeel_lab.experiment.read import FILE
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.summary import Summary
 
 NEW = "new"
-DATA = "data"
+DATA, README = "data", "README.md"
 
 
 @click.command()
@@ -140,7 +140,7 @@ def listing() -> RenderableType:
 
 
 def create(name: str) -> list[Path]:
-    """Write a new investigation to begin with, and its notebook."""
+    """Write a new investigation to begin with, its page and its notebook."""
     there = next(iter(known().values()), None)
     if there is None:
         raise WrongUse("There is no folder `investigations` here.", cure="Go to the project's folder.")
@@ -148,7 +148,7 @@ def create(name: str) -> list[Path]:
     if place.exists():
         raise WrongUse(f"{place} exists already.", cure="Choose another name.")
     place.mkdir()
-    path, notebook = place / FILE, place / NOTEBOOK
+    path = place / FILE
     path.write_text(template(name), encoding="utf-8")
     try:
         read(place)
@@ -156,8 +156,10 @@ def create(name: str) -> list[Path]:
         path.unlink()
         place.rmdir()
         raise
-    notebook.write_text(first_notebook(), encoding="utf-8")
-    return [path, notebook]
+    beside = {place / README: readme(name), place / NOTEBOOK: first_notebook()}
+    for file, content in beside.items():
+        file.write_text(content, encoding="utf-8")
+    return [path, *beside]
 
 
 def report(judgement: Judgement) -> RenderableType:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What subjects were warmed up with; its pairs count from 1.
-WARM_UP = "000-"
+WARM_UP = "000+"
 
 
 def runs(path: Path) -> list[Path]:

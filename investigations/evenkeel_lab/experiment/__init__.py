@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from evenkeel_lab.experiment.investigation import Arm, Investigation
 from evenkeel_lab.experiment.read import find, known, read
-from evenkeel_lab.experiment.template import template
+from evenkeel_lab.experiment.template import readme, template
 
-__all__ = ["Arm", "Investigation", "find", "known", "read", "template"]
+__all__ = ["Arm", "Investigation", "find", "known", "read", "readme", "template"]

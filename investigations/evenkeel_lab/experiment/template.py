@@ -44,7 +44,29 @@ margin = 0.05
 margin = 0.005
 """
 
+README = """\
+# {title}
+
+Who asks, and what hangs on the answer: a few lines for whoever finds this folder.
+
+```
+evenkeel investigate {name}
+```
+
+[investigation.toml](investigation.toml) says what is compared, and which differences matter;
+[notebook.py](notebook.py) shows what was found.
+"""
+
 
 def template(name: str) -> str:
     """Return the text of a new investigation."""
-    return TEMPLATE.format(title=name.replace("_", " ").replace("-", " ").capitalize())
+    return TEMPLATE.format(title=_title(name))
+
+
+def readme(name: str) -> str:
+    """Return the page of its folder."""
+    return README.format(title=_title(name), name=name)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").replace("-", " ").capitalize()

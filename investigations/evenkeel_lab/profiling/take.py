@@ -10,8 +10,6 @@ import shutil
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import psutil
-
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.investigation import Design, Kind
 from evenkeel_lab.profiling import inside, pyspy
@@ -20,6 +18,7 @@ from evenkeel_lab.profiling.profile import FILE, Profile, Taken, write
 from evenkeel_lab.profiling.sampler import Sampler, Subject, Work, record
 from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.session import counters
+from evenkeel_lab.session.cores import pin, shares
 from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.session.run import measure, soon_ns
 from evenkeel_lab.session.store import digest
@@ -83,13 +82,12 @@ class Profiler:
         seconds = max(load.duration or 0.0, self.seconds)
         # A load that its requests end is made as it is.
         longer = load.model_copy(update={"duration": seconds}) if load.duration else load
-        places = range(psutil.cpu_count() or 1)
-        # As in a duet, where it has a core of its own.
-        cores = (0,) if session.design is Design.DUETS and len(places) > 1 else ()
+        # As in a duet, where it has cores of its own.
+        cores = shares(2)[0] if session.design is Design.DUETS else ()
 
         async def work(name: str) -> Work:
             assert target.pid is not None
-            counters.pin(target.pid, cores or places)
+            pin(target.pid, cores)
             start, gates = soon_ns(LEAD_SECONDS), self.investigation.gates
             run = await measure(target, longer, session.seed, start, folder / name, cores, gates, self.stop)
             return Work(run.requests, run.seconds, run.figures.get("mean"))

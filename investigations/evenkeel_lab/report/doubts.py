@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
-from evenkeel_lab.experiment.investigation import AGAIN, Kind
+from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import meetings
 from evenkeel_lab.session.sketch import SURE
@@ -46,7 +46,7 @@ def doubts(summary: Summary, judgement: Judgement, present: Investigation | None
     found = list(map(Doubt.of, judgement.invalid))
     if present is not None and not same(present, summary.investigation):
         found.append(Doubt("changed", "The file has been changed since this was measured."))
-    for kind in (_pairs, _runs, _warm_up, _figures, _second_opinion, _noise, _provenance):
+    for kind in (_pairs, _design, _runs, _warm_up, _figures, _second_opinion, _noise, _provenance):
         found += kind(summary, judgement)
     return found
 
@@ -78,12 +78,20 @@ def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
             yield Doubt("few-pairs", told)
 
 
+def _design(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    pairs = [runs for runs in summary.done.values() if len(runs) > 1 and "value" not in runs[0].figures]
+    apart = sum(all(run.cores for run in runs) for runs in pairs)
+    if summary.investigation.session.design is Design.DUETS and apart < len(pairs):
+        told = f"{len(pairs) - apart} of {len(pairs)} pairs were no duets, but ran one after the other"
+        yield Doubt("no-duets", f"{told}: there was no core for each arm, or no way to pin it to one.")
+
+
 def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     for name, runs in sorted(summary.done.items()):
         for run in runs:
             if run.limited:
                 why = "; ".join(run.limited)
-                yield Doubt("rig-limited", f"Pair {int(name[:3])}, {run.arm}: {why}. It does not count.")
+                yield Doubt("rig-limited", f"Pair {int(name.partition('+')[0])}, {run.arm}: {why}. It does not count.")
     failures: dict[str, list[float]] = {}
     for runs in summary.done.values():
         for run in runs:

@@ -18,7 +18,7 @@ from evenkeel_lab.stack.ports import LOOPBACK
 from evenkeel_lab.stack.postgres import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 MIB = 2**20
@@ -74,18 +74,6 @@ def spent(pid: int) -> Spent:
             switches += sum(process.num_ctx_switches())
             memory += process.memory_info().rss / MIB
     return Spent(cpu, switches, memory)
-
-
-def pin(pid: int, cores: Sequence[int]) -> None:
-    """Let a process, and all that it has started, run on these cores only."""
-    for process in tree(pid):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.cpu_affinity(list(cores))
-
-
-def stolen() -> float:
-    """Return for how many seconds so far the machine below has taken the CPU away."""
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 async def database(url: str) -> dict[str, int]:

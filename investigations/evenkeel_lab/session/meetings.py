@@ -36,7 +36,7 @@ class Meeting:
     @property
     def name(self) -> str:
         """What its folder is called."""
-        return f"{self.pair:03}-{'-'.join(sorted(self.arms))}"
+        return f"{self.pair:03}+{'+'.join(sorted(self.arms))}"
 
 
 def comparisons(investigation: Investigation) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.session import counters
+from evenkeel_lab.session.cores import stolen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,7 @@ class Readings:
     """What the counters say now."""
 
     stolen: float
-    """For how many seconds the machine below has taken the CPU away."""
+    """For how many seconds the CPU was taken away."""
     subject: counters.Spent | None
     provider: float
     """The mock's CPU seconds."""
@@ -30,7 +31,7 @@ class Readings:
     async def of(cls, target: Target) -> Readings:
         """Read them."""
         return cls(
-            counters.stolen(),
+            stolen(),
             counters.spent(target.pid) if target.pid else None,
             counters.spent(target.provider).total if target.provider else 0.0,
             await counters.database(target.database_url) if target.database_url else {},

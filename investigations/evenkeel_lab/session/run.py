@@ -168,7 +168,7 @@ def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> 
     if busy > gates.mock * target.provider_workers:
         found.append(f"the mock was busy for {busy:.0%} of a core")
     if stolen > gates.throttled:
-        found.append(f"the machine below took {stolen:.1%} of a core away")
+        found.append(f"{stolen:.1%} of a core were taken away, by the machine below or by a container's quota")
     return tuple(found)
 
 

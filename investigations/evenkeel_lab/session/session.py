@@ -7,16 +7,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import psutil
-
 from evenkeel_lab.experiment.investigation import Design, Kind
-from evenkeel_lab.session import counters
+from evenkeel_lab.session.cores import pin, shares
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
-from evenkeel_lab.session.warm_up import LEAD_SECONDS, shares
+from evenkeel_lab.session.warm_up import LEAD_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -91,15 +89,19 @@ class Session:
         return False
 
     async def _meet(self, meeting: Meeting, found: Mapping[str, Target]) -> list[Run]:
-        """Run a pair: side by side, each on a core of its own, or one after the other."""
-        together = 1 < len(meeting.arms) <= (psutil.cpu_count() or 1)
-        if self.investigation.session.design is Design.DUETS and together:
-            start, places = soon_ns(LEAD_SECONDS), shares(len(meeting.arms))
-            runs = (
-                self._run(meeting, arm, found, start, cores) for arm, cores in zip(meeting.arms, places, strict=True)
-            )
+        """Run a pair: side by side, each on cores of its own, or one after the other."""
+        places = shares(len(meeting.arms))
+        if self._is_duet(meeting) and all(places):
+            start = soon_ns(LEAD_SECONDS)
+            runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
             return list(await asyncio.gather(*runs))
         return [await self._run(meeting, arm, found, soon_ns(LEAD_SECONDS), ()) for arm in meeting.arms]
+
+    def _is_duet(self, meeting: Meeting) -> bool:
+        """Whether a pair is to run side by side, which functions cannot: they would share this process."""
+        asked = self.investigation
+        functions = any(arm.subject is Kind.FUNCTION for name, arm in asked.arms.items() if name in meeting.arms)
+        return asked.session.design is Design.DUETS and len(meeting.arms) > 1 and not functions
 
     async def _run(
         self, meeting: Meeting, name: str, found: Mapping[str, Target], start_ns: int, cores: tuple[int, ...]
@@ -109,7 +111,7 @@ class Session:
             return await call(name, arm, meeting.seed)
         target = found[name]
         if target.pid:
-            counters.pin(target.pid, cores or range(psutil.cpu_count() or 1))
+            pin(target.pid, cores)
         place = self.store.place(meeting, name)
         wanted, gates = self.investigation.load, self.investigation.gates
         return await measure(target, wanted, meeting.seed, start_ns, place, cores, gates, self.stop)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import psutil
 
-from evenkeel_lab.session import counters
+from evenkeel_lab.session.cores import cores, pin, shares
 from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.run import measure, soon_ns
 
@@ -63,26 +62,19 @@ class WarmUp:
         start = soon_ns(LEAD_SECONDS)
         place = Meeting(0, tuple(target.name for target in group), 0)
         runs = []
-        for target, cores in zip(group, shares(len(group)), strict=True):
+        for target, places in zip(group, shares(len(group)), strict=True):
             if target.pid:
-                counters.pin(target.pid, cores)
+                pin(target.pid, places)
             records = self.store.place(place, target.name)
             # Draws of its own, so that no cache knows the requests that are measured.
-            runs.append(measure(target, wanted, number, start, records, cores, self.investigation.gates, self.stop))
+            runs.append(measure(target, wanted, number, start, records, places, self.investigation.gates, self.stop))
         return {run.arm: run.figures.get("cpu_ms", 0.0) for run in await asyncio.gather(*runs)}
 
 
 def groups(subjects: Sequence[Target]) -> list[Sequence[Target]]:
     """Return subjects in groups of which each has a core for each."""
-    cores = psutil.cpu_count() or 1
-    return [subjects[start : start + cores] for start in range(0, len(subjects), cores)]
-
-
-def shares(count: int) -> list[tuple[int, ...]]:
-    """Return which cores each of so many has: as many as there are for each."""
-    cores = range(psutil.cpu_count() or 1)
-    each = max(1, len(cores) // count)
-    return [tuple(cores[number * each : (number + 1) * each]) for number in range(count)]
+    count = len(cores())
+    return [subjects[start : start + count] for start in range(0, len(subjects), count)]
 
 
 def is_steady(costs: Sequence[float]) -> bool:

@@ -59,20 +59,20 @@ def test_a_rig_at_fault_is_exit_code_3(folder: Any, capsys: pytest.CaptureFixtur
 def test_a_session_is_a_line_for_each_run(
     another: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for meeting in ("000-off-on", "001-off-on", "002-off-on"):
+    for meeting in ("000+off+on", "001+off+on", "002+off+on"):
         for arm in ("off", "on"):
-            bad = (meeting, arm) == ("001-off-on", "on")
+            bad = (meeting, arm) == ("001+off+on", "on")
             a_load(another(f"session/{meeting}/{arm}"), cpu=0.99 if bad else 0.1).session(arm)
     code, told, _ = said(capsys, tmp_path / "session")
     assert code == 0
-    assert "000-off-on" not in told
+    assert "000+off+on" not in told
     assert [line.split()[0] for line in told.splitlines() if "bound" in line] == [
-        f"{meeting}/{arm}" for meeting in ("001-off-on", "002-off-on") for arm in ("off", "on")
+        f"{meeting}/{arm}" for meeting in ("001+off+on", "002+off+on") for arm in ("off", "on")
     ]
     assert told.count("rig-bound") == 1
-    code, told, _ = said(capsys, tmp_path / "session" / "001-off-on", "--json")
+    code, told, _ = said(capsys, tmp_path / "session" / "001+off+on", "--json")
     assert (code, len(json.loads(told)["runs"])) == (0, 2)
-    assert said(capsys, tmp_path / "session" / "001-off-on" / "on")[0] == RIG_INVALID
+    assert said(capsys, tmp_path / "session" / "001+off+on" / "on")[0] == RIG_INVALID
 
 
 def torn(folder: Path) -> None:

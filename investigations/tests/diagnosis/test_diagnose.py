@@ -405,7 +405,7 @@ def test_the_workers_of_a_session_share_what_was_counted(folder: Any, another: C
     (session.path / "session.json").write_text(json.dumps({"schema": 1, "investigation": text}))
     bounds = {}
     for arm in ("off", "again", "on"):
-        run = replace(session, path=session.path / "001-off-on" / arm)
+        run = replace(session, path=session.path / "001+off+on" / arm)
         run.load(folder.one_after_another(20, 1000, 20.0)).session(arm, cpu={"python": 19.0})
         bounds[arm] = state(run.diagnosis(), "cpu")
     assert bounds == {"off": State.CLEAR, "again": State.CLEAR, "on": State.BINDS}

@@ -38,13 +38,13 @@ def test_every_run_has_a_row_in_the_order_of_time(ablated: Summary) -> None:
     assert len(found) == sum(map(len, ablated.done.values()))
     assert found["at_s"].is_monotonic_increasing
     assert (found["at_s"].iloc[0], found["at_s"].iloc[-1]) == (0.0, 10.0 * (len(ablated.done) - 1))
-    told = row(found, meeting="003-off-on", arm="on")
-    run = next(run for run in ablated.done["003-off-on"] if run.arm == "on")
+    told = row(found, meeting="003+off+on", arm="on")
+    run = next(run for run in ablated.done["003+off+on"] if run.arm == "on")
     assert (told["pair"], told["p50"], told["cores"], told["cpu_s"]) == (3, run.figures["p50"], str(run.cores[0]), 5.0)
     assert told["limited"] == "requests were sent late"
     assert set(found["limited"]) == {"", "requests were sent late"}
     assert found[found["arm"] == "direct"]["cpu_ms"].isna().all()
-    assert sorted(found[found["meeting"] == "003-off-on"]["turn"]) == [1, 2]
+    assert sorted(found[found["meeting"] == "003+off+on"]["turn"]) == [1, 2]
 
 
 def test_pairs_are_those_that_count(ablated: Summary) -> None:
@@ -89,10 +89,10 @@ def test_verdicts_are_the_judges_own_as_shares(ablated: Summary) -> None:
 
 def test_quantiles_are_one_row_for_each_run_and_share(ablated: Summary) -> None:
     found = frames.quantiles(ablated)
-    told = row(found, meeting="002-lean-off", arm="lean", share=0.9)
-    assert told["latency_ms"] == ablated.sketches["002-lean-off"]["lean"].quantiles["0.9"]
+    told = row(found, meeting="002+lean+off", arm="lean", share=0.9)
+    assert told["latency_ms"] == ablated.sketches["002+lean+off"]["lean"].quantiles["0.9"]
     assert len(found) == 2 * sum(map(len, ablated.done.values()))
-    assert set(found[found["limited"] != ""]["meeting"]) == {"003-off-on", "003-lean-on"}
+    assert set(found[found["limited"] != ""]["meeting"]) == {"003+off+on", "003+lean+on"}
 
 
 def test_costs_are_the_ablations(ablated: Summary, case: Callable[..., Summary]) -> None:

@@ -43,6 +43,7 @@ class Simulate(Protocol):
         pairs: int = 6,
         limited: Callable[[int, str], bool] = ...,
         requests: int = 400,
+        pinned: bool = True,
         **changed: Any,
     ) -> Summary: ...
 
@@ -76,6 +77,7 @@ def simulate() -> Simulate:
         pairs: int = 6,
         limited: Callable[[int, str], bool] = lambda _pair, _arm: False,
         requests: int = 400,
+        pinned: bool = True,
         **changed: Any,
     ) -> Summary:
         wanted = asked(**(told or {}))
@@ -85,7 +87,7 @@ def simulate() -> Simulate:
         for meeting in meetings(wanted, pairs):
             common, runs = source.normal(0, 0.05), []
             sketches[meeting.name] = {}
-            for arm in meeting.arms:
+            for core, arm in enumerate(meeting.arms):
                 level = 100 * known.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
                 figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
@@ -95,7 +97,8 @@ def simulate() -> Simulate:
                 else:
                     sketches[meeting.name][arm] = _sketch(latencies)
                 why = ("requests were sent late",) if limited(meeting.pair, arm) else ()
-                runs.append(Run(arm, now, 8.0, requests, figures, limited=why))
+                cores = (core,) if pinned else ()
+                runs.append(Run(arm, now, 8.0, requests, figures, limited=why, cores=cores))
             done[meeting.name] = runs
             now += STEP
         fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import asyncpg
-import psutil
 import pytest
 from redis.asyncio import Redis
 
@@ -52,13 +51,11 @@ async def test_what_postgres_waits_for_is_said_by_name(tmp_path: Path) -> None:
             await second.close()
 
 
-def test_a_tree_of_processes_is_counted_and_pinned() -> None:
+def test_a_tree_of_processes_is_counted() -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
         while len(counters.tree(process.pid)) < 2:
             pass
-        counters.pin(process.pid, [0])
-        assert all(psutil.Process(one.pid).cpu_affinity() == [0] for one in counters.tree(process.pid))
         found = counters.spent(process.pid)
         process.communicate(b"\n")
     assert found.total > 0

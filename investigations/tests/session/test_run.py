@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: Path) -> None:
     settings = {"latency": {"ttft_ms": 100}}
-    records = tmp_path / "001-off-on" / "off"
+    records = tmp_path / "001+off+on" / "off"
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
         target = Target("off", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
         wanted = Load(users=4, requests=40)

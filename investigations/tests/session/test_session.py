@@ -239,7 +239,9 @@ def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest
     write(tmp_path, 0.3)
     answer = told(tmp_path, monkeypatch, "new", "mine")
     place = tmp_path / "investigations" / "mine"
-    assert answer.stdout.splitlines() == [str(place / name) for name in ("investigation.toml", "notebook.py")]
+    assert answer.stdout.splitlines() == [
+        str(place / name) for name in ("investigation.toml", "README.md", "notebook.py")
+    ]
     for name in ("mine", "No Name"):
         again = told(tmp_path, monkeypatch, "new", name)
         assert isinstance(again.exception, WrongUse)
