@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats.mstats import hdquantiles
+from scipy.stats import quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 # With fewer values beyond it a quantile is hardly more than an accident; with fewer still it is not told.
 SURE, LEAST = 20, 5
+# Which the stubs of scipy do not know.
+HARRELL_DAVIS: Any = "harrell-davis"
 # Beyond so many the weights of Harrell and Davis fall on one value and its neighbours.
 MANY = 50_000
 
@@ -52,8 +54,8 @@ def quantiles(values: Values, ps: list[float]) -> list[float]:
     """Return quantiles, by Harrell and Davis' estimator."""
     if not ps:
         return []
-    found = hdquantiles(values, ps) if len(values) <= MANY else np.quantile(values, ps)
-    return [float(value) for value in found]
+    found = quantile(values, ps, method=HARRELL_DAVIS) if len(values) <= MANY else np.quantile(values, ps)
+    return [float(value) for value in np.atleast_1d(found)]
 
 
 def share_above(values_ms: Values, limit_ms: float) -> float:
