@@ -14,11 +14,25 @@ LabError
 
 from __future__ import annotations
 
-from typing import ClassVar
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 WRONG_USE = 2
 RIG_INVALID = 3
-DISK_FULL_CURE = "Free some room, or point TMPDIR (stacks) or EVENKEEL_CACHE (environments) to another disk."
+DISK_FULL_CURE = (
+    "Free some room where it lies: sessions in data/ of the project; stacks in TMPDIR, environments in EVENKEEL_CACHE, "
+    "which may point to another disk."
+)
+
+
+def nearest(name: str, there: Iterable[str]) -> str:
+    """Return the cure for a name that is not there: the one that may have been meant, or all there are."""
+    known = list(there)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}."
 
 
 class LabError(Exception):

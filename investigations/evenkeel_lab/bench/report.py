@@ -47,7 +47,7 @@ async def bench_report(steps: Steps) -> list[Metric]:
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         folder = Path(name)
         store = Store(folder / "session")
-        store.begin("a_million", asked.model_dump_json(), replace(provenance("none"), dirty=False))
+        store.begin("a_million", asked, replace(provenance("none"), dirty=False))
         with steps.step("a million records"):
             await asyncio.to_thread(_record, store, planned, each)
         with steps.step("merged, summarised, judged, rendered"):

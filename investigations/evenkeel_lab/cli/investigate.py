@@ -20,7 +20,7 @@ from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import find, known, read, readme, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
-from evenkeel_lab.experiment.read import FILE
+from evenkeel_lab.experiment.read import BEGIN, FILE, check_name, home
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
@@ -72,6 +72,7 @@ def investigate(  # one for each option
         return
     if len(names) == 2 and names[0] == NEW:  # noqa: PLR2004  # the word and the name
         click.echo("\n".join(map(str, create(names[1]))))
+        click.echo(f"next: change them, then evenkeel investigate {names[1]} --quick", err=True)
         return
     if len(names) != 1:
         raise click.UsageError("Name one investigation; --list says which there are.")
@@ -81,7 +82,7 @@ def investigate(  # one for each option
         wanted = with_pairs(wanted, pairs)
     if quick:
         wanted = quickly(wanted)
-    store = Store(folder.parent.parent / DATA / folder.name / digest(wanted.model_dump_json()))
+    store = Store(folder.parent.parent / DATA / folder.name / digest(wanted))
     say_what_is_not_used()
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
@@ -135,31 +136,24 @@ def listing() -> RenderableType:
     """Say which investigations there are."""
     shown = Table(box=None, pad_edge=False, show_header=False)
     for name, folder in known().items():
-        shown.add_row(name, read(folder).question)
-    return shown if shown.row_count else Text("There are no investigations here: evenkeel investigate new NAME.")
+        try:
+            shown.add_row(name, Text(read(folder).question))
+        except WrongUse as error:
+            shown.add_row(name, Text(str(error), style="yellow"))
+    return shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}")
 
 
 def create(name: str) -> list[Path]:
     """Write a new investigation to begin with, its page and its notebook."""
-    there = next(iter(known().values()), None)
-    if there is None:
-        raise WrongUse("There is no folder `investigations` here.", cure="Go to the project's folder.")
-    place = there.parent / name
+    check_name(name)
+    place = home() / name
     if place.exists():
         raise WrongUse(f"{place} exists already.", cure="Choose another name.")
     place.mkdir()
-    path = place / FILE
-    path.write_text(template(name), encoding="utf-8")
-    try:
-        read(place)
-    except WrongUse:
-        path.unlink()
-        place.rmdir()
-        raise
-    beside = {place / README: readme(name), place / NOTEBOOK: first_notebook()}
-    for file, content in beside.items():
-        file.write_text(content, encoding="utf-8")
-    return [path, *beside]
+    files = {FILE: template(name), README: readme(name), NOTEBOOK: first_notebook()}
+    for file, content in files.items():
+        (place / file).write_text(content, encoding="utf-8")
+    return [place / file for file in files]
 
 
 def report(judgement: Judgement) -> RenderableType:

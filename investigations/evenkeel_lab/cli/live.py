@@ -71,7 +71,7 @@ def _estimates(judgement: Judgement) -> list[tuple[str, str, str]]:
     found = []
     for one in judgement.comparisons:
         primary = next((figure for figure in one.figures if figure.primary), None)
-        estimate = words.estimate(primary) if primary else "; ".join(one.warnings)
+        estimate = words.estimate(primary) if primary else "; ".join(one.warnings) if one.pairs else "no valid pair yet"
         found.append((f"{one.candidate} against {one.baseline}", f"{one.pairs} pairs", estimate))
     return found
 

@@ -180,10 +180,10 @@ def _run(path: Path) -> Run | None:
 def _session(folder: Path, run: Run | None) -> tuple[int | None, int]:
     """Return how many workers the arm's proxy and the mock had, if the session that it is of can say so."""
     told = names.read_json(folder.resolve().parent.parent / HEAD).get("investigation")
-    if run is None or not isinstance(told, str):
+    if run is None:
         return None, 1
     try:
-        found = Investigation.model_validate_json(told)
+        found = Investigation.model_validate(told)
     except ValueError:
         return None, 1
     arm: Mapping[str, object] | object = found.arms.get(found.baseline if run.arm == AGAIN else run.arm)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 QUICK_SECONDS = 4.0
 # Of each user, where it is not time that ends a run.
 QUICK_REQUESTS = 10
+# Windows so short differ by chance; and a first impression has no time for many.
+QUICK_SETTLED = 0.15
 
 
 def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
@@ -30,7 +32,8 @@ def quickly(investigation: Investigation) -> Investigation:
         shorter["duration"] = min(load.duration, QUICK_SECONDS)
     if load.requests:
         shorter["requests"] = min(load.requests, QUICK_REQUESTS * load.users)
-    return _changed(investigation, session={"looks": [LEAST_PAIRS], "warm_up": 2.0}, load=shorter)
+    gates = {"settled": max(investigation.gates.settled, QUICK_SETTLED)}
+    return _changed(investigation, session={"looks": [LEAST_PAIRS], "warm_up": 2.0}, load=shorter, gates=gates)
 
 
 def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from evenkeel_lab.comparison.figures import FIGURES, figure
+from evenkeel_lab.errors import nearest
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
-from evenkeel_lab.verdicts import Margin, check_looks
+from evenkeel_lab.verdicts import Margin, Scale, check_looks
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS
 from evenkeel_load.plan import make_plan
@@ -22,12 +33,21 @@ Effect = Annotated[float, Field(gt=-1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # Names that the engine gives to arms of its own.
 AGAIN, DIRECT = "again", "direct"
+OF_FUNCTIONS = "value"
 
 
 class Part(BaseModel):
     """Anything in the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, told: Any, info: ValidationInfo) -> Any:
+        is_switch = cls.model_fields[info.field_name or ""].annotation is bool
+        if isinstance(told, bool) != is_switch:
+            raise ValueError("this is true or false" if is_switch else "true and false are no values of this")
+        return told
 
 
 class Prometheus(StrEnum):
@@ -104,14 +124,14 @@ class Load(Part):
         if self.requests is None and self.duration is None:
             raise ValueError("a run needs `requests` or `duration`")
         if self.scenario not in SCENARIOS:
-            raise ValueError(f"there is no scenario {self.scenario!r}, only {', '.join(SCENARIOS)}")
+            raise ValueError(f"there is no scenario {self.scenario!r}", nearest(self.scenario, SCENARIOS))
         try:
             for option in OPTIONS:
                 if option.field in self.options:
                     option.parse(str(self.options[option.field]))
             make_plan(self.scenario, self.users, "", self.options)
         except LoadConfigError as error:
-            raise ValueError(f"{error.what} {error.cure}".rstrip(".")) from error
+            raise ValueError(error.what.rstrip("."), error.cure) from error
         return self
 
     @property
@@ -159,6 +179,9 @@ class Gates(Part):
 
     throttled: float = Field(
         0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
+    )
+    settled: float = Field(
+        0.05, gt=0, le=1, description="By which share the last three windows of a warm-up may vary (their CV)."
     )
     mock: float = Field(0.85, gt=0, le=1, description="How busy the mock may be: a share of a core for each worker.")
     invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")
@@ -221,12 +244,26 @@ class Investigation(Part):
                 raise ValueError(f"the engine has an arm {name!r} of its own")
         for name in self._arms_named():
             if name not in self.arms:
-                raise ValueError(f"there is no arm {name!r}, only {', '.join(self.arms)}")
+                raise ValueError(f"there is no arm {name!r}", nearest(name, self.arms))
         for name in self._figures_named():
             if name not in FIGURES:
-                raise ValueError(f"there is no figure {name!r}, only {', '.join(FIGURES)}")
+                raise ValueError(f"there is no figure {name!r}", nearest(name, FIGURES))
+        return self
+
+    @model_validator(mode="after")
+    def _figures_can_be_judged(self) -> Self:
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
+        for name, one in self.figures.items():
+            if one.floor and FIGURES[name].usual.scale is Scale.POINTS:
+                raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
+        functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
+        if len(functions) > 1 or functions != {name == OF_FUNCTIONS for name in self.figures}:
+            raise ValueError(f"functions have the figure {OF_FUNCTIONS} and no other, and nothing else has it")
+        return self
+
+    @model_validator(mode="after")
+    def _there_is_something_to_compare(self) -> Self:
         if len(self.arms) == 1 and not (self.session.noise and self.arms[self.baseline].subject is Kind.PROXY):
             raise ValueError("there is nothing to compare: a single arm, and no second baseline beside it")
         if len({self.baseline, *self._ablated()}) != 1 + len(self._ablated()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.experiment.investigation import NAME, Investigation
 
 if TYPE_CHECKING:
@@ -19,16 +18,27 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 FOLDER, FILE = "investigations", "investigation.toml"
+BEGIN = "evenkeel investigate new NAME."
+# A page and a word of the command line have these names.
+TAKEN = ("index", "new")
+
+
+def home(start: Path | None = None) -> Path:
+    """Return the folder of all investigations: of the project that the current folder lies in."""
+    start = start or Path.cwd()
+    for place in (start, *start.parents):
+        if (place / FOLDER).is_dir():
+            return place / FOLDER
+    raise WrongUse(f"There is no folder `{FOLDER}` here, nor above.", cure=f"Go to the project, or mkdir {FOLDER}.")
 
 
 def known(start: Path | None = None) -> dict[str, Path]:
-    """Return the folders of all investigations, by name: of the project that the current folder lies in."""
-    start = start or Path.cwd()
-    for place in (start, *start.parents):
-        found = sorted((place / FOLDER).glob(f"*/{FILE}"))
-        if found:
-            return {path.parent.name: path.parent for path in found}
-    return {}
+    """Return the folders of all investigations, by name; none where there is no project."""
+    try:
+        found = sorted(home(start).glob(f"*/{FILE}"))
+    except WrongUse:
+        return {}
+    return {path.parent.name: path.parent for path in found}
 
 
 def find(name: str, start: Path | None = None) -> Path:
@@ -39,16 +49,14 @@ def find(name: str, start: Path | None = None) -> Path:
     given = Path(name)
     if (given / FILE).is_file():
         return given
-    close = difflib.get_close_matches(name, there, n=1, cutoff=0.5)
-    cure = f"Did you mean {close[0]}?" if close else f"There are {', '.join(there) or 'none here'}."
+    cure = nearest(name, there) if there else f"There are none here: {BEGIN}"
     raise WrongUse(f"There is no investigation {name!r}.", cure=cure)
 
 
 def read(folder: Path) -> Investigation:
     """Read an investigation."""
     path = folder / FILE
-    if not re.fullmatch(NAME, folder.resolve().name):
-        raise WrongUse(f"{folder.name!r} is no name for an investigation.", cure="Small letters, digits, - and _.")
+    check_name(folder.resolve().name)
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -61,6 +69,13 @@ def read(folder: Path) -> Investigation:
         raise WrongUse(f"{path}: {_what(first)}.", cure=_cure(first)) from error
 
 
+def check_name(name: str) -> None:
+    """Refuse what cannot be an investigation's name."""
+    if name in TAKEN or not re.fullmatch(NAME, name):
+        cure = f"Small letters, digits, - and _; not {' or '.join(TAKEN)}."
+        raise WrongUse(f"{name!r} is no name for an investigation.", cure=cure)
+
+
 def _what(error: ErrorDetails) -> str:
     where = ".".join(str(part) for part in error["loc"])
     match error["type"]:
@@ -69,7 +84,7 @@ def _what(error: ErrorDetails) -> str:
         case "missing":
             return f"{where} is missing"
         case "value_error":
-            message = str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
+            message = str(error["ctx"]["error"].args[0])
             return f"{where}: {message}" if where else message
         case _:
             return f"{where}: {error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
@@ -79,9 +94,10 @@ def _cure(error: ErrorDetails) -> str:
     *above, name = error["loc"] or ("",)
     fields = _fields_at(above)
     if error["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(str(name), fields, n=1, cutoff=0.5)
-        return f"Did you mean {close[0]}?" if close else f"There are {', '.join(fields)}."
-    if str(name) in fields:
+        return nearest(str(name), fields)
+    if error["type"] == "value_error" and len(told := error["ctx"]["error"].args) > 1:
+        return str(told[1])
+    if fields.get(str(name)):
         return f"It is this: {fields[str(name)]}"
     return "docs/investigations.md says what may be."
 

@@ -64,8 +64,8 @@ class Profiler:
             with self.steps.step(f"profiling {name}"):
                 arms[name] = await self._arm(arm, found.get(name), self._place(name))
         head = self.store.head()
-        where = asdict(provenance(head["provenance"]["engine"]))
-        told = digest(head["investigation"])
+        where = asdict(provenance(head.provenance.engine))
+        told = digest(head.investigation)
         write(Profile(self.name, told, self.investigation.baseline, where, arms, skipped), self.store.folder / FILE)
 
     async def _arm(self, arm: Arm, target: Target | None, folder: Path) -> Taken:

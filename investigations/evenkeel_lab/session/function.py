@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import math
 import time
+import traceback
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import WrongUse
@@ -20,8 +23,16 @@ async def call(name: str, arm: Arm, seed: int) -> Run:
     """Call an arm's function once, and return what it has found."""
     function = load(arm.function)
     start_ns, began = time.time_ns(), time.monotonic()
-    value = float(await asyncio.to_thread(function, seed, **arm.arguments))
-    return Run(name, start_ns, time.monotonic() - began, 1, {"value": value})
+    try:
+        value = await asyncio.to_thread(function, seed, **arm.arguments)
+    except Exception as error:  # it is not ours
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{arm.function}, the function of {name}, has failed with seed {seed}: {error!r}."
+        raise WrongUse(what, cure=f"Look at {where.filename}, line {where.lineno}, or at its `arguments`.") from error
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        what = f"{arm.function}, the function of {name}, has returned {value!r} with seed {seed}."
+        raise WrongUse(what, cure="A function is called with a seed and its `arguments`, and returns a number.")
+    return Run(name, start_ns, time.monotonic() - began, 1, {"value": float(value)})
 
 
 def load(where: str) -> Callable[..., Any]:
@@ -29,6 +40,8 @@ def load(where: str) -> Callable[..., Any]:
     module, _, name = where.partition(":")
     try:
         found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise WrongUse(f"There is no function {where!r}: {error}.", cure="Write package.module:name.") from error
+    except Exception as error:  # whatever its module does when it is imported
+        raise WrongUse(f"There is no function {where!r}: {error!r}.", cure="Write package.module:name.") from error
+    if not callable(found):
+        raise WrongUse(f"{where!r} is no function.", cure="Write package.module:name.")
     return found

@@ -31,12 +31,17 @@ class Meeting:
     arms: tuple[str, ...]
     """In the order in which they run, or by the cores on which they do."""
     seed: int
-    """What arrivals, prompts and the mock's draws come from: the same for both."""
+    """What arrivals, prompts, users and the mock's draws come from: the same for both arms, and for nobody else."""
 
     @property
     def name(self) -> str:
         """What its folder is called."""
         return f"{self.pair:03}+{'+'.join(sorted(self.arms))}"
+
+
+def arms_of(name: str) -> list[str]:
+    """Return the arms of the meeting with that name, sorted."""
+    return name.split("+")[1:]
 
 
 def comparisons(investigation: Investigation) -> list[tuple[str, str]]:
@@ -57,10 +62,10 @@ def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
     compared = comparisons(investigation)
     for pair in range(1, pairs + 1):
         source = np.random.default_rng([investigation.session.seed, pair])
-        seed = int(source.integers(SEEDS))
         for index in source.permutation(len(compared)):
             first, second = compared[index]
             arms = (first, second) if source.integers(2) else (second, first)
-            yield Meeting(pair, arms, seed)
+            # A proxy that meets several others must not know the users of one meeting in the next.
+            yield Meeting(pair, arms, int(source.integers(SEEDS)))
         if AGAIN in compared[-1] and pair % DIRECT_EVERY == 1:
-            yield Meeting(pair, (DIRECT,), seed)
+            yield Meeting(pair, (DIRECT,), int(source.integers(SEEDS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -17,19 +17,19 @@ MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "stat
 
 @dataclass(frozen=True)
 class Provenance:
-    """All that somebody needs who wants to do it again."""
+    """All that somebody needs who wants to do it again; what is not known is empty."""
 
-    machine: str
-    processor: str
-    cores: int
-    memory_gib: int
-    kernel: str
-    python: str
-    versions: dict[str, str]
-    commit: str
-    dirty: bool
+    machine: str = ""
+    processor: str = ""
+    cores: int = 0
+    memory_gib: int = 0
+    kernel: str = ""
+    python: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
+    dirty: bool = False
     """Whether there were changes beside the commit."""
-    engine: str
+    engine: str = ""
     """Which query engine stood between LiteLLM and Postgres."""
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import time
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import ConfigDict, TypeAdapter
 
 from evenkeel_lab.comparison.runs import figures_of
 from evenkeel_lab.errors import RigFailure
@@ -64,14 +67,16 @@ class Run:
     cores: tuple[int, ...] = ()
     """On which it ran; empty if on any."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, told: object) -> Self:
+        """Read what `document` has returned."""
+        return TypeAdapter(cls).validate_python(told)
+
     def document(self) -> dict[str, Any]:
         """Return it for a file."""
         return asdict(self)
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Self:
-        """Read what `document` has returned."""
-        return cls(**told | {"limited": tuple(told["limited"]), "cores": tuple(told["cores"])})
 
 
 async def measure(
@@ -110,7 +115,7 @@ async def measure(
         start_ns=start_ns,
         seconds=step.seconds,
         requests=requests,
-        figures=figures,
+        figures={name: value for name, value in figures.items() if math.isfinite(value)},
         cpu=dict(spent.subject.cpu) if spent.subject else {},
         database=dict(spent.database),
         operations={name: count for name, count in spent.operations.items() if count},
@@ -183,6 +188,10 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
         "models": MODEL,
         "arm": target.name,
     }
+    if target.pid is None:
+        # The mock has no users that could be created: it sees as many unknown ones.
+        created = wanted.user_mode == "created"
+        chosen |= {"key_mode": "shared", "user_mode": "random" if created else wanted.user_mode}
     try:
         found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
     except LoadError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel_lab.experiment.investigation import Design, Kind
@@ -14,7 +14,7 @@ from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
-from evenkeel_lab.session.warm_up import LEAD_SECONDS
+from evenkeel_lab.session.warm_up import COLD, LEAD_SECONDS, WarmUp
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -53,25 +53,31 @@ class Session:
     async def conduct(self) -> Judgement:
         """Measure until a look settles it, or the last one has been taken."""
         last = self.investigation.session.looks[-1]
+        self.store.reword(self.investigation)
         done = self.store.done()
         wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
         if self._settled(done):
             wanted.clear()
         if wanted or self.after:
-            what = self.name, self.investigation, self.store, self.options, self.steps, self.stop
-            async with subjects(*what, measured=bool(wanted)) as running:
-                await self._measure(wanted, running, done)
+            warm_up = WarmUp(self.investigation, self.store, self.stop)
+            async with subjects(self.name, warm_up, self.options, self.steps, measured=bool(wanted)) as running:
+                await self._measure(wanted, running, warm_up, done)
                 if self.after:
                     async with running(Meeting(0, tuple(self.investigation.arms), 0)) as found:
                         await self.after(found)
         return judge_session(self.investigation, done, last)
 
-    async def _measure(self, wanted: list[Meeting], running: Subjects, done: dict[str, list[Run]]) -> None:
+    async def _measure(
+        self, wanted: list[Meeting], running: Subjects, warm_up: WarmUp, done: dict[str, list[Run]]
+    ) -> None:
         last = self.investigation.session.looks[-1]
         began = time.monotonic()
         for number, meeting in enumerate(wanted, 1):
             async with running(meeting) as found:
+                cold = [name for name in meeting.arms if not warm_up.is_warm(name)]
                 runs = await self._meet(meeting, found)
+            warm_up.note(runs)
+            runs = [replace(run, limited=(COLD, *run.limited)) if run.arm in cold else run for run in runs]
             self.store.add(meeting, runs)
             done[meeting.name] = runs
             left = (time.monotonic() - began) / number * (len(wanted) - number)

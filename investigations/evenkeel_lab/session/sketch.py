@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import ConfigDict
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_load.folder import RECORDS
@@ -36,6 +37,8 @@ class Sketch:
     """Latencies in milliseconds, by the share that lies below."""
     over_time: list[list[int]]
     """How many requests fall into each bin of latencies, in each twentieth of the run."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 def sketch(folder: Path) -> Sketch:

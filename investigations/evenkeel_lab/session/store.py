@@ -15,26 +15,79 @@ import json
 import os
 import shutil
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, RootModel, model_validator
 
 from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.session.meetings import arms_of
+from evenkeel_lab.session.provenance import Provenance
 from evenkeel_lab.session.run import Run
+from evenkeel_lab.session.written import text_of, understood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evenkeel_lab.session.meetings import Meeting
-    from evenkeel_lab.session.provenance import Provenance
 
-SCHEMA = 1
+SCHEMA = 2
 HEAD, WARM_UP, MEETINGS = "session.json", "warm-up.json", "meetings.jsonl"
 DIGITS = 12
+# What may be said otherwise without anything else being asked.
+WORDS: dict[str, Any] = {
+    "title": True,
+    "question": True,
+    "hypothesis": True,
+    "expected": True,
+    "arms": {"__all__": {"about"}},
+    "ablation": {"switches": {"__all__": {"about"}}},
+}
 
 
-def digest(text: str) -> str:
-    """Return what tells one investigation from a changed one."""
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+class Head(BaseModel):
+    """What is measured, with what, on which machine."""
+
+    name: str
+    investigation: Investigation
+    provenance: Provenance
+
+
+class Line(BaseModel):
+    """A meeting that came to its end."""
+
+    meeting: str
+    pair: int
+    runs: list[Run]
+
+    @model_validator(mode="after")
+    def _has_a_run_of_each_arm(self) -> Self:
+        if (found := sorted(run.arm for run in self.runs)) != arms_of(self.meeting):
+            raise ValueError(f"{self.meeting} has no runs of {found}")
+        return self
+
+
+class Warmed(BaseModel):
+    """How a subject was warmed up."""
+
+    costs: list[float]
+    steady: bool
+
+
+class Warmth(RootModel[dict[str, Warmed]]):
+    """How all of them were."""
+
+
+def digest(investigation: Investigation) -> str:
+    """Return what tells one investigation from another: all of it but its words."""
+    told = investigation.model_dump_json(exclude=WORDS)
+    return hashlib.sha256(told.encode()).hexdigest()[:DIGITS]
+
+
+def refused(what: str) -> RigFailure:
+    """Return the error for what is not what was written."""
+    return RigFailure(what, cure="Begin anew, with --fresh.")
 
 
 class Store:
@@ -61,12 +114,21 @@ class Store:
         """Whether anything has been measured here."""
         return (self.folder / HEAD).exists()
 
-    def begin(self, name: str, text: str, where: Provenance) -> None:
+    def begin(self, name: str, investigation: Investigation, where: Provenance) -> None:
         """Write down what is going to be measured, unless that was done before."""
+        if not self.exists:
+            self._write_head(name, investigation, where)
+
+    def reword(self, investigation: Investigation) -> None:
+        """Keep the words that an investigation has now, if anything has been measured: all else is the same."""
         if self.exists:
-            return
+            head = self.head()
+            self._write_head(head.name, investigation, head.provenance)
+
+    def _write_head(self, name: str, investigation: Investigation, where: Provenance) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = {"schema": SCHEMA, "name": name, "investigation": text, "provenance": asdict(where)}
+        asked = investigation.model_dump(mode="json")
+        told = {"schema": SCHEMA, "name": name, "investigation": asked, "provenance": asdict(where)}
         _write(self.folder / HEAD, json.dumps(told, indent=1) + "\n")
 
     def clear(self) -> None:
@@ -74,18 +136,10 @@ class Store:
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def head(self) -> dict[str, Any]:
+    def head(self) -> Head:
         """Return what is measured."""
         path = self.folder / HEAD
-        try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RigFailure(f"{path} cannot be read: {error}.", cure="Begin anew with --fresh.") from error
-        if found.get("schema") != SCHEMA:
-            raise RigFailure(
-                f"{path} is of schema {found.get('schema')}, this evenkeel reads {SCHEMA}.", cure="Begin anew, --fresh."
-            )
-        return found
+        return understood(Head, text_of(path, refused), str(path), refused, SCHEMA)
 
     def warmed_up(self, told: dict[str, Any]) -> None:
         """Write down how the subjects were warmed up."""
@@ -94,25 +148,22 @@ class Store:
     def warm_up(self) -> dict[str, Any]:
         """Return how the subjects were warmed up; nothing if they were not."""
         path = self.folder / WARM_UP
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if not path.exists():
+            return {}
+        found = understood(Warmth, text_of(path, refused), str(path), refused).root
+        return {name: one.model_dump() for name, one in found.items()}
 
     def done(self) -> dict[str, list[Run]]:
         """Return the runs of each meeting that came to its end, by its name."""
         path = self.folder / MEETINGS
         if not path.exists():
             return {}
-        found: dict[str, list[Run]] = {}
-        *lines, torn = path.read_text(encoding="utf-8").split("\n")
-        del torn  # what follows the last whole line
-        for number, line in enumerate(lines, 1):
-            try:
-                told = json.loads(line)
-                found[told["meeting"]] = [Run.of(one) for one in told["runs"]]
-            except (ValueError, KeyError, TypeError) as error:
-                raise RigFailure(
-                    f"{path}, line {number}, is not what was written.", cure="Begin anew, --fresh."
-                ) from error
-        return found
+        # What follows the last whole line is torn.
+        *lines, _ = text_of(path, refused).split("\n")
+        found = (
+            understood(Line, line, f"{path}, line {number},", refused) for number, line in enumerate(lines, 1) if line
+        )
+        return {one.meeting: one.runs for one in found}
 
     def place(self, meeting: Meeting, arm: str) -> Path:
         """Return an empty place for the records of a run: what a killed session has left there is no run."""
@@ -125,7 +176,7 @@ class Store:
         told = {"meeting": meeting.name, "pair": meeting.pair, "runs": [one.document() for one in runs]}
         self._cut_torn_line()
         with (self.folder / MEETINGS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told) + "\n")
+            file.write(json.dumps(told, allow_nan=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
 

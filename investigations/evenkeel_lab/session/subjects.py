@@ -12,16 +12,14 @@ from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind, Subjects 
 from evenkeel_lab.session.arms import Target, targets
 from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.provenance import provenance
-from evenkeel_lab.session.warm_up import WarmUp, is_steady
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from threading import Event
 
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.session.store import Store
+    from evenkeel_lab.session.warm_up import WarmUp
     from evenkeel_lab.stack.stack import Options, Stack
 
 Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]]
@@ -30,29 +28,21 @@ Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]
 
 @contextlib.asynccontextmanager
 async def subjects(
-    name: str,
-    investigation: Investigation,
-    store: Store,
-    options: Options,
-    steps: Steps,
-    stop: Event,
-    *,
-    measured: bool,
+    name: str, warm_up: WarmUp, options: Options, steps: Steps, *, measured: bool
 ) -> AsyncIterator[Subjects]:
     """Run what is measured; functions need nothing to be run.
 
     Where nothing is left to be measured, nobody needs a second baseline, nor wants to know how it was warmed up.
     """
-    text = investigation.model_dump_json()
+    investigation, store = warm_up.investigation, warm_up.store
     if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
-        store.begin(name, text, provenance(engine="none"))
+        store.begin(name, investigation, provenance(engine="none"))
         yield lambda _: contextlib.nullcontext({})
         return
     mock = investigation.mock
     options = options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
-    warm_up = WarmUp(investigation, store, stop)
     async with stack(options, steps=steps) as below:
-        store.begin(name, text, provenance(below.engine.kind))
+        store.begin(name, investigation, provenance(below.engine.kind))
         try:
             if investigation.session.subjects is Life.FRESH:
                 yield partial(_fresh, below, investigation, warm_up)
@@ -60,13 +50,13 @@ async def subjects(
             names = [*investigation.arms, DIRECT, *([AGAIN] if measured else [])]
             async with targets(below, investigation, names) as found:
                 with steps.step("warming up"):
-                    costs = await warm_up.until_steady([target for target in found.values() if target.pid])
+                    await warm_up.until_steady([target for target in found.values() if target.pid])
                 if measured:
-                    store.warmed_up({name: {"costs": told, "steady": is_steady(told)} for name, told in costs.items()})
+                    store.warmed_up(warm_up.document())
                 yield lambda _: contextlib.nullcontext(found)
         finally:
             # Loads run in threads, which nobody can cancel.
-            stop.set()
+            warm_up.stop.set()
 
 
 @contextlib.asynccontextmanager
@@ -74,5 +64,5 @@ async def _fresh(
     below: Stack, investigation: Investigation, warm_up: WarmUp, meeting: Meeting
 ) -> AsyncIterator[Mapping[str, Target]]:
     async with targets(below, investigation, meeting.arms) as found:
-        await warm_up.once([target for target in found.values() if target.pid])
+        await warm_up.until_steady([target for target in found.values() if target.pid])
         yield found

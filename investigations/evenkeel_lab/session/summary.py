@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, model_validator
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.session.meetings import arms_of
+from evenkeel_lab.session.provenance import Provenance
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.sketch import Sketch, sketch
+from evenkeel_lab.session.store import Warmed
+from evenkeel_lab.session.written import text_of, understood
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +45,31 @@ class Summary:
     """Of each run, by its meeting's name and its arm's."""
 
 
+class Gathered(BaseModel):
+    """A meeting, as the file has it."""
+
+    runs: list[Run]
+    sketches: dict[str, Sketch]
+
+
+class Document(BaseModel):
+    """All of the file."""
+
+    name: str
+    investigation: Investigation
+    provenance: Provenance
+    warm_up: dict[str, Warmed]
+    meetings: dict[str, Gathered]
+
+    @model_validator(mode="after")
+    def _meetings_are_of_their_arms(self) -> Self:
+        for name, one in self.meetings.items():
+            arms = arms_of(name)
+            if sorted(run.arm for run in one.runs) != arms or not one.sketches.keys() <= set(arms):
+                raise ValueError(f"{name} has other runs")
+        return self
+
+
 def gather(store: Store) -> Summary:
     """Return what a session has found so far."""
     head, done = store.head(), store.done()
@@ -46,8 +77,7 @@ def gather(store: Store) -> Summary:
         meeting: {run.arm: sketch(store.folder / meeting / run.arm) for run in runs if "value" not in run.figures}
         for meeting, runs in done.items()
     }
-    investigation = Investigation.model_validate_json(head["investigation"])
-    return Summary(head["name"], investigation, head["provenance"], store.warm_up(), done, sketches)
+    return Summary(head.name, head.investigation, asdict(head.provenance), store.warm_up(), done, sketches)
 
 
 def write(summary: Summary, path: Path) -> None:
@@ -67,32 +97,25 @@ def write(summary: Summary, path: Path) -> None:
         },
     }
     # The order of arms and switches is the file's: tables and charts keep to it.
-    path.write_text(json.dumps(told, separators=(",", ":")) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Summary:
     """Read a summary."""
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise WrongUse(f"{path} cannot be read: {error}.", cure="Run the investigation, which writes it.") from error
-    found = told.get("schema") if isinstance(told, dict) else None
-    if found != SCHEMA:
-        raise WrongUse(f"{path} is of schema {found}, this evenkeel reads {SCHEMA}.", cure="Run it again.")
-    try:
-        return Summary(
-            told["name"],
-            Investigation.model_validate(told["investigation"]),
-            told["provenance"],
-            told["warm_up"],
-            {name: [Run.of(one) for one in meeting["runs"]] for name, meeting in told["meetings"].items()},
-            {
-                name: {arm: Sketch(**one) for arm, one in meeting["sketches"].items()}
-                for name, meeting in told["meetings"].items()
-            },
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise WrongUse(f"{path} is not what was written: {error!r}.", cure="Take it from git again.") from error
+    told = understood(Document, text_of(path, refused), str(path), refused, SCHEMA)
+    return Summary(
+        told.name,
+        told.investigation,
+        asdict(told.provenance),
+        {name: one.model_dump() for name, one in told.warm_up.items()},
+        {name: meeting.runs for name, meeting in told.meetings.items()},
+        {name: meeting.sketches for name, meeting in told.meetings.items()},
+    )
+
+
+def refused(what: str) -> WrongUse:
+    """Return the error for what is not what was written."""
+    return WrongUse(what, cure="Take it from git again, or run the investigation, which writes it.")
 
 
 def _rounded(value: Any) -> Any:

@@ -1,13 +1,14 @@
 """Warming up: a subject is loaded, window after window, until a request costs it what the one before did.
 
-What it costs is CPU time, which a busy machine changes far less than how fast requests are answered.
+What it costs is CPU time, which a busy machine changes far less than how fast requests are answered. A subject that has
+not settled when the windows are used up goes on warming up in its runs, which do not count until it has.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,18 +17,20 @@ from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.run import measure, soon_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from threading import Event
 
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.session.arms import Target
+    from evenkeel_lab.session.run import Run
     from evenkeel_lab.session.store import Store
 
 # For Locust to come up, so that the runs of a window, or of a duet, begin at the same moment.
 LEAD_SECONDS = 4.0
-# A subject is warm when its last windows cost as much as each other, within so much.
-WINDOWS, SETTLED = 3, 0.05
-MOST_WINDOWS = 8
+# A subject is warm when its last windows cost as much as each other.
+WINDOWS = 3
+COLD = "it had not settled when the run began"
+MOST_WINDOWS = 9
 
 
 @dataclass
@@ -37,24 +40,36 @@ class WarmUp:
     investigation: Investigation
     store: Store
     stop: Event
+    costs: dict[str, list[float]] = field(default_factory=dict)
+    """What a request has cost each subject until it was warm, in milliseconds of CPU, window by window."""
+    warm: set[str] = field(default_factory=set)
 
-    async def until_steady(self, subjects: Sequence[Target]) -> dict[str, list[float]]:
-        """Load subjects until each is warm; return what a request has cost each of them, window by window."""
-        costs: dict[str, list[float]] = {}
+    async def until_steady(self, subjects: Sequence[Target]) -> None:
+        """Load subjects that have just been booted until each is warm, or has had its windows."""
+        self.costs |= {target.name: [] for target in subjects}
+        self.warm -= self.costs.keys()
         for group in groups(subjects):
-            own: dict[str, list[float]] = {target.name: [] for target in group}
-            while not all(map(is_steady, own.values())) and len(own[group[0].name]) < MOST_WINDOWS:
-                for name, cost in (await self._window(group, len(own[group[0].name]))).items():
-                    own[name].append(cost)
-            costs |= own
-        return costs
+            for number in range(MOST_WINDOWS):
+                if not all(self.is_warm(target.name) for target in group):
+                    self.note(await self._window(group, number))
 
-    async def once(self, subjects: Sequence[Target]) -> None:
-        """Load subjects for one window."""
-        for group in groups(subjects):
-            await self._window(group, 0)
+    def note(self, runs: Iterable[Run]) -> None:
+        """Take what a subject's requests have cost it since as further windows."""
+        for run in runs:
+            if not self.is_warm(run.arm):
+                self.costs[run.arm].append(run.figures.get("cpu_ms", 0.0))
+                if is_steady(self.costs[run.arm], self.investigation.gates.settled):
+                    self.warm.add(run.arm)
 
-    async def _window(self, group: Sequence[Target], number: int) -> dict[str, float]:
+    def is_warm(self, name: str) -> bool:
+        """Whether a subject is warm; what has no CPU time of its own always is."""
+        return name not in self.costs or name in self.warm
+
+    def document(self) -> dict[str, Any]:
+        """Return how each subject was warmed up, for a file."""
+        return {name: {"costs": told, "steady": self.is_warm(name)} for name, told in self.costs.items()}
+
+    async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
         """Load subjects side by side, each on cores of its own, as they will meet."""
         wanted = self.investigation.load
         if wanted.duration is not None:
@@ -68,7 +83,7 @@ class WarmUp:
             records = self.store.place(place, target.name)
             # Draws of its own, so that no cache knows the requests that are measured.
             runs.append(measure(target, wanted, number, start, records, places, self.investigation.gates, self.stop))
-        return {run.arm: run.figures.get("cpu_ms", 0.0) for run in await asyncio.gather(*runs)}
+        return list(await asyncio.gather(*runs))
 
 
 def groups(subjects: Sequence[Target]) -> list[Sequence[Target]]:
@@ -77,8 +92,13 @@ def groups(subjects: Sequence[Target]) -> list[Sequence[Target]]:
     return [subjects[start : start + count] for start in range(0, len(subjects), count)]
 
 
-def is_steady(costs: Sequence[float]) -> bool:
-    """Return whether a subject is warm: its last windows cost as much as each other."""
-    last = costs[-WINDOWS:]
-    mean = float(np.mean(last)) if len(last) == WINDOWS else 0.0
-    return mean > 0 and float(np.std(last)) / mean <= SETTLED
+def is_steady(costs: Sequence[float], within: float) -> bool:
+    """Return whether the last three windows cost as much as each other.
+
+    Where few requests fit into a window, their chance alone differs by more: then several windows are taken as one.
+    """
+    for size in range(1, len(costs) // WINDOWS + 1):
+        means = np.reshape(costs[-WINDOWS * size :], (WINDOWS, size)).mean(axis=1)
+        if min(means) > 0 and means.std(ddof=1) <= within * means.mean():
+            return True
+    return False

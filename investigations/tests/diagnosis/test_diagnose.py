@@ -402,7 +402,7 @@ def test_the_workers_of_a_session_share_what_was_counted(folder: Any, another: C
         '"arms":{"off":{"about":"a","workers":4},"on":{"about":"b"}}}'
     )
     session = another("session")
-    (session.path / "session.json").write_text(json.dumps({"schema": 1, "investigation": text}))
+    (session.path / "session.json").write_text(json.dumps({"schema": 2, "investigation": json.loads(text)}))
     bounds = {}
     for arm in ("off", "again", "on"):
         run = replace(session, path=session.path / "001+off+on" / arm)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import Investigation, find, investigation as fields, known, read, template
+from evenkeel_lab.experiment.read import check_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,14 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ('"duets"', '"duet"', ("session.design", "duets or alternating")),
         ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
         ("title =", "title", ("cannot be read", "")),
+        ("margin = 0.05\nfloor", "margin = true\nfloor", ("figures.p50.margin: true and false are no values", "")),
+        ("primary = true", 'primary = "yes"', ("figures.p50.primary: this is true or false", "decides")),
+        ("floor = 1.0", "floor = inf", ("figures.p50.floor", "what never matters")),
+        ("margin = 0.005", "margin = 0.005\nfloor = 0.1", ("figures.error_rate is a share", "leave out the floor")),
+        ("[figures.p50]", "[figures.value]", ("functions have the figure value", "")),
+        ("[figures.p50]", "[figures.meann]", ("no figure 'meann'", "Did you mean mean?")),
+        ('"chat"', '"chatt"', ("no scenario 'chatt'", "Did you mean chat?")),
+        ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "Did you mean off?")),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_cure(tmp_path: Path, was: str, becomes: str, told: tuple[str, str]) -> None:
@@ -80,6 +89,12 @@ def test_investigations_are_found_from_anywhere_in_the_project(tmp_path: Path) -
     with pytest.raises(WrongUse, match="no investigation 'tow'") as refused:
         find("tow", below)
     assert refused.value.cure == "Did you mean two?"
+
+
+@pytest.mark.parametrize("name", ["index", "new", "No Name", "../outside", ""])
+def test_a_name_that_is_a_page_a_word_or_a_path_is_refused(name: str) -> None:
+    with pytest.raises(WrongUse, match="no name for an investigation"):
+        check_name(name)
 
 
 def test_every_field_says_what_it_is() -> None:

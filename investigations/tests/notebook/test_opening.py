@@ -58,11 +58,11 @@ def test_what_does_not_exist_is_told(project: Path) -> None:
 
 
 def test_it_shows_what_may_be_said(ablated: Summary) -> None:
-    unsettled = {"on": {"rates": [1, 2], "steady": False}}
+    unsettled = {"on": {"costs": [1, 2], "steady": False}}
     found = Opened(replace(ablated, warm_up=unsettled))
     shown = found._repr_markdown_()
     assert shown.startswith("**A case.** Is it slower?\n")
-    assert "- on against off, p50, 7 pairs: +20.2 % [+19.6, +20.8], margin 5.0 %: material" in shown
+    assert "- on against off, p50, 7 pairs: +20.1 % [+19.4, +20.7], margin 5.0 %: material" in shown
     assert "again (the same proxy once more) against off" in shown
     assert "- on had not settled" in shown
     # Beside it in a notebook stands what `repr` says, and that is no dump of all runs.

@@ -81,11 +81,11 @@ def test_the_first_notebook_fits_a_function_of_ours(folder: Path, case: Callable
     write(
         case(
             arms={"off": arm, "on": arm},
-            figures={"p50": {"margin": 0.05, "primary": True}},
+            figures={"value": {"margin": 0.05, "primary": True}},
         ),
         folder / "summary.json",
     )
-    assert figures_of(first_notebook()) == 3
+    assert figures_of(first_notebook()) == 2
 
 
 def test_the_noise_floors_notebook_fits_its_session(folder: Path, case: Callable[..., Summary]) -> None:

@@ -131,7 +131,8 @@ def test_the_mock_is_skipped(tmp_path: Path) -> None:
     asyncio.run(session(tmp_path, Counting()).conduct())
     mock = {"about": "the mock", "subject": "mock"}
     wanted = Investigation.model_validate(
-        investigation().model_dump() | {"arms": {"plain": mock, "other": mock}, "baseline": "plain"}
+        investigation().model_dump()
+        | {"arms": {"plain": mock, "other": mock}, "figures": {"p50": {"margin": 0.05, "primary": True}}}
     )
     asyncio.run(replace(profiler(tmp_path), investigation=wanted)({}))
     assert list(read(tmp_path / FILE).skipped) == ["other", "plain"]

@@ -93,7 +93,7 @@ def test_all_that_was_measured_has_a_page_and_the_index_names_the_rest(
     assert (code, out.split()) == (0, ["reports/index.md", "reports/case.md"])
     assert set(contents(project / "reports")) == {"index.md", "case.md", "case/forest.svg", "case/order.svg"}
     index = (project / "reports" / "index.md").read_text()
-    assert "| [case](case.md) | Is it slower? | on  | p50 +2" in index
+    assert "| [case](case.md) | Is it slower? | on  | p50 +" in index
     assert "| material | 2027-01-15, LiteLLM " in index
     assert "- waiting: Is it slower?" in index
     assert told(capsys, "--check")[0] == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evenkeel_lab.experiment import Investigation
-from evenkeel_lab.session.meetings import comparisons, meetings
+from evenkeel_lab.session.meetings import arms_of, comparisons, meetings
 
 PROXY = {"about": "a proxy"}
 
@@ -35,8 +35,8 @@ def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: 
     assert set(times.values()) == {1}
     assert len(times) == pairs * len(comparisons(wanted))
     assert len({one.name for one in found}) == len(found)
-    # Both runs of a pair, and all comparisons of it, draw from one seed; another pair from another.
-    assert len({one.seed for one in found}) == pairs
+    # No proxy meets the same users twice.
+    assert len({one.seed for one in found}) == len(found)
 
 
 @settings(max_examples=30)
@@ -46,6 +46,17 @@ def test_a_longer_session_begins_as_a_shorter_one(first: int, second: int) -> No
     shorter, longer = sorted((first, second))
     found = list(meetings(wanted, shorter))
     assert list(meetings(wanted, longer))[: len(found)] == found
+
+
+def test_no_two_meetings_have_one_name() -> None:
+    told = investigation(1).model_dump() | {
+        "arms": dict.fromkeys(("a", "b-c", "a-b", "c"), PROXY),
+        "baseline": "a",
+        "ablation": {"full": "a-b", "switches": {"s": {"about": "x", "arm": "c"}}},
+    }
+    found = list(meetings(Investigation.model_validate(told), 6))
+    assert len({one.name for one in found}) == len(found)
+    assert all(arms_of(one.name) == sorted(one.arms) for one in found)
 
 
 def test_either_arm_comes_first_as_often() -> None:

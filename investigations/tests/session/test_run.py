@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+async def test_the_mock_alone_is_loaded_without_users_that_would_have_to_be_created(tmp_path: Path) -> None:
+    async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
+        target = Target("direct", provider.url, "sk-a", "sk-a")
+        wanted = Load(users=2, requests=10, user_mode="created", requests_per_user=1, key_mode="per-user")
+        arguments = (target, wanted, 1, soon_ns(2.0), tmp_path / "direct", (), Gates(), threading.Event())
+        run = await asyncio.wait_for(measure(*arguments), 60)
+    assert (run.requests, run.figures["error_rate"]) == (10, 0.0)
+
+
 async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: Path) -> None:
     settings = {"latency": {"ttft_ms": 100}}
     records = tmp_path / "001+off+on" / "off"

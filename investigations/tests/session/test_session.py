@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli.investigate import investigate
 from evenkeel_lab.errors import RigFailure, WrongUse
-from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.experiment import Investigation, template
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.session.judge import Judgement, judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.session import Session
-from evenkeel_lab.session.store import Store
-from evenkeel_lab.session.summary import read
+from evenkeel_lab.session.store import Store, digest
+from evenkeel_lab.session.summary import gather, read
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import Kind
 
@@ -113,8 +113,13 @@ def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch
     [
         ("session.json", "{", "cannot be read"),
         ("session.json", '{"schema": 99}', "of schema 99"),
-        ("meetings.jsonl", "nonsense\n", "line 1, is not what was written"),
+        ("meetings.jsonl", "nonsense\n", "line 1, cannot be read"),
         ("meetings.jsonl", '{"meeting": "x", "runs": [{}]}\n', "line 1, is not what was written"),
+        ("meetings.jsonl", '{"meeting": "001+a+b", "pair": 1, "runs": []}\n', "line 1, is not what was written"),
+        ("session.json", "[]", "of schema None"),
+        ("session.json", '{"schema": 2}', "name: field required"),
+        ("warm-up.json", "", "cannot be read"),
+        ("warm-up.json", "[]", "is not what was written"),
     ],
 )
 def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, content: str, told: str) -> None:
@@ -122,14 +127,51 @@ def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, cont
     (tmp_path / name).write_text(content)
     store = Store(tmp_path)
     with pytest.raises(RigFailure, match=told):
-        store.head() if name == "session.json" else store.done()
+        {"session.json": store.head, "meetings.jsonl": store.done, "warm-up.json": store.warm_up}[name]()
 
 
-def test_a_function_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    told = investigation(0.3).model_dump()
-    told["arms"]["slower"]["function"] = "evenkeel_lab.bench.simulation:nothing"
-    with pytest.raises(WrongUse, match="no function"):
-        asyncio.run(session(tmp_path, Investigation.model_validate(told)).conduct())
+def test_other_words_ask_for_nothing_else(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    other = wanted.model_copy(update={"title": "y", "question": "y"})
+    assert digest(wanted) == digest(other) != digest(investigation(0.4))
+    asyncio.run(session(tmp_path, wanted).conduct())
+    rest = Listening()
+    asyncio.run(session(tmp_path, other, rest).conduct())
+    assert rest.heard == []
+    assert gather(Store(tmp_path)).investigation.title == "y"
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "told"),
+    [
+        ("evenkeel_lab.bench.simulation:nothing", {}, "no function"),
+        ("evenkeel_lab.bench.simulation:RUN", {}, "is no function"),
+        ("math:sqrt", {"effect": 1}, "of slower, has failed with seed"),
+        ("math:log1p", {}, None),
+        ("builtins:str", {}, "has returned '"),
+        ("builtins:bool", {}, "has returned True"),
+        (FUNCTION, {"effect": float("inf")}, "of slower, has"),
+    ],
+)
+def test_a_function_that_tells_no_number_is_a_sentence(
+    tmp_path: Path, function: str, arguments: dict[str, Any], told: str | None
+) -> None:
+    asked = investigation(0.3).model_dump()
+    asked["arms"]["slower"] |= {"function": function, "arguments": arguments}
+    wanted = session(tmp_path, Investigation.model_validate(asked))
+    if told is None:
+        asyncio.run(wanted.conduct())
+        return
+    with pytest.raises(WrongUse, match=told):
+        asyncio.run(wanted.conduct())
+
+
+def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
+    asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    for runs in Store(tmp_path).done().values():
+        first, second = sorted(runs, key=lambda run: run.start_ns)
+        assert first.start_ns + first.seconds * 1e9 <= second.start_ns + 1e6
+        assert not first.cores
 
 
 def runs(meeting: Meeting, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
@@ -242,10 +284,18 @@ def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest
     assert answer.stdout.splitlines() == [
         str(place / name) for name in ("investigation.toml", "README.md", "notebook.py")
     ]
-    for name in ("mine", "No Name"):
+    for name in ("mine", "No Name", "index", "new", "../outside"):
         again = told(tmp_path, monkeypatch, "new", name)
         assert isinstance(again.exception, WrongUse)
     assert not (tmp_path / "investigations" / "No Name").exists()
+    # A question of somebody who writes [markup], and a file that is none: the others are listed all the same.
+    (place / "investigation.toml").write_text(template("mine").replace("Does it", "[Does] it"))
+    (tmp_path / "investigations" / "broken").mkdir()
+    (tmp_path / "investigations" / "broken" / "investigation.toml").write_text("nonsense")
+    listed = told(tmp_path, monkeypatch, "--list")
+    assert listed.exit_code == 0
+    assert "[Does] it make a difference?" in listed.stdout
+    assert "cannot be read" in listed.stdout
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,6 @@ def profile(case: Case, _: Mapping[str, str]) -> str:
     if case.profile is None:
         return ""
     lines = section(case.profile, case.summary.name)
-    if case.profile.digest != digest(case.asked.model_dump_json()):
+    if case.profile.digest != digest(case.asked):
         lines[2:2] = [paragraph(ANOTHER), ""]
     return "\n".join(lines).rstrip()
