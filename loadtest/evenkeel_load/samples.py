@@ -58,3 +58,18 @@ def read_samples(folder: Path) -> list[Sample]:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             found.append(Sample.of(json.loads(line)))
     return found
+
+
+def waited(samples: Iterable[Sample]) -> float | None:
+    """Return for which share of the time the main thread of the busiest process stood in line for a core."""
+    seconds = 0.0
+    used: dict[int, float] = {}
+    lost: dict[int, float | None] = {}
+    for sample in samples:
+        seconds += sample.seconds
+        for process in sample.processes:
+            before = lost.get(process.pid, 0.0)
+            used[process.pid] = used.get(process.pid, 0.0) + process.cpu
+            lost[process.pid] = None if before is None or process.waited is None else before + process.waited
+    told = lost[max(used, key=used.__getitem__)] if used else None
+    return None if told is None or not seconds else told / seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_load import folder as names
-from evenkeel_load.samples import Sample, Used, read_samples, write_samples
+from evenkeel_load.samples import Sample, Used, read_samples, waited, write_samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,3 +28,11 @@ def test_a_line_that_is_not_whole_costs_no_more_than_itself(tmp_path: Path) -> N
     whole = path.read_text()
     path.write_text(whole + whole[: len(whole) // 2] + "\n" + '{"time": 1.0}\n[]\n' + whole)
     assert read_samples(tmp_path) == [SAMPLE] * 2
+
+
+def test_only_the_busiest_process_is_waited_for() -> None:
+    assert waited([SAMPLE, SAMPLE]) == 0.05
+    idle = Sample(1.8e9, 1.0, (Used(7, "python", 0.1, 0.9), Used(8, "query-engine", 0.2, 0.3)), 800.0)
+    assert waited([idle]) == 0.3
+    assert waited([Sample(1.8e9, 1.0, (Used(7, "python", 0.9, None),), 800.0)]) is None
+    assert waited([]) is None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.verdicts import Verdict
 
 STAND_IN = "stand-in"
+# From which share of its time on a proxy that has to wait for a core is worth a word.
+CROWDED = 0.2
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def doubts(summary: Summary, judgement: Judgement, present: Investigation | None
     found = list(map(Doubt.of, judgement.invalid))
     if present is not None and not same(present, summary.investigation):
         found.append(Doubt("changed", "The file has been changed since this was measured."))
-    for kind in (_pairs, _design, _runs, _warm_up, _figures, _second_opinion, _noise, _provenance):
+    for kind in (_pairs, _design, _runs, _crowd, _warm_up, _figures, _second_opinion, _noise, _provenance):
         found += kind(summary, judgement)
     return found
 
@@ -103,11 +105,29 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
             yield Doubt("failures", told)
 
 
+def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    told = []
+    for arm in (*summary.investigation.arms, AGAIN):
+        runs = [run for runs in summary.done.values() for run in runs if run.arm == arm]
+        waited = [run.waited for run in runs if run.waited is not None]
+        if waited and fmean(waited) > CROWDED:
+            told.append(f"{arm} for {fmean(waited):.0%}")
+    if told:
+        yield Doubt(
+            "crowded",
+            f"The proxies stood in line for a core: {', '.join(told)} of the time. The load, the mock and the servers "
+            "needed the same cores, so latencies are longer than on a larger machine, for all arms alike.",
+        )
+
+
 def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     for arm, told in summary.warm_up.items():
         if not told["steady"]:
             costs = ", ".join(f"{cost:.3g}" for cost in told["costs"])
-            says = f"{arm} had not settled when the first pair began: a request took {costs} ms of CPU time."
+            says = (
+                f"{arm} had not settled when the first pair began: a request took {costs} ms of CPU time. Its runs do "
+                "not count until it had."
+            )
             yield Doubt("not-warm", says)
 
 

@@ -22,6 +22,7 @@ from evenkeel_lab.stack.config import MODEL
 from evenkeel_load.errors import LoadError
 from evenkeel_load.proxy import Sampler
 from evenkeel_load.run import Fleet, Progress, run as load
+from evenkeel_load.samples import read_samples, waited
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,6 +63,8 @@ class Run:
     """What the subject's connections to Postgres were about, when they were looked at once a second."""
     provider: float = 0.0
     """How busy the mock was, in cores."""
+    waited: float | None = None
+    """For which share of the time its busiest process stood in line for a core; None where the system does not tell."""
     limited: tuple[str, ...] = ()
     """Why it says more about the rig than about its arm."""
     cores: tuple[int, ...] = ()
@@ -121,6 +124,7 @@ async def measure(
         operations={name: count for name, count in spent.operations.items() if count},
         waits=seen.waits,
         provider=spent.provider / max(step.seconds, SECOND),
+        waited=seen.waited,
         limited=_limits(summary, target, gates, spent),
         cores=cores,
     )
@@ -134,6 +138,7 @@ class _Seen:
 
     memory_mib: float = 0.0
     waits: dict[str, int] = field(default_factory=dict)
+    waited: float | None = None
 
 
 @contextlib.asynccontextmanager
@@ -155,6 +160,7 @@ async def _watching(target: Target, records: Path) -> AsyncIterator[_Seen]:
         watching.result()
     if sampler:
         sampler.write(records)
+        seen.waited = waited(read_samples(records))
 
 
 async def _watch(target: Target, seen: _Seen) -> None:

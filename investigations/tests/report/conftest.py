@@ -44,6 +44,7 @@ class Simulate(Protocol):
         limited: Callable[[int, str], bool] = ...,
         requests: int = 400,
         pinned: bool = True,
+        waited: float = 0.0,
         **changed: Any,
     ) -> Summary: ...
 
@@ -78,6 +79,7 @@ def simulate() -> Simulate:
         limited: Callable[[int, str], bool] = lambda _pair, _arm: False,
         requests: int = 400,
         pinned: bool = True,
+        waited: float = 0.0,
         **changed: Any,
     ) -> Summary:
         wanted = asked(**(told or {}))
@@ -98,7 +100,7 @@ def simulate() -> Simulate:
                     sketches[meeting.name][arm] = _sketch(latencies)
                 why = ("requests were sent late",) if limited(meeting.pair, arm) else ()
                 cores = (core,) if pinned else ()
-                runs.append(Run(arm, now, 8.0, requests, figures, limited=why, cores=cores))
+                runs.append(Run(arm, now, 8.0, requests, figures, limited=why, cores=cores, waited=waited))
             done[meeting.name] = runs
             now += STEP
         fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed

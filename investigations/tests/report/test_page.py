@@ -150,6 +150,7 @@ def test_one_published_run_is_no_basis_for_a_claim(simulate: Any) -> None:
         ({"provenance": {"commit": "1", "engine": "stand-in"}}, "stand-in: "),
         ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
         ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
+        ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50%, on for 50%"),
         ({"pinned": False}, "no-duets: 12 of 12 pairs were no duets"),
         ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
     ],

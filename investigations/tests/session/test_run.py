@@ -38,6 +38,8 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert run.requests == 40
     assert run.figures["memory_mib"] > 0
+    assert run.waited is not None
+    assert 0 <= run.waited < 1
     assert provider.part.pid in {one.pid for sample in read_samples(records) for one in sample.processes}
     assert (records / FILE).exists()
     (evidence,) = read(records)
