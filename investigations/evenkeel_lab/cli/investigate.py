@@ -49,7 +49,13 @@ DATA, README = "data", "README.md"
 @click.option("--list", "listed", is_flag=True, help="Say which investigations there are.")
 @click.option("--quick", is_flag=True, help="Six short pairs: a first impression, of which nothing is committed.")
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
-@click.option("--litellm", "versions", multiple=True, metavar="VERSION", help="Instead of the file's; may be repeated.")
+@click.option(
+    "--litellm",
+    "versions",
+    multiple=True,
+    metavar="VERSION",
+    help="Instead of the file's; of several, all are compared with the baseline in the first.",
+)
 @click.option("--fresh", is_flag=True, help="Begin anew instead of going on where it was stopped.")
 @click.option("--profile", "profiled", is_flag=True, help="Say where the CPU goes: an extra run that never counts.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the tables.")
