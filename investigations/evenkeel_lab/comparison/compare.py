@@ -84,7 +84,7 @@ def _one(name: str, baseline: Runs, candidate: Runs, margin: Margin | None, alph
         why_not = "a figure of zero has no factor"
     else:
         differences = margin.differences(first, second)
-        verdict = judge(differences, margin.width(first), alpha=alpha)
+        verdict = judge(differences, margin.width(first, second), alpha=alpha)
         p_permutation = second_opinion(differences)
     return Compared(known, margin, first, second, verdict, why_not, p_permutation, primary)
 

@@ -40,8 +40,10 @@ def detectable(one: Compared) -> str:
 
 def margin(one: Compared) -> str:
     """Say from where on a difference matters."""
-    width = one.margin.effect(one.margin.width(one.baseline))
-    return f"{_number(width * 100)} {_unit(one)}"
+    width = one.margin.width(one.baseline, one.candidate)
+    if width == math.inf:
+        return f"{one.margin.floor:g} {one.figure.unit}".rstrip()
+    return f"{_number(one.margin.effect(width) * 100)} {_unit(one)}"
 
 
 def verdict(one: Compared) -> str:

@@ -59,6 +59,21 @@ def test_swapping_the_arms_swaps_the_sign(tmp_path: Path) -> None:
         assert (there.verdict.kind, there.verdict.mean) == (back.verdict.kind, pytest.approx(-back.verdict.mean))
 
 
+def test_what_never_matters_is_material_from_neither_side(tmp_path: Path) -> None:
+    low, high = "database_calls\n" + "0.1\n" * 6, "database_calls\n.145\n.146\n.144\n.145\n.146\n.144\n"
+    for first, second in ((low, high), (high, low)):
+        (found,) = json.loads(told(tmp_path, first, second, "--json").stdout)["figures"]
+        assert found["said"] == "real but negligible"
+        assert " 50.0 % " in told(tmp_path, first, second).stdout
+
+
+def test_a_floor_stands_beside_figures_of_zero_in_their_own_unit(tmp_path: Path) -> None:
+    zeros = "database_calls\n" + "0\n" * 6
+    answer = told(tmp_path, zeros, zeros)
+    assert answer.exit_code == 3
+    assert " 0.05 " in answer.stdout
+
+
 def test_a_margin_may_be_widened(tmp_path: Path) -> None:
     narrow = json.loads(told(tmp_path, OFF, ON, "--json").stdout)["figures"][0]["verdict"]["margin"]
     wide = json.loads(told(tmp_path, OFF, ON, "--margin", "p95=20%", "--json").stdout)["figures"][0]["verdict"][
