@@ -67,7 +67,8 @@ def _merged(target: Path) -> dict[str, bool]:
     try:
         told = (pq.read_metadata(target).metadata or {}).get(PARTS_OF, b"{}")
     except (pa.ArrowException, OSError) as error:
-        raise LoadFailed(f"{target} cannot be read: {error}.", cure="Move it away: its parts are not lost.") from error
+        cure = "Put a copy of it back, or move it away and do without it: the parts that it was made of were removed."
+        raise LoadFailed(f"{target} cannot be read: {error}.", cure=cure) from error
     found: dict[str, bool] = json.loads(told)
     return found
 

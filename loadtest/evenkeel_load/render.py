@@ -43,7 +43,8 @@ def headline(summary: Summary, step: Step) -> str:
     requests = sum(calls.requests for name, calls in step.calls.items() if name != ALL)
     sent = f"{requests:,} requests in {step.seconds:,.1f} s"
     if step.lag is None:
-        return f"{summary.scenario}, {step.users} users: {sent}, {step.answered:,.1f}/s"
+        good = f", {step.succeeded:,.1f}/s succeeded" if step.succeeded < step.answered else ""
+        return f"{summary.scenario}, {step.users} users: {sent}, {step.answered:,.1f}/s{good}"
     rates = f"{step.offered:,.1f}/s offered, " if step.offered else ""
     p99 = step.lag.quantiles.get("p99")
     late = f"at most {step.lag.most:.1f} ms late" if p99 is None else f"{p99:.1f} ms late (p99)"

@@ -99,7 +99,9 @@ class Step:
     achieved: float
     """Requests a second that were sent."""
     answered: float
-    """Requests a second that ended."""
+    """Requests a second that ended, well or not."""
+    succeeded: float
+    """Requests a second that ended well."""
     lag: Spread | None
     """By how much requests were sent later than intended; of an open load."""
     late: float
@@ -175,6 +177,7 @@ def _step(plan: dict[str, Any], records: pa.Table, fared: Fared) -> Step:
         offered=offered,
         achieved=(count - 1) / sending if sending else 0.0,
         answered=count / seconds if seconds else 0.0,
+        succeeded=records["error"].null_count / seconds if seconds else 0.0,
         lag=spread(lag_ms) if is_open else None,
         behind_ms=(sending - (count - 1) / offered) * MS if offered else 0.0,
         late=share_above(lag_ms, MOST_LAG_MS) if is_open else 0.0,

@@ -25,6 +25,7 @@ STEP = Step(
     offered=None,
     achieved=100.0,
     answered=100.0,
+    succeeded=98.0,
     lag=None,
     late=0.0,
     behind_ms=0.0,

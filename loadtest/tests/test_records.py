@@ -18,6 +18,7 @@ from evenkeel_load.errors import LoadConfigError, LoadFailed
 from evenkeel_load.merge import merge
 from evenkeel_load.record import FIELDS, Record
 from evenkeel_load.recorder import Recorder
+from evenkeel_load.render import headline
 from evenkeel_load.summary import Summary, summarise
 
 MS = 1_000_000
@@ -144,6 +145,17 @@ def test_errors_are_counted_by_class_and_not_timed(tmp_path: Path) -> None:
     assert (calls.latency.count, calls.retried) == (2, 1)
 
 
+def test_what_succeeds_is_told_beside_what_ends(tmp_path: Path) -> None:
+    # From the first request to the last answer: 151 ms.
+    rows = [row(n, error="http_500" if n % 2 else None, status=500 if n % 2 else 200) for n in range(11)]
+    write(tmp_path, rows)
+    found = summary(tmp_path)
+    (step,) = found.steps
+    assert step.answered == pytest.approx(11 / 0.151, rel=1e-5)
+    assert step.succeeded == pytest.approx(6 / 0.151, rel=1e-5)
+    assert headline(found, step) == "chat, 3 users: 11 requests in 0.2 s, 72.8/s, 39.7/s succeeded"
+
+
 def test_slow_ones_are_told_as_shares(tmp_path: Path) -> None:
     ends = [500, 1500, 6000, 800]
     write(tmp_path, [row(n, end_ns=START + n * 10 * MS + ms * MS) for n, ms in enumerate(ends)])
@@ -249,6 +261,17 @@ def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, cont
     (tmp_path / name).write_text(content)
     with pytest.raises(LoadFailed, match=told):
         summarise(tmp_path)
+
+
+def test_merged_records_that_are_broken_are_lost_and_that_is_said(tmp_path: Path) -> None:
+    write(tmp_path, [row(0)])
+    merge(tmp_path).write_text("nonsense")
+    with pytest.raises(LoadFailed, match="cannot be read") as failed:
+        merge(tmp_path)
+    assert "the parts that it was made of were removed" in failed.value.cure
+    (tmp_path / "records.parquet").unlink()
+    with pytest.raises(LoadFailed, match="holds no records"):
+        merge(tmp_path)
 
 
 def test_a_load_that_still_writes_is_left_alone(tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ async def bench_verdict(steps: Steps) -> list[Metric]:
 def claims(seed: int) -> dict[str, bool]:
     """Say of a session without any difference whether one is claimed."""
     found = session(_source(seed, "claims"), PAIRS)
-    return {name: judge(_differences(found, name), MARGINS[name].width([1.0])).kind.is_real for name in QUANTILES}
+    return {
+        name: judge(_differences(found, name), MARGINS[name].width([1.0], [1.0])).kind.is_real for name in QUANTILES
+    }
 
 
 def finds_twice_the_margin(seed: int) -> dict[str, bool]:
@@ -116,7 +118,7 @@ def naive_claims(seed: int) -> dict[str, bool]:
 def _last_look(differences: Sequence[float], margin: Margin) -> Verdict:
     """Judge at each look, until it is settled."""
     for look in LOOKS:
-        found = judge(differences[:look], margin.width([1.0]), alpha=alpha_of(LOOKS))
+        found = judge(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_of(LOOKS))
         if found.kind.is_settled:
             break
     return found

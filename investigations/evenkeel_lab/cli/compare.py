@@ -15,7 +15,7 @@ from rich.text import Text
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.compare import Comparison, compare as compare_runs
-from evenkeel_lab.comparison.figures import figure
+from evenkeel_lab.comparison.figures import figure, ordered
 from evenkeel_lab.comparison.runs import read_runs
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.verdicts import Margin
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("baseline", metavar="A", type=click.Path(path_type=Path))
 @click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
-@click.option("--primary", metavar="FIGURE", help="The figure that decides; the first one if not given.")
+@click.option(
+    "--primary", metavar="FIGURE", help="The figure that decides; A's first column, or p50 of records, if not given."
+)
 @click.option("--margin", "margins", metavar="FIGURE=X%", multiple=True, help="How much does not matter: p50=3%.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
@@ -44,18 +46,25 @@ def compare(
 ) -> None:
     """Say how B differs from A: folders of records, or CSV files with a column for each figure.
 
-    The n-th run of A and the n-th of B are a pair. The exit code is 3 when there is no basis for a verdict.
+    Folders of one name are a pair, or the n-th lines of two files. The exit code is 3 when there is no basis for a
+    verdict on the figure that decides.
     """
+    wanted = dict(map(_margin, margins))
     if primary:
         figure(primary)
-    found = compare_runs(
-        read_runs(baseline), read_runs(candidate), primary=primary, margins=dict(map(_margin, margins))
-    )
+    first, second = read_runs(baseline), read_runs(candidate)
+    seen = first.seen | second.seen
+    for option, name in [("--primary", primary), *(("--margin", name) for name in wanted)]:
+        if name and name not in seen:
+            raise WrongUse(
+                f"{option}: these runs have no {name}.", cure=f"They have {', '.join(ordered([*seen])) or 'none'}."
+            )
+    found = compare_runs(first, second, primary=primary, margins=wanted)
     if as_json:
         click.echo(json.dumps(document(found)))
     else:
         results().print(table(found))
-    context.exit(0 if any(one.verdict for one in found.figures) else RIG_INVALID)
+    context.exit(0 if any(one.primary and one.verdict for one in found.figures) else RIG_INVALID)
 
 
 def document(found: Comparison) -> dict[str, Any]:
@@ -64,6 +73,7 @@ def document(found: Comparison) -> dict[str, Any]:
         "baseline": found.baseline,
         "candidate": found.candidate,
         "pairs": found.pairs,
+        "primary": found.primary,
         "warnings": list(found.warnings),
         "figures": [
             {
@@ -97,9 +107,9 @@ def table(found: Comparison) -> RenderableType:
             words.detectable(one),
             words.verdict(one),
         )
-    return Group(
-        Text(f"{found.candidate} against {found.baseline}, {found.pairs} pairs"), shown, *_notes(found.warnings)
-    )
+    decides = f"; {found.primary} decides" if found.primary else ""
+    heading = Text(f"{found.candidate} against {found.baseline}, {found.pairs} pairs{decides}")
+    return Group(heading, shown, *_notes(found.warnings))
 
 
 def _notes(warnings: Sequence[str]) -> list[Text]:

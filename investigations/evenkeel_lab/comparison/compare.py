@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison.figures import figure, ordered
+from evenkeel_lab.comparison.pairs import pair
 from evenkeel_lab.verdicts import LEAST_PAIRS, Scale, hold, judge, second_opinion
 from evenkeel_lab.verdicts.verdict import ALPHA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel_lab.comparison.figures import Figure
     from evenkeel_lab.comparison.runs import Runs
@@ -41,11 +43,10 @@ class Comparison:
     candidate: str
     figures: Sequence[Compared]
     warnings: Sequence[str]
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are."""
-        return max((len(one.baseline) for one in self.figures), default=0)
+    pairs: int
+    """How many pairs of runs there are."""
+    primary: str | None
+    """The figure that decides, whether or not it can be told; None if there is no figure."""
 
 
 def compare(
@@ -56,43 +57,61 @@ def compare(
     margins: Mapping[str, Margin] | None = None,
     alpha: float = ALPHA,
 ) -> Comparison:
-    """Compare two sets of runs: the n-th run of one with the n-th of the other.
+    """Compare two sets of runs: each run with its namesake, or the n-th of one with the n-th of the other.
 
-    The primary figure is judged by itself; all others are a family in which chance has more than one throw.
+    The primary figure is judged by itself; all others are a family in which chance has more than one throw. If nobody
+    names one, it is the baseline's own.
     """
     names = ordered([name for name in baseline.figures if name in candidate.figures])
-    primary = primary or next(iter(names), None)
-    found = [
-        _one(name, baseline, candidate, (margins or {}).get(name), alpha, primary=name == primary) for name in names
-    ]
+    primary = primary or baseline.primary or next(iter(names), None)
+    pairs = pair(baseline, candidate)
+    found = []
+    for name in names:
+        first = [baseline.figures[name][place] for place, _ in pairs.places]
+        second = [candidate.figures[name][place] for _, place in pairs.places]
+        margin = (margins or {}).get(name, figure(name).usual)
+        found.append(_one(figure(name), margin, first, second, alpha, primary=name == primary))
     judged = [one for one in found if one.verdict is not None and not one.primary]
     standing = iter(hold([one.verdict for one in judged if one.verdict is not None]))
     figures = [replace(one, verdict=next(standing)) if one in judged else one for one in found]
-    return Comparison(baseline.name, candidate.name, figures, _warnings(baseline, candidate, names))
+    warnings = dict.fromkeys(
+        [*baseline.warnings, *candidate.warnings, *pairs.warnings, *_untold(baseline, candidate, names, primary)]
+    )
+    return Comparison(baseline.name, candidate.name, figures, [*warnings], len(pairs.places), primary)
 
 
-def _one(name: str, baseline: Runs, candidate: Runs, margin: Margin | None, alpha: float, *, primary: bool) -> Compared:
-    known = figure(name)
-    margin = margin or known.usual
-    count = min(baseline.count, candidate.count)
-    first, second = baseline.figures[name][:count], candidate.figures[name][:count]
-    why_not = ""
-    verdict = p_permutation = None
-    if count < LEAST_PAIRS:
-        why_not = f"too few pairs: {count}, of at least {LEAST_PAIRS}"
-    elif margin.scale is Scale.FACTOR and not all(value > 0 for value in (*first, *second)):
-        why_not = "a figure of zero has no factor"
-    else:
-        differences = margin.differences(first, second)
-        verdict = judge(differences, margin.width(first), alpha=alpha)
-        p_permutation = second_opinion(differences)
-    return Compared(known, margin, first, second, verdict, why_not, p_permutation, primary)
+def _one(
+    about: Figure, margin: Margin, first: Sequence[float], second: Sequence[float], alpha: float, *, primary: bool
+) -> Compared:
+    why_not = _why_not(margin.scale, first, second)
+    if why_not:
+        return Compared(about, margin, first, second, None, why_not, None, primary)
+    differences = margin.differences(first, second)
+    verdict = judge(differences, margin.width(first, second), alpha=alpha)
+    return Compared(about, margin, first, second, verdict, "", second_opinion(differences), primary)
 
 
-def _warnings(baseline: Runs, candidate: Runs, names: Sequence[str]) -> list[str]:
-    found = [*baseline.warnings, *candidate.warnings]
+def _why_not(scale: Scale, first: Sequence[float], second: Sequence[float]) -> str:
+    """Say why two arms' values are no basis for a verdict; nothing if they are one."""
+    values = [*first, *second]
+    if len(first) < LEAST_PAIRS:
+        return f"too few pairs: {len(first)}, of at least {LEAST_PAIRS}"
+    if not all(map(math.isfinite, values)):
+        return "not every value is a finite number"
+    if scale is Scale.POINTS:
+        return "" if all(0 <= value <= 1 for value in values) else "a share is a number from 0 to 1"
+    if min(values) < 0:
+        return "a figure below zero has no factor"
+    return "" if min(values) > 0 else "a figure of zero has no factor"
+
+
+def _untold(baseline: Runs, candidate: Runs, names: Sequence[str], primary: str | None) -> Iterator[str]:
+    """Say what one arm or the other lacks."""
+    for name in ordered([*baseline.seen, *candidate.seen]):
+        for runs in (baseline, candidate):
+            if name not in runs.figures:
+                yield f"untold: {name} of {runs.name} cannot be told in every run"
     if not names:
-        found.append("no-common-figure: the two have no figure in common")
-    if baseline.count != candidate.count:
-        found.append(f"uneven: {baseline.count} runs against {candidate.count}; what has no partner is left out")
-    return found
+        yield "no-common-figure: the two have no figure in common"
+    elif primary not in names:
+        yield f"no-primary: {primary} decides, but cannot be compared; no other figure decides in its place"

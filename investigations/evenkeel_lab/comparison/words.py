@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.verdicts import Verdict
 
 NO_VERDICT = "no verdict"
+HUGE = 1e9
+"""From here on digits are not written out."""
 BY_CHANCE = "among so many figures it may be chance"
 
 
@@ -40,8 +42,10 @@ def detectable(one: Compared) -> str:
 
 def margin(one: Compared) -> str:
     """Say from where on a difference matters."""
-    width = one.margin.effect(one.margin.width(one.baseline))
-    return f"{_number(width * 100)} {_unit(one)}"
+    width = one.margin.width(one.baseline, one.candidate)
+    if width == math.inf:
+        return f"{one.margin.floor:g} {one.figure.unit}".rstrip()
+    return f"{_number(one.margin.effect(width) * 100)} {_unit(one)}"
 
 
 def verdict(one: Compared) -> str:
@@ -68,9 +72,10 @@ def sentence(one: Compared, baseline: str) -> str:
         return f"Nothing can be said of its {one.figure.name}: {one.why_not}."
     first, second = amount(one, one.baseline), amount(one, one.candidate)
     size, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
-    direction = "lower" if one.verdict.mean < 0 else "higher"
+    way = {"+": "higher", "-": "lower"}[size[0]]
+    differs = f"{size[1:]} {_unit(one)} {way} than" if float(size.replace(",", "")) else "equal to"
     return (
-        f"Its {one.figure.name} is {size[1:]} {_unit(one)} {direction} than that of {baseline}, "
+        f"Its {one.figure.name} is {differs} that of {baseline}, "
         f"with an interval from {low} to {high} {_unit(one)}: {second} against {first}."
     )
 
@@ -115,7 +120,8 @@ def share(mean: float, low: float, high: float) -> str:
 def middle(values: Sequence[float], scale: Scale) -> float:
     """Return the mean of an arm's figures, on the scale on which they are compared."""
     if scale is Scale.POINTS or not all(value > 0 for value in values):
-        return float(np.mean(values))
+        # The sum of very large ones would be too large for a number.
+        return sum(value / len(values) for value in values)
     return float(np.exp(np.mean(np.log(values))))
 
 
@@ -128,7 +134,7 @@ def size(figure: Figure, value: float) -> str:
     """Say a value of a figure with its unit."""
     if figure.usual.scale is Scale.POINTS:
         return f"{value:.2%}"
-    digits = f"{value:,.0f}" if value >= 1000 else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
+    digits = f"{value:,.0f}" if 1000 <= value < HUGE else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
     return f"{digits} {figure.unit}".rstrip()
 
 
@@ -139,6 +145,8 @@ def _said(one: Compared, difference: float) -> str:
 
 
 def _number(value: float) -> str:
+    if value >= HUGE:
+        return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"  # noqa: PLR2004
 
 
@@ -148,4 +156,4 @@ def _unit(one: Compared) -> str:
 
 def _decimals(largest: float) -> int:
     """Return how many decimals show three digits of a number."""
-    return 0 if not largest else min(6, max(0, 2 - math.floor(math.log10(largest))))
+    return 0 if not 0 < largest < math.inf else min(6, max(0, 2 - math.floor(math.log10(largest))))

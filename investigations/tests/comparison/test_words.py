@@ -77,5 +77,12 @@ def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float
     assert words.change(FIGURES[figure], *amounts) == said
 
 
+def test_what_is_the_same_is_neither_higher_nor_lower() -> None:
+    assert words.sentence(compared(0.0, 0.0), "off") == (
+        "Its p50 is equal to that of off, with an interval from +0.00 to +0.00 %: 100 ms against 100 ms."
+    )
+    assert "p50 is equal to that of off" in words.sentence(compared(-1e-6, 0.01), "off")
+
+
 def test_nothing_has_no_sign() -> None:
     assert words.effect(compared(-1e-9, 0.0)) == "+0.00 % [+0.00, +0.00]"
