@@ -108,7 +108,9 @@ def table(found: Comparison) -> RenderableType:
             words.verdict(one),
         )
     decides = f"; {found.primary} decides" if found.primary else ""
-    heading = Text(f"{found.candidate} against {found.baseline}, {found.pairs} pairs{decides}")
+    heading = Text(
+        f"{found.candidate} against {found.baseline}, {found.pairs} pair{'' if found.pairs == 1 else 's'}{decides}"
+    )
     return Group(heading, shown, *_notes(found.warnings))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.verdicts import Margin, Scale
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ FIGURES = {
 def figure(name: str) -> Figure:
     """Return one; an unknown name is an error that says the nearest one."""
     if name not in FIGURES:
-        close = difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.5)
-        cure = f"Did you mean {close[0]}?" if close else f"There are {', '.join(FIGURES)}."
-        raise WrongUse(f"There is no figure {name!r}.", cure=cure)
+        raise WrongUse(f"There is no figure {name!r}.", cure=nearest(name, FIGURES))
     return FIGURES[name]
 
 

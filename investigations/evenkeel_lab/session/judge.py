@@ -82,6 +82,5 @@ def paired(
 
 def _runs(name: str, runs: Sequence[Run], investigation: Investigation) -> Runs:
     told = {figure for figure in investigation.figures if runs and all(figure in run.figures for run in runs)}
-    missing = [figure for figure in investigation.figures if figure not in told]
-    warnings = [f"untold: {figure} of {name} cannot be told in every run" for figure in missing]
-    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in told}, tuple(warnings))
+    missing = tuple(figure for figure in investigation.figures if figure not in told)
+    return Runs(name, {figure: [run.figures[figure] for run in runs] for figure in told}, partial=missing)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import Any, Literal
-from uuid import UUID  # noqa: TC003  # pydantic looks it up
+from uuid import UUID
 
 import orjson
 import pytest
