@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel_lab.cli import cli
+from evenkeel_lab.profiling.profile import write as write_profile
 from evenkeel_lab.report import render
 from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.session.summary import read, write
@@ -20,6 +21,7 @@ from evenkeel_lab.session.summary import read, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.session.summary import Summary
 
 TOML = """
@@ -211,15 +213,16 @@ class Tags(HTMLParser):
 
 
 def test_html_is_one_file_without_a_script_and_without_anything_outside(
-    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+    project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nasty = "<script>alert(1)</script> ![x](https://e.org/x.png) [y](https://e.org)"
     write(simulate({"question": nasty, "title": nasty}), project / "investigations" / "case" / "summary.json")
+    write_profile(profile, project / "investigations" / "case" / "profile.json")
     assert "reports/case.html" in told(capsys, "--html")[1]
     html = (project / "reports" / "case.html").read_text()
     tags = Tags()
     tags.feed(html)
-    assert tags.names.count("svg") == tags.names.count("figure") == len(FIGURES) - 1
+    assert tags.names.count("svg") == tags.names.count("figure") == len(FIGURES) - 1 + len(profile.arms)
     assert not {"script", "img", "link", "iframe", "object", "image", "use:href"} & set(tags.names)
     references = [value for name, value in tags.attributes if name in {"href", "src", "xlink:href"}]
     assert references
@@ -230,4 +233,7 @@ def test_html_is_one_file_without_a_script_and_without_anything_outside(
     assert len(ids) == len(set(ids))
     assert {value[1:] for value in references} <= set(ids)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert all(value for name, value in tags.attributes if name == "aria-label")
+    words = [value for name, value in tags.attributes if name == "aria-label"]
+    assert len(words) == len(FIGURES) - 1 + len(profile.arms)
+    assert all(words)
+    assert sum(one.startswith("Flame graph of ") for one in words) == len(profile.arms)
