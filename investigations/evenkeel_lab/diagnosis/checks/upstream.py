@@ -36,14 +36,13 @@ def share(e: Evidence) -> Finding:
     # Nothing but the provider has a hand in the streams of a load that goes straight to it.
     parts = ("upstream", "stream") if e.is_direct else ("upstream",)
     told, took = sum(map(split.share, parts)), sum(map(split.mean, parts))
+    echoed = "" if e.is_direct else ", as it echoed"
     return Finding(
         "upstream",
         UPSTREAM,
         State.BINDS if told >= MOST else State.COSTS if told >= FELT else State.CLEAR,
         f"{words.share(told)} of the time was the provider's",
-        (
-            f"{words.ms(took)} of {words.ms(split.mean('latency'))} in the mean{'' if e.is_direct else ', as it echoed'}",
-        ),
+        (f"{words.ms(took)} of {words.ms(split.mean('latency'))} in the mean{echoed}",),
         {"share": told, "upstream_ms": took},
         why="nothing stood between the load and the provider"
         if e.is_direct
