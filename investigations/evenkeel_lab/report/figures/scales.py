@@ -1,4 +1,4 @@
-"""Ticks that people say: 1, 2, 5, 10 and so on; and labels that keep a distance."""
+"""Ticks that people say: 1, 2, 5, 10 and so on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 SECOND_MS = 1000
@@ -55,23 +54,3 @@ def around(values: Sequence[float], room: float = 0.08) -> tuple[float, float]:
     low, high = min(values), max(values)
     by = max((high / low) ** room, 1.02)
     return low / by, high * by
-
-
-def apart(places: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move places so far that each two keep a gap, in their order, between two ends if there is room."""
-    order = sorted(range(len(places)), key=lambda index: places[index])
-    gap = min(gap, (high - low) / max(1, len(places) - 1))
-    found = list(places)
-    below = low - gap
-    for index in order:
-        below = found[index] = max(found[index], below + gap)
-    above = high + gap
-    for index in reversed(order):
-        above = found[index] = min(found[index], above - gap)
-    return found
-
-
-def fraction(axes: Axes, value: float) -> float:
-    """Return how high a value lies on an axis: 0 at its foot, 1 at its head."""
-    moved = axes.transData.transform((axes.get_xlim()[0], value))
-    return float(axes.transAxes.inverted().transform(moved)[1])
