@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from evenkeel_lab.report.case import case_of
 from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.report.figures.scales import log_ticks, said
-from evenkeel_lab.report.figures.style import LONGEST, looks, short
+from evenkeel_lab.report.figures.style import LONGEST, looks, short, svg
 from evenkeel_lab.report.page import page
 
 if TYPE_CHECKING:
@@ -92,6 +92,18 @@ def test_nothing_in_the_tail_goes_on_where_an_arm_was_not_measured(simulate: Any
     assert [one.get_text() for one in legend.get_texts()] == ["off", "on", "off, again", "the mock alone"]
     ends = {str(line.get_label()): max(np.asarray(line.get_xdata())) for line in axes.lines}
     assert ends["on"] < 10 < ends["off"]
+
+
+@pytest.mark.parametrize("value", [1e300, 1e-300])
+def test_what_is_no_latency_is_off_the_axis_and_breaks_no_figure(simulate: Any, value: float) -> None:
+    summary = simulate()
+    strange = {
+        name: {arm: replace(one, quantiles=one.quantiles | {"0.5": value}) for arm, one in told.items()}
+        for name, told in summary.sketches.items()
+    }
+    drawn = FIGURES["tail"].draw(replace(summary, sketches=strange), case_of(summary).judgement)
+    assert drawn is not None
+    assert svg(drawn, "tail").count("<svg ") == 1
 
 
 def test_the_band_of_the_shift_function_has_edges(simulate: Any) -> None:
