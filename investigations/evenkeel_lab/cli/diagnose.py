@@ -44,16 +44,19 @@ def diagnose(context: click.Context, run: Path, *, as_json: bool) -> None:
     """Say what held a load back: the provider, the proxy and which part of it, or the rig.
 
     RUN is a folder of records, or of a session, or of one meeting in it. The exit code is 3 when the rig was at fault,
-    of several runs in each of them.
+    of several runs in each of them but those of the mock alone.
     """
-    found = [answer(evidence) for folder in runs(run) for evidence in read(folder)]
+    told = [(answer(evidence), evidence.is_direct) for folder in runs(run) for evidence in read(folder)]
+    found = [one for one, _ in told]
     if as_json:
         click.echo(json.dumps(document(found)))
     elif len(found) == 1:
         results().print(report(found[0]))
     else:
         results().print(overview(found, run))
-    context.exit(RIG_INVALID if all(one.bound is Bound.RIG for one in found) else 0)
+    # The mock alone is bound by the mock, however the rig fares beside it.
+    asked = [one for one, is_direct in told if not is_direct] or found
+    context.exit(RIG_INVALID if all(one.bound is Bound.RIG for one in asked) else 0)
 
 
 def document(found: Sequence[Diagnosis]) -> dict[str, Any]:

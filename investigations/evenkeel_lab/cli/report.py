@@ -52,6 +52,8 @@ def publish(names: Sequence[str], steps: Steps, *, html: bool = False) -> list[P
     from evenkeel_lab.report import render_all  # noqa: PLC0415
 
     rendered = render_all(names, steps)
+    for path in rendered.remove():
+        click.echo(f"removed {path.relative_to(rendered.place.parent)}, which belongs to no report now", err=True)
     found = [path for path in rendered.write() if path.suffix != ".svg"]
     if html:
         found += rendered.write_html()

@@ -37,6 +37,7 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (
     process.waiting,
     database.valkey,
     upstream.share,
+    upstream.pace,
     upstream.crowded,
     upstream.deployments,
     requests.users,
@@ -144,6 +145,8 @@ def _unbound(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | No
         # Many were inside, and for most of their time: somebody waited for something.
         passed = f"{words.share(e.split.share('proxy'))} of the time passed in the proxy"
         return Bound.UNKNOWN, missing["queue"], f"{passed}, but {missing['queue'].verdict} was not recorded"
+    if "pace" in missing and upstream.is_open(e.split):
+        return Bound.UNKNOWN, missing["pace"], f"{missing['pace'].verdict}, was not recorded"
     if e.is_cramped:
         return Bound.UNKNOWN, None, "the machine was full, and whether the proxy waited for a core was not recorded"
     so_far = ", as far as it was recorded" if "cpu" in missing else ""

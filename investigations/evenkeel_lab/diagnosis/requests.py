@@ -102,7 +102,7 @@ class Requests:
 
     @property
     def stream(self) -> Numbers:
-        """From a stream's first token to its end: the provider's pace, as the proxy passes it on."""
+        """From a stream's first token to its end: at the provider's pace, or at that of a proxy that passes it on."""
         return self.end - self.arrived
 
     @cached_property

@@ -23,6 +23,8 @@ FACTOR, LEAST_MS = 3.0, 50.0
 # What is so for a third of the time is no spell.
 MOST_OF_IT = 1 / 3
 TOLD = 3
+# Whose each part of a request's way is; streams flow at the provider's pace, or at the proxy's.
+PLACES = {"wait": Place.RIG, "upstream": Place.UPSTREAM, "proxy": Place.LOCAL}
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,7 @@ class Spell:
     @property
     def place(self) -> Place:
         """Whose it is."""
-        places = {"wait": Place.RIG, "upstream": Place.UPSTREAM, "proxy": Place.LOCAL}
-        return places.get(self.where, Place.NOWHERE)
+        return PLACES.get(self.where, Place.NOWHERE)
 
 
 def spells(requests: Requests) -> tuple[Spell, ...]:

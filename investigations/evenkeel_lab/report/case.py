@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import AGAIN
+from evenkeel_lab.experiment.investigation import AGAIN, Kind
 from evenkeel_lab.report.doubts import doubts
 from evenkeel_lab.session.ablation import attribute
 from evenkeel_lab.session.judge import judge_session
@@ -40,6 +40,11 @@ class Case:
     def asked(self) -> Investigation:
         """What the session was asked for."""
         return self.summary.investigation
+
+    @property
+    def litellm(self) -> list[str]:
+        """The versions of LiteLLM that ran; functions and the mock need none."""
+        return sorted({arm.litellm for arm in self.asked.arms.values() if arm.subject is Kind.PROXY})
 
     @property
     def candidates(self) -> list[Comparison]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
+from evenkeel_lab.report.counts import counted
 from evenkeel_lab.session.judge import paired
-from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.meetings import comparisons, meetings
 from evenkeel_lab.session.sketch import SURE
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
@@ -71,13 +72,15 @@ def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
     looks, done = summary.investigation.session.looks, pairs_done(summary)
     if done not in looks:
         declared = ", ".join(map(str, looks))
-        yield Doubt("no-look", f"The session was judged after {done} pairs; declared beforehand: {declared}.")
+        yield Doubt(
+            "no-look", f"The session was judged after {counted(done, 'pair')}; declared beforehand: {declared}."
+        )
     for one in judgement.comparisons:
         valid, dropped = _valid(summary, one)
         if valid < LEAST_PAIRS:
-            less = f", {dropped} more are invalid" if dropped else ""
-            told = f"{one.candidate} against {one.baseline}: {valid} valid pairs, of at least {LEAST_PAIRS}{less}."
-            yield Doubt("few-pairs", told)
+            less = f", {dropped} more {'is' if dropped == 1 else 'are'} invalid" if dropped else ""
+            told = f"{counted(valid, 'valid pair')}, of at least {LEAST_PAIRS}{less}"
+            yield Doubt("few-pairs", f"{one.candidate} against {one.baseline}: {told}.")
 
 
 def _design(summary: Summary, _: Judgement) -> Iterator[Doubt]:
@@ -172,8 +175,13 @@ def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
 
 def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
     asked = summary.investigation
-    if asked.arms[asked.baseline].subject is Kind.PROXY and not asked.session.noise:
-        yield Doubt("no-noise-floor", "No second baseline was measured: how large noise is, is not known.")
+    if not any(AGAIN in pair for pair in comparisons(asked)) and not _has_twin(asked):
+        # The engine has a second one of proxies only.
+        is_proxy = asked.arms[asked.baseline].subject is Kind.PROXY
+        cure = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
+        yield Doubt(
+            "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {cure}."
+        )
     wide = [
         f"{found.figure.name} {words.effect(found)}, margin {words.margin(found)}"
         for one in judgement.comparisons
@@ -182,6 +190,15 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
     ]
     if wide:
         yield Doubt("noisy", f"Two proxies that are the same may differ by more than a margin: {'; '.join(wide)}.")
+
+
+def _has_twin(asked: Investigation) -> bool:
+    """Whether one of the arms is the baseline under another name."""
+    baseline = asked.arms[asked.baseline]
+    same_about = {"about": baseline.about}
+    return any(
+        arm.model_copy(update=same_about) == baseline for name, arm in asked.arms.items() if name != asked.baseline
+    )
 
 
 def _reaches_beyond(found: Verdict) -> bool:

@@ -12,6 +12,7 @@ from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.case import case_of
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
+from evenkeel_lab.report.mark import is_marked, marked
 from evenkeel_lab.report.page import page
 from evenkeel_lab.session.summary import FILE, read as read_summary
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.summary import Summary
 
 REPORTS, INDEX = "reports", "index.md"
-MADE = ("*.md", "*/*.svg")
+# One file of HTML is not committed, and so it never drifts.
+COMMITTED, OTHERS = ("*.md", "*/*.svg"), ("*.html",)
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,23 @@ class Rendered:
 
     place: Path
     files: Mapping[str, str]
-    """The text of each file, by its path below that place."""
+    """The text of each file that is committed, by its path below that place."""
     pages: Sequence[Page]
     names: frozenset[str] | None
     """Of which investigations; None for all."""
 
-    def left_over(self) -> list[Path]:
-        """Return what lies there, and belongs to no report."""
-        there = [path for pattern in MADE for path in sorted(self.place.glob(pattern))]
-        return [path for path in there if self._is_ours(path) and str(path.relative_to(self.place)) not in self.files]
+    def left_over(self, patterns: Sequence[str] = COMMITTED) -> list[Path]:
+        """Return what was made earlier, and belongs to no report now; files of others are not among it."""
+        there = {str(path.relative_to(self.place)): path for one in patterns for path in sorted(self.place.glob(one))}
+        wanted = self.files.keys() | {_html(one) for one in self.pages}
+        return [
+            path
+            for name, path in there.items()
+            if name not in wanted and self._is_of_these(name) and is_marked(path, name)
+        ]
 
-    def _is_ours(self, path: Path) -> bool:
-        return self.names is None or path.relative_to(self.place).parts[0].removesuffix(".md") in self.names
+    def _is_of_these(self, name: str) -> bool:
+        return self.names is None or name.partition("/")[0].partition(".")[0] in self.names
 
     def drift(self) -> list[Drift]:
         """Return the files that are not what they would be now."""
@@ -67,22 +74,27 @@ class Rendered:
                 found.append(Drift(path, "differs"))
         return found + [Drift(path, "left over") for path in self.left_over()]
 
-    def write(self) -> list[Path]:
-        """Write all files, and remove what belongs to no report; return those that were written."""
-        for path in self.left_over():
+    def remove(self) -> list[Path]:
+        """Remove what was made earlier and belongs to no report now; return it."""
+        found = self.left_over(COMMITTED + OTHERS)
+        for path in found:
             path.unlink()
+        return found
+
+    def write(self) -> list[Path]:
+        """Write all files that are committed, and return them."""
         return [_write(self.place / name, text) for name, text in self.files.items()]
 
     def write_html(self) -> list[Path]:
         """Write each page as one file of HTML."""
-        return [_write(self.place / f"{one.name}.html", document(one)) for one in self.pages]
+        return [_write(self.place / _html(one), marked(_html(one), document(one))) for one in self.pages]
 
 
 def render(summary: Summary, place: Path) -> Path:
     """Write the report of a session, which need not be committed, into a folder; return its path."""
     made = page(case_of(summary, profile=_profile(place)))
     for name, text in made.files.items():
-        _write(place / name, text)
+        _write(place / name, marked(name, text))
     return place / f"{made.name}.md"
 
 
@@ -112,6 +124,7 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
     files = {INDEX: index(cases, waiting)}
     for one in pages:
         files |= one.files
+    files = {name: marked(name, text) for name, text in files.items()}
     return Rendered(place, files, pages, frozenset(wanted) if wanted else None)
 
 
@@ -125,6 +138,10 @@ def _case(name: str, folder: Path) -> Case:
 def _profile(folder: Path) -> Profile | None:
     path = folder / PROFILE
     return read_profile(path) if path.is_file() else None
+
+
+def _html(one: Page) -> str:
+    return f"{one.name}.html"
 
 
 def _write(path: Path, text: str) -> Path:

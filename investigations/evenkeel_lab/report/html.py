@@ -73,9 +73,9 @@ def _markdown(page: Page) -> MarkdownIt:
     """Return what turns markdown into HTML: other people's HTML stays text, links stay words."""
     figures = {f"{page.name}/{name}.svg": (name, text) for name, text in page.figures.items()}
 
-    def image(_: RendererHTML, tokens: Sequence[Token], at: int, __: OptionsDict, ___: Any) -> str:
+    def image(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         name, text = figures[str(tokens[at].attrs["src"])]
-        return inline(text, name, page.alts[name])
+        return inline(text, name, renderer.renderInlineAsText(tokens[at].children, options, env))
 
     def link(_: RendererHTML, tokens: Sequence[Token], at: int, __: OptionsDict, ___: Any) -> str:
         target = str(tokens[at].attrs.get("href", ""))

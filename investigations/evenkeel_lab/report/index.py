@@ -39,9 +39,9 @@ def _rows(case: Case) -> list[list[str]]:
     name = case.summary.name
     shown = case.candidates or [one for one in [case.noise] if one]
     rows = [["", "", *_found(case, one), ""] for one in shown] or [[""] * len(HEAD)]
-    versions = ", ".join(sorted({arm.litellm for arm in case.asked.arms.values()}))
+    ran = f"LiteLLM {', '.join(case.litellm)}" if case.litellm else ""
     commit = str(case.summary.provenance.get("commit", ""))[:SHORT]
-    measured = [day(case.summary), f"LiteLLM {versions}", str(case.summary.provenance.get("kernel", "")), commit]
+    measured = [day(case.summary), ran, str(case.summary.provenance.get("kernel", "")), commit]
     rows[0][:2] = [f"[{name}]({name}.md)", text(case.asked.question)]
     rows[0][-1] = text(", ".join(filter(None, measured)))
     return rows

@@ -47,9 +47,7 @@ class Page:
     name: str
     markdown: str
     figures: Mapping[str, str]
-    """The text of each figure's file, by its name."""
-    alts: Mapping[str, str]
-    """What they show, in words; profiles speak for themselves."""
+    """The text of each figure's file, by its name; the markdown says in words what they show."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -67,7 +65,7 @@ def page(case: Case) -> Page:
             figures[name] = svg(drawn, name)
             alts[name] = one.alt(case.summary, case.judgement)
     flames = flame_graphs(case.profile) if case.profile else {}
-    return Page(case.summary.name, markdown(case, alts), figures | flames, alts)
+    return Page(case.summary.name, markdown(case, alts), figures | flames)
 
 
 def markdown(case: Case, alts: Mapping[str, str]) -> str:

@@ -75,6 +75,16 @@ def test_a_session_is_a_line_for_each_run(
     assert said(capsys, tmp_path / "session" / "001+off+on" / "on")[0] == RIG_INVALID
 
 
+def test_the_mock_alone_does_not_acquit_the_rig(
+    another: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm, meeting in (("off", "001+off+on"), ("on", "001+off+on"), ("direct", "001+direct")):
+        a_load(another(f"session/{meeting}/{arm}"), cpu=0.1 if arm == "direct" else 0.99).session(arm)
+    code, told, _ = said(capsys, tmp_path / "session")
+    assert (code, told.count("rig-bound"), told.count("upstream-bound")) == (RIG_INVALID, 2, 1)
+    assert said(capsys, tmp_path / "session" / "001+direct")[0] == 0
+
+
 def torn(folder: Path) -> None:
     path = folder / names.RECORDS
     path.write_bytes(path.read_bytes()[:-200])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.profiling.profile import Profile, Taken
+from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.session.meetings import meetings
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.sketch import EDGES_MS, GRID, SURE, TIMES, Sketch
@@ -15,6 +17,8 @@ from evenkeel_lab.session.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from evenkeel_lab.profiling.stacks import Stack
 
 START, STEP = 1_800_000_000_000_000_000, 14 * 10**9
 PROVENANCE = {
@@ -67,6 +71,14 @@ def _sketch(latencies: Any) -> Sketch:
     when = np.arange(len(latencies)) * TIMES // len(latencies)
     counts, _, _ = np.histogram2d(when, latencies, bins=(np.arange(TIMES + 1), EDGES_MS))
     return Sketch({str(share): float(np.quantile(latencies, share)) for share in told}, counts.astype(int).tolist())
+
+
+@pytest.fixture
+def profile() -> Profile:
+    """Both arms of a session, each of which spends its time in two functions."""
+    stacks: dict[Stack, int] = {("a.py:run", "a.py:complete"): 6_000_000, ("a.py:run", "b.py:log"): 2_000_000}
+    taken = Taken("py-spy", "", 100, 15.0, 500, "request", 1500, 16.0, 1.0, None, None, stacks, functions(stacks))
+    return Profile("case", "0" * 12, "off", {}, {"off": taken, "on": taken}, {})
 
 
 @pytest.fixture

@@ -9,10 +9,12 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from evenkeel_lab.cli import cli
+from evenkeel_lab.profiling.profile import write as write_profile
 from evenkeel_lab.report import render
 from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.session.summary import read, write
@@ -20,6 +22,7 @@ from evenkeel_lab.session.summary import read, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.session.summary import Summary
 
 TOML = """
@@ -105,20 +108,63 @@ def test_what_drifted_is_named_and_mended(project: Path, capsys: pytest.CaptureF
     made = contents(reports)
     (reports / "case.md").write_text("by hand")
     (reports / "case" / "order.svg").unlink()
-    (reports / "case" / "other.svg").write_text("")
-    (reports / "gone.md").write_text("")
-    (reports / "case.html").write_text("not committed")
     code, out, err = told(capsys, "--check")
     assert code == 1
     assert sorted(out.splitlines()) == [
         "reports/case.md: differs",
         "reports/case/order.svg: missing",
-        "reports/case/other.svg: left over",
-        "reports/gone.md: left over",
     ]
     assert "make reports" in err
     told(capsys)
-    assert {name: text for name, text in contents(reports).items() if name != "case.html"} == made
+    assert contents(reports) == made
+
+
+def test_what_was_made_of_an_investigation_that_is_gone_is_removed_and_told(
+    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(capsys, "--html")
+    reports, folder = project / "reports", project / "investigations"
+    kept = contents(reports)
+    write(briefly(simulate(name="waiting")), folder / "waiting" / "summary.json")
+    told(capsys, "--html")
+    gone = [f"reports/{name}" for name in contents(reports) if name not in kept]
+    assert {"reports/waiting.md", "reports/waiting.html", "reports/waiting/order.svg"} <= set(gone)
+    (folder / "waiting" / "summary.json").unlink()
+    code, out, _ = told(capsys, "--check")
+    left_over = {line.removesuffix(": left over") for line in out.splitlines() if line.endswith(": left over")}
+    assert (code, left_over) == (1, {name for name in gone if not name.endswith(".html")})
+    assert "removed" not in told(capsys, "case")[2]
+    _, _, err = told(capsys)
+    assert all(f"removed {name}, which belongs to no report now" in err for name in gone)
+    assert set(contents(reports)) == set(kept)
+
+
+def test_files_of_others_are_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "--html")
+    reports = project / "reports"
+    (reports / "notes.md").write_text("x\n")
+    (reports / "mine.html").write_text("x\n")
+    (reports / "mine").mkdir()
+    (reports / "mine" / "a.svg").write_text("<svg/>\n")
+    (reports / "folder.md").mkdir()
+    for copied, into in (("case.md", "then.md"), ("case/order.svg", "case/then.svg"), ("case.html", "then.html")):
+        (reports / into).write_bytes((reports / copied).read_bytes())
+    before = contents(reports)
+    assert told(capsys, "--check")[:2] == (0, "")
+    told(capsys)
+    assert contents(reports) == before
+
+
+def test_a_mark_changes_nothing_that_is_shown(
+    project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = replace(profile, arms={"a--b": profile.arms["on"]})
+    write_profile(odd, project / "investigations" / "case" / "profile.json")
+    assert told(capsys)[0] == 0
+    for path in (project / "reports" / "case").glob("*.svg"):
+        ET.parse(path)  # noqa: S314  # our own file
+    assert (project / "reports" / "case" / "flame-a--b.svg").is_file()
+    assert (project / "reports" / "case.md").read_text().split("\n")[-3] == ""
 
 
 def test_an_invalid_session_and_one_that_was_changed_since_say_so(
@@ -211,15 +257,16 @@ class Tags(HTMLParser):
 
 
 def test_html_is_one_file_without_a_script_and_without_anything_outside(
-    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+    project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nasty = "<script>alert(1)</script> ![x](https://e.org/x.png) [y](https://e.org)"
     write(simulate({"question": nasty, "title": nasty}), project / "investigations" / "case" / "summary.json")
+    write_profile(profile, project / "investigations" / "case" / "profile.json")
     assert "reports/case.html" in told(capsys, "--html")[1]
     html = (project / "reports" / "case.html").read_text()
     tags = Tags()
     tags.feed(html)
-    assert tags.names.count("svg") == tags.names.count("figure") == len(FIGURES) - 1
+    assert tags.names.count("svg") == tags.names.count("figure") == len(FIGURES) - 1 + len(profile.arms)
     assert not {"script", "img", "link", "iframe", "object", "image", "use:href"} & set(tags.names)
     references = [value for name, value in tags.attributes if name in {"href", "src", "xlink:href"}]
     assert references
@@ -230,4 +277,7 @@ def test_html_is_one_file_without_a_script_and_without_anything_outside(
     assert len(ids) == len(set(ids))
     assert {value[1:] for value in references} <= set(ids)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert all(value for name, value in tags.attributes if name == "aria-label")
+    words = [value for name, value in tags.attributes if name == "aria-label"]
+    assert len(words) == len(FIGURES) - 1 + len(profile.arms)
+    assert all(words)
+    assert sum(one.startswith("Flame graph of ") for one in words) == len(profile.arms)

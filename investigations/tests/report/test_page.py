@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evenkeel_lab.report.case import case_of
+from evenkeel_lab.report.figures import FIGURES
+from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import markdown
 from evenkeel_lab.verdicts import Kind
 
@@ -69,7 +72,10 @@ def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None
     page = said(simulate(pairs=pairs))
     assert "**no verdict.**" in page
     assert "few-pairs: on against off: " in page
-    assert f"no-look: The session was judged after {pairs} pairs; declared beforehand: 6." in page
+    assert (
+        f"no-look: The session was judged after {pairs} pair{'' if pairs == 1 else 's'}; declared beforehand: 6."
+        in page
+    )
     assert [kind for kind in Kind if kind in page] == []
 
 
@@ -90,13 +96,89 @@ def test_a_figure_that_decides_and_cannot_be_told_has_no_verdict(simulate: Any) 
 
 def test_functions_need_no_rig(simulate: Any) -> None:
     told = {
-        "arms": {"off": FUNCTION, "on": FUNCTION},
+        "arms": {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}},
         "figures": {"value": {"margin": 0.05, "primary": True}},
     }
     page = said(simulate(told))
     assert "**on** (x): **material.**" in page
     assert "`evenkeel_lab.bench.simulation:median`" in page
     assert "What the rig can tell" not in page
+    assert "LiteLLM" not in page + index([case_of(simulate(told))], {})
+    assert "mock" not in section(page, "Provenance")
+    assert "Prisma" not in section(page, "Provenance")
+    assert "no-noise-floor: The baseline was not measured against itself" in section(page, "Doubts")
+
+
+@pytest.mark.parametrize("told", [{"subject": "mock"}, FUNCTION])
+def test_only_an_arm_that_is_the_same_is_a_noise_floor_of_what_is_no_proxy(simulate: Any, told: dict[str, Any]) -> None:
+    figures = {"figures": {"value" if "function" in told else "p50": {"margin": 0.05, "primary": True}}}
+    off, on = told | {"about": "x"}, told | {"about": "y"}
+    other = on | ({"arguments": {"a": 1}} if "function" in told else {"workers": 2})
+    assert "no-noise-floor" in said(simulate(figures | {"arms": {"off": off, "on": other}}))
+    assert "no-noise-floor" not in said(simulate(figures | {"arms": {"off": off, "on": on}}))
+
+
+def test_how_to_make_the_page_and_how_to_measure_anew_are_told_apart(simulate: Any) -> None:
+    told = section(said(simulate(), committed=True), "How to reproduce it")
+    page, session = (part.partition("\n```")[0] for part in told.split("```console\n")[1:])
+    assert page == "evenkeel report case"
+    assert session == "git checkout 0123456789abcdef\nevenkeel investigate case --fresh"
+    assert "this one took 3 minutes on the machine below" in folded(told)
+
+
+@pytest.mark.parametrize(
+    ("provenance", "why"),
+    [({"commit": "1", "dirty": True}, "with changes beside its commit"), ({"commit": ""}, "is not known")],
+)
+def test_no_commit_is_checked_out_that_a_session_was_not_measured_with(
+    simulate: Any, provenance: dict[str, Any], why: str
+) -> None:
+    told = section(said(simulate(provenance=provenance), committed=True), "How to reproduce it")
+    assert "git checkout" not in told
+    assert why in folded(told)
+
+
+def test_a_page_that_is_not_committed_is_not_made_by_a_command(simulate: Any) -> None:
+    told = section(said(simulate()), "How to reproduce it")
+    assert "evenkeel report case" not in told
+    assert "evenkeel investigate case --fresh" in told
+
+
+@pytest.mark.parametrize(("pairs", "words"), [(1, "took 36 seconds on"), (6, "took 3 minutes on")])
+def test_a_short_session_is_told_in_seconds(simulate: Any, pairs: int, words: str) -> None:
+    assert words in folded(said(simulate(pairs=pairs)))
+
+
+def test_one_is_no_plural(simulate: Any) -> None:
+    page = folded(said(simulate(pairs=1)))
+    assert "Up to 1 pair of runs" in page
+    assert "on against off: 1 valid pair, of at least 6." in page
+    assert "judged after 1 pair;" in page
+    assert "loaded in the same way once" in page
+    assert "1 pairs" not in page
+
+
+@pytest.mark.parametrize(("bad", "words"), [((), "all of them count"), ((2,), "2 of them do not count")])
+def test_how_many_runs_count_is_told(simulate: Any, bad: tuple[int, ...], words: str) -> None:
+    told = {"arms": {name: {"about": name, "subject": "mock"} for name in ("off", "on")}}
+    summary = simulate(told, limited=lambda pair, arm: pair in bad and arm == "on")
+    assert FIGURES["order"].alt(summary, case_of(summary).judgement).endswith(words)
+
+
+def test_figures_of_zero_have_no_share(simulate: Any) -> None:
+    summary = simulate()
+    zero = {
+        name: [replace(run, figures={**run.figures, "mean": 0.0}) for run in runs]
+        for name, runs in summary.done.items()
+    }
+    told = section(said(replace(summary, done=zero)), "What the rig can tell")
+    assert ["mean", "0 ms", "0 ms", ""] in rows(told)
+
+
+def test_a_moment_that_no_calendar_has_is_no_day(simulate: Any) -> None:
+    summary = simulate()
+    far = {name: [replace(run, start_ns=10**40) for run in runs] for name, runs in summary.done.items()}
+    assert "not known, 6 pairs" in said(replace(summary, done=far))
 
 
 def test_a_baseline_alone_is_judged_against_its_twin(simulate: Any) -> None:
@@ -119,7 +201,7 @@ def test_an_ablation_is_told_part_by_part(simulate: Any) -> None:
     assert parts[3][0] == "rest"
     assert "no-budgets against on: 6 pairs" in page
     few = section(said(simulate(ABLATED, pairs=3)), "What the cost of on is made of")
-    assert "Nothing is attributed" in few
+    assert "Nothing is attributed: it takes at least 6 valid pairs, with their p50, of off and on, and of each" in few
 
 
 def test_what_others_found_stands_beside_ours_and_their_runs_are_judged(simulate: Any) -> None:
@@ -139,6 +221,22 @@ def test_one_published_run_is_no_basis_for_a_claim(simulate: Any) -> None:
     expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
     told = section(said(simulate({"expected": [expected]})), "What others found")
     assert "no verdict: too few pairs: 1, of at least 6" in told
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ({"off": {"mean": []}, "on": {"mean": []}}, "Their runs were not published"),
+        ({"off": {}, "on": {}}, "Their runs were not published"),
+        ({"off": {"mean": []}, "on": {"mean": [10.0]}}, "No figure was published of both arms"),
+        ({"off": {"p95": [9.0]}, "on": {"mean": [10.0]}}, "No figure was published of both arms"),
+    ],
+)
+def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[str, Any], words: str) -> None:
+    expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
+    told = section(said(simulate({"expected": [expected]})), "What others found")
+    assert words in told
+    assert all(len(rows(part)) > 2 for part in told.split("\n\n") if part.startswith("| "))
 
 
 @pytest.mark.parametrize(

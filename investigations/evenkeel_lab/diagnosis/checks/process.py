@@ -54,8 +54,9 @@ def cpu(e: Evidence) -> Finding | None:
         said = "is busy, but has room" if state is State.COSTS else "had room"
         return Finding("cpu", LOCAL, state, f"{busiest.title} {said}", tuple(because), numbers, cure=_cure(busiest))
     # Without a split, that a process is full is all there is to go by.
-    share = e.split.share("proxy") if e.split.is_told else 1.0
-    is_alone = e.split.is_told and e.split.inside < CROWD
+    # Chunks of a stream wait for it as well, though nobody knows how long.
+    share = e.split.share("proxy") + e.split.share("stream") if e.split.is_told else 1.0
+    is_alone = e.split.is_told and e.split.inside < CROWD and e.split.stream is None
     return Finding(
         "cpu",
         LOCAL,

@@ -9,7 +9,7 @@ from evenkeel_lab.diagnosis import words
 from evenkeel_lab.diagnosis.checks.levels import FEW, SATURATED
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 from evenkeel_lab.diagnosis.processes import sampled
-from evenkeel_lab.diagnosis.spells import spells
+from evenkeel_lab.diagnosis.spells import PLACES, spells
 from evenkeel_lab.diagnosis.split import tenths
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def trend(e: Evidence) -> Finding | None:
     if after < GROWS * before or after - before < LEAST_MS:
         return None
     where = max(means, key=lambda name: means[name][1] - means[name][0])
-    place = {"wait": Place.RIG, "proxy": Place.LOCAL}.get(where, Place.UPSTREAM) if told[0].is_told else Place.NOWHERE
+    place = PLACES.get(where, Place.NOWHERE) if told[0].is_told else Place.NOWHERE
     crowd = tuple(fmean(one.in_flight for one in part) for part in (first, last))
     return Finding(
         "trend",
@@ -87,7 +87,7 @@ def trend(e: Evidence) -> Finding | None:
         (
             f"{words.ms(before)} in the first tenths, {words.ms(after)} in the last ones",
             f"{words.many(crowd[0])} requests on their way at once, then {words.many(crowd[1])}",
-            *([f"most of it {WHERE[where]}"] if place is not Place.NOWHERE else []),
+            *([f"most of it {WHERE[where]}"] if told[0].is_told else []),
         ),
         {"before_ms": before, "after_ms": after},
         Sure.FAIR,

@@ -13,6 +13,7 @@ from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
+    from evenkeel_lab.diagnosis.split import Split
 
 UPSTREAM = Place.UPSTREAM
 # A provider that has servers enough takes as long for one as for many: half as long again is no accident.
@@ -32,25 +33,41 @@ def share(e: Evidence) -> Finding:
             "what the provider took, and so what the proxy added",
             cure="put `evenkeel mock` behind the proxy, which echoes it, and make the same load",
         )
-    told, streamed = split.share("upstream"), split.share("stream")
-    whole = told + streamed
-    streaming = f", and {words.share(streamed)} was streaming at its pace" if streamed else ""
-    because = [f"{words.ms(split.mean('upstream'))} of {words.ms(split.mean('latency'))} in the mean, as it echoed"]
-    if streamed:
-        because.append(f"{words.ms(split.mean('stream'))} from a stream's first token to its end")
+    # Nothing but the provider has a hand in the streams of a load that goes straight to it.
+    parts = ("upstream", "stream") if e.is_direct else ("upstream",)
+    told, took = sum(map(split.share, parts)), sum(map(split.mean, parts))
+    echoed = "" if e.is_direct else ", as it echoed"
     return Finding(
         "upstream",
         UPSTREAM,
-        State.BINDS if whole >= MOST else State.COSTS if whole >= FELT else State.CLEAR,
-        f"{words.share(told)} of the time was the provider's{streaming}",
-        tuple(because),
-        {"share": told, "stream": streamed, "upstream_ms": split.mean("upstream")},
-        Sure.HIGH if told >= MOST or streamed < FELT else Sure.FAIR,
-        "each answer says when the provider received its request and when it sent"
-        if told >= MOST or streamed < FELT
-        else "nobody echoes when each chunk was sent: a proxy that passes them on late would count here",
-        FASTER,
+        State.BINDS if told >= MOST else State.COSTS if told >= FELT else State.CLEAR,
+        f"{words.share(told)} of the time was the provider's",
+        (f"{words.ms(took)} of {words.ms(split.mean('latency'))} in the mean{echoed}",),
+        {"share": told, "upstream_ms": took},
+        why="nothing stood between the load and the provider"
+        if e.is_direct
+        else "each answer says when the provider received its request and when it began to send",
+        cure=FASTER,
     )
+
+
+def pace(e: Evidence) -> Finding | None:
+    """Say that nobody knows whose pace streams kept after their first token, where that matters."""
+    streamed = e.split.share("stream")
+    if not e.split.is_told or e.is_direct or not (is_open(e.split) or streamed >= FELT):
+        return None
+    return untold(
+        "pace",
+        Place.NOWHERE,
+        f"whether streaming, which took {words.share(streamed)} of the time, kept the provider's pace or the proxy's",
+        cure="load the provider directly with the same streams, and compare how long they take after the first token",
+    )
+
+
+def is_open(split: Split) -> bool:
+    """Say whether the provider took most of the time if, and only if, streams kept its pace."""
+    told = split.share("upstream")
+    return told < MOST <= told + split.share("stream")
 
 
 def crowded(e: Evidence) -> Finding | None:

@@ -12,7 +12,7 @@ from evenkeel_lab.report.figures.forest import alt as forest_alt, forest
 from evenkeel_lab.report.figures.order import alt as order_alt, order
 from evenkeel_lab.report.figures.over_time import alt as over_time_alt, over_time
 from evenkeel_lab.report.figures.shift import alt as shift_alt, shift
-from evenkeel_lab.report.figures.style import svg
+from evenkeel_lab.report.figures.style import INVALID, svg
 from evenkeel_lab.report.figures.tail import alt as tail_alt, tail
 from evenkeel_lab.report.figures.waterfall import alt as waterfall_alt, waterfall
 from evenkeel_lab.session.ablation import attribute
@@ -34,10 +34,15 @@ class Drawing:
     """A figure: how it is drawn, and what it shows in words, for those who do not see it."""
 
     draw: Callable[[Summary, Judgement], Figure | None]
-    alt: Callable[[Summary, Judgement], str]
+    says: Callable[[Summary, Judgement], str]
+
+    def alt(self, summary: Summary, judgement: Judgement) -> str:
+        """Say in words what it shows, and whether that may be believed."""
+        invalid = f"{INVALID}. " if judgement.invalid else ""
+        return f"{invalid}{self.says(summary, judgement)}"
 
 
-def _attributed(summary: Summary, _: Judgement) -> Attribution | None:
+def _attributed(summary: Summary) -> Attribution | None:
     asked = summary.investigation
     return attribute(asked, summary.done, asked.session.looks[-1], asked.primary)
 
@@ -45,8 +50,8 @@ def _attributed(summary: Summary, _: Judgement) -> Attribution | None:
 FIGURES = {
     "forest": Drawing(forest, forest_alt),
     "waterfall": Drawing(
-        lambda summary, judgement: waterfall(_attributed(summary, judgement)),
-        lambda summary, judgement: waterfall_alt(_attributed(summary, judgement)),
+        lambda summary, judgement: waterfall(_attributed(summary), judgement),
+        lambda summary, _: waterfall_alt(_attributed(summary)),
     ),
     "shift": Drawing(shift, shift_alt),
     "tail": Drawing(tail, tail_alt),

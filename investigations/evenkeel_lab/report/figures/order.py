@@ -65,10 +65,8 @@ def alt(summary: Summary, _: Judgement) -> str:
     """Say it in words."""
     runs = _runs(summary)
     invalid = sum(not counts for _, _, counts in runs)
-    return (
-        f"{summary.investigation.primary} of {len(runs)} runs in the order in which they ran; "
-        f"{invalid or 'none'} of them {'does' if invalid == 1 else 'do'} not count"
-    )
+    count = f"{invalid} of them {'does' if invalid == 1 else 'do'} not count" if invalid else "all of them count"
+    return f"{summary.investigation.primary} of {len(runs)} runs in the order in which they ran; {count}"
 
 
 def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:

@@ -1,4 +1,4 @@
-"""Ticks that people say: 1, 2, 5, 10 and so on; and labels that keep a distance."""
+"""Ticks that people say: 1, 2, 5, 10 and so on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 SECOND_MS = 1000
+# No axis goes further: what lies beyond is no latency, and too much for a logarithm's ticks.
+TINY, HUGE = 1e-9, 1e15
 # Below so many times the smallest value, ticks are as far from each other as on any other axis.
 NARROW = 5.0
 ENOUGH, MANY = 4, 8
@@ -37,7 +38,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def log_axis(axis: Axis, low: float, high: float, unit: str) -> None:
     """Make an axis logarithmic, with ticks in the figure's unit."""
-    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})  # type: ignore[attr-defined]  # the stubs forget axis_name
+    # Ends first: else they would be sought among all values, however far these go.
+    axis.axes.set(**{f"{axis.axis_name}lim": (low, high), f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]  # the stubs forget axis_name
     axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: said(value, unit)))
@@ -52,26 +54,6 @@ def said(value: float, unit: str) -> str:
 
 def around(values: Sequence[float], room: float = 0.08) -> tuple[float, float]:
     """Return the ends of a logarithmic axis that has room for all of these."""
-    low, high = min(values), max(values)
+    low, high = (min(max(value, TINY), HUGE) for value in (min(values), max(values)))
     by = max((high / low) ** room, 1.02)
     return low / by, high * by
-
-
-def apart(places: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move places so far that each two keep a gap, in their order, between two ends if there is room."""
-    order = sorted(range(len(places)), key=lambda index: places[index])
-    gap = min(gap, (high - low) / max(1, len(places) - 1))
-    found = list(places)
-    below = low - gap
-    for index in order:
-        below = found[index] = max(found[index], below + gap)
-    above = high + gap
-    for index in reversed(order):
-        above = found[index] = min(found[index], above - gap)
-    return found
-
-
-def fraction(axes: Axes, value: float) -> float:
-    """Return how high a value lies on an axis: 0 at its foot, 1 at its head."""
-    moved = axes.transData.transform((axes.get_xlim()[0], value))
-    return float(axes.transAxes.inverted().transform(moved)[1])

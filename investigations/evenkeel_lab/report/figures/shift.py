@@ -50,8 +50,8 @@ def shift(summary: Summary, judgement: Judgement) -> Figure | None:
     _label(panels[: len(found)], shares, columns)
     sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
     banded = any(one.band for told in found.values() for one in told)
-    told_of = f"Latency against {short(summary.investigation.baseline)} at each quantile; grey: each pair"
-    headline(drawn, f"{told_of}; band: {sure:.3g} % interval" if banded else told_of, judgement)
+    told_of = f"Latency against {short(summary.investigation.baseline)} at each quantile; thin: each pair"
+    headline(drawn, f"{told_of}; dashed: {sure:.3g} % interval" if banded else told_of, judgement)
     drawn.supxlabel("share of requests that are faster", fontsize=9)
     return drawn
 
@@ -84,7 +84,10 @@ def _panel(axes: Axes, places: Sequence[int], told: Sequence[Shift], look: Look)
     bands = [one.band for one in told if one.band is not None]
     if len(bands) == len(told):
         lows, highs = [percent(low) for low, _ in bands], [percent(high) for _, high in bands]
-        axes.fill_between(places, lows, highs, color=look.colour, alpha=0.25, linewidth=0, zorder=2)
+        axes.fill_between(places, lows, highs, color=look.colour, alpha=0.2, linewidth=0, zorder=2)
+        # Among many pairs, and in grey, a mere shade would be lost.
+        for edge in (lows, highs):
+            axes.plot(places, edge, color=look.colour, linewidth=1.0, linestyle=(0, (4, 2)), zorder=2.2)
     means = [percent(one.mean) for one in told]
     axes.plot(places, means, color=look.colour, marker=look.marker, markersize=3.5, linewidth=1.4, zorder=3)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=2.5)

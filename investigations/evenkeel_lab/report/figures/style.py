@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+INVALID = "Invalid session, not to be believed"
 WIDTH = 9.0
 LONGEST = 26
 INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"
@@ -125,7 +126,7 @@ def figure(height: float, width: float = WIDTH) -> Figure:
 
 def headline(drawn: Figure, told: str, judgement: Judgement) -> None:
     """Say above a figure what it shows, and whether it may be believed."""
-    invalid = "INVALID SESSION, NOT TO BE BELIEVED\n" if judgement.invalid else ""
+    invalid = f"{INVALID.upper()}\n" if judgement.invalid else ""
     drawn.suptitle(f"{invalid}{told}", x=0.01, ha="left", fontsize=10, fontweight="bold" if invalid else "normal")
 
 

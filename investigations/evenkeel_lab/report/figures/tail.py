@@ -8,13 +8,12 @@ import numpy as np
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from evenkeel_lab.report.figures.data import sketches
-from evenkeel_lab.report.figures.scales import apart, around, fraction, log_axis, said
+from evenkeel_lab.report.figures.scales import around, log_axis, said
 from evenkeel_lab.report.figures.style import figure, headline, looks, named, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from evenkeel_lab.session.judge import Judgement
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
 
     Curve = Mapping[float, Sequence[float]]
 
-HEIGHT, LABEL_HEIGHT = 3.8, 0.055
+HEIGHT = 3.8
 LEAST_SHARE, LEAST_POINTS = 0.5, 2
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
-# From the left of a name to the end of its line.
-LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
 QUARTILES = (0.25, 0.75)
 
 
@@ -40,19 +37,19 @@ def tail(summary: Summary, judgement: Judgement) -> Figure | None:
     drawn = figure(HEIGHT)
     axes = drawn.subplots()
     known = looks(summary.investigation)
-    middles = {arm: {share: float(np.median(found)) for share, found in told.items()} for arm, told in curves.items()}
     for arm, told in curves.items():
         look, rare = known[arm], [_rare(share) for share in told]
         low, high = (np.array([np.quantile(found, at) for found in told.values()]) for at in QUARTILES)
         axes.fill_between(rare, low, high, color=look.colour, alpha=0.15, linewidth=0)
         axes.plot(
             rare,
-            list(middles[arm].values()),
+            [float(np.median(found)) for found in told.values()],
             color=look.colour,
             linestyle=look.line,
             marker=look.marker,
             markersize=4.5,
             linewidth=1.5,
+            label=named(arm, summary.investigation.baseline),
         )
     shares = sorted({share for told in curves.values() for share in told})
     axes.set(xscale="log", xlim=(_rare(shares[0]) / 1.06, _rare(shares[-1]) * 1.06))
@@ -63,7 +60,8 @@ def tail(summary: Summary, judgement: Judgement) -> Figure | None:
     everything = [value for told in curves.values() for found in told.values() for value in found]
     log_axis(axes.yaxis, *around(everything), "ms")
     axes.set(xlabel="share of requests that are faster; rarer ones to the right")
-    _name(axes, middles, summary)
+    # A name beside the end of a line would need a leader, and where a line ends early, that looks like more of it.
+    drawn.legend(loc="outside right upper", handlelength=3)
     headline(drawn, "Latency, the rarer the further right; band: half of the runs", judgement)
     return drawn
 
@@ -91,23 +89,3 @@ def _curve(told: Sequence[Sketch]) -> Curve:
     common = [share for share in told[0].quantiles if all(one.quantiles.get(share, 0.0) > 0 for one in told)]
     shares = sorted(float(share) for share in common if float(share) >= LEAST_SHARE)
     return {share: [one.quantiles[str(share)] for one in told] for share in shares}
-
-
-def _name(axes: Axes, middles: Mapping[str, Mapping[float, float]], summary: Summary) -> None:
-    """Write each arm's name beside the end of its line."""
-    known = looks(summary.investigation)
-    ends = {arm: list(told.items())[-1] for arm, told in middles.items()}
-    heights = apart([fraction(axes, value) for _, value in ends.values()], LABEL_HEIGHT)
-    for (arm, (share, value)), height in zip(ends.items(), heights, strict=True):
-        axes.annotate(
-            named(arm, summary.investigation.baseline),
-            (_rare(share), value),
-            (1.03, height),
-            xycoords="data",
-            textcoords="axes fraction",
-            color=known[arm].colour,
-            verticalalignment="center",
-            fontsize=8,
-            annotation_clip=False,
-            arrowprops=LEADER | {"color": known[arm].colour},
-        )

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import figure as figure_of
-from evenkeel_lab.report.figures.style import COLOURS, FAINT, INK, QUIET, figure, quieten, short, styled
+from evenkeel_lab.report.figures.style import COLOURS, FAINT, INK, QUIET, figure, headline, quieten, short, styled
 from evenkeel_lab.verdicts import Scale
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evenkeel_lab.session.ablation import Amount, Attribution
+    from evenkeel_lab.session.judge import Judgement
 
 ROW, REST, THICK = 0.36, 1.1, 0.62
 
@@ -43,7 +44,7 @@ class Bar:
 
 
 @styled
-def waterfall(attribution: Attribution | None) -> Figure | None:
+def waterfall(attribution: Attribution | None, judgement: Judgement) -> Figure | None:
     """Draw a bar for each part, beginning where the one above it has ended, with its interval as a line."""
     if attribution is None:
         return None
@@ -71,9 +72,7 @@ def waterfall(attribution: Attribution | None) -> Figure | None:
     )
     right.grid(visible=False)
     quieten(right)
-    drawn.suptitle(
-        f"What the cost in {attribution.figure} is made of, above the baseline", x=0.01, ha="left", fontsize=10
-    )
+    headline(drawn, f"What the cost in {attribution.figure} is made of, above the baseline", judgement)
     return drawn
 
 

@@ -26,7 +26,10 @@ def ablation(case: Case, pictures: Mapping[str, str]) -> str:
         return ""
     title = f"## What the cost of {asked.full} is made of"
     if found is None:
-        few = f"Nothing is attributed: each two of the arms need {LEAST_PAIRS} valid pairs, and {case.asked.primary}."
+        few = (
+            f"Nothing is attributed: it takes at least {LEAST_PAIRS} valid pairs, with their {case.asked.primary}, of "
+            f"{case.asked.baseline} and {asked.full}, and of each arm that lacks a part with either of them."
+        )
         return "\n\n".join([title, paragraph(few)])
     about = FIGURES[found.figure]
     rows = [["all of it", "", _amount(about, found.total), "", ""]]

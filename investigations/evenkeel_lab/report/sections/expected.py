@@ -62,7 +62,9 @@ def _runs(case: Case, one: Expected) -> list[str]:
     """Return the runs that were published, and what our own method says of them."""
     arms = sorted(one.runs, key=lambda arm: arm != case.asked.baseline)
     columns = [(arm, name) for arm in arms for name in ordered(list(one.runs[arm]))]
-    most = max(len(one.runs[arm][name]) for arm, name in columns) if columns else 0
+    if not any(one.runs[arm][name] for arm, name in columns):
+        return [paragraph("Their runs were not published: there is nothing to judge.")]
+    most = max(len(one.runs[arm][name]) for arm, name in columns)
     head = ["run", *(f"{arm} {name}" for arm, name in columns)]
     rows = [[str(number + 1), *(_run(one, arm, name, number) for arm, name in columns)] for number in range(most)]
     parts = [paragraph("Their runs, as they were published:"), table(head, rows, head)]
@@ -70,6 +72,8 @@ def _runs(case: Case, one: Expected) -> list[str]:
         return [*parts, paragraph(f"They lack {case.asked.baseline} or {one.arm}, so that nothing can be compared.")]
     baseline, candidate = (_set(name, one) for name in (case.asked.baseline, one.arm))
     primary = case.asked.primary if {case.asked.primary} <= baseline.figures.keys() & candidate.figures.keys() else None
+    if not baseline.figures.keys() & candidate.figures.keys():
+        return [*parts, paragraph("No figure was published of both arms, so that nothing can be compared.")]
     found = compare(baseline, candidate, primary=primary, margins=case.asked.margins)
     told = (
         "What our own method says of their runs: the n-th run of one arm is a pair with the n-th of the other, 95 % "
@@ -85,6 +89,6 @@ def _run(one: Expected, arm: str, name: str, number: int) -> str:
 
 def _set(arm: str, one: Expected) -> Runs:
     """Return an arm's runs: those that have all of the figures that were published of it."""
-    told = one.runs[arm]
+    told = {name: values for name, values in one.runs[arm].items() if values}
     count = min(map(len, told.values()), default=0)
     return Runs(arm, {name: values[:count] for name, values in told.items()})

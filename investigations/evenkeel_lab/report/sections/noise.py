@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES, ordered
 from evenkeel_lab.experiment.investigation import DIRECT
+from evenkeel_lab.report.counts import counted, times
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.report.sections.tables import invalid, stated
 
@@ -41,9 +42,9 @@ def _floor(case: Case) -> str:
     ]
     head = ("figure", "effect [interval]", "margin", "detectable", "verdict")
     told = (
-        f"Noise floor: {one.baseline} against a second proxy that is the same, {one.pairs} pairs. Whatever differs "
-        "here is noise; an interval that reaches beyond the margin means that this session could hardly have found "
-        "what matters."
+        f"Noise floor: {one.baseline} against a second proxy that is the same, {counted(one.pairs, 'pair')}. Whatever "
+        "differs here is noise; an interval that reaches beyond the margin means that this session could hardly have "
+        "found what matters."
     )
     return "\n\n".join([paragraph(told), table(head, rows, set(head[1:4]))])
 
@@ -59,11 +60,11 @@ def _rig(case: Case) -> str:
         if all(name in told for told in (*alone, *baseline)):
             first, second = _middle(name, alone), _middle(name, baseline)
             amounts = [words.size(FIGURES[name], value) for value in (first, second)]
-            rows.append([name, *amounts, f"{first / second * 100:.3g} %"])
+            rows.append([name, *amounts, f"{first / second * 100:.3g} %" if second else ""])
     if not rows:
         return ""
     told = (
-        f"The mock alone, loaded in the same way {len(alone)} times: what of the baseline's figures is the load, the "
+        f"The mock alone, loaded in the same way {times(len(alone))}: what of the baseline's figures is the load, the "
         "mock and the machine, and not the proxy."
     )
     head = ("figure", "the mock alone", case.asked.baseline, "share")

@@ -7,7 +7,9 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+from evenkeel_lab.experiment.investigation import Kind
 from evenkeel_lab.report.case import level
+from evenkeel_lab.report.counts import counted, lasted
 from evenkeel_lab.report.doubts import pairs_done
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
 from evenkeel_lab.verdicts import alpha_of
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.case import Case
     from evenkeel_lab.session.summary import Summary
 
-MINUTE = 60
 NS = 1e9
 # A step that is so much longer than the usual one was a pause.
 PAUSE = 3
@@ -26,37 +27,52 @@ UNKNOWN = "not known"
 
 
 def reproduce(case: Case, pictures: Mapping[str, str]) -> str:
-    """Return the commands, and the code that draws a figure alone."""
-    name = case.summary.name
-    commit = case.summary.provenance.get("commit")
-    took = f"{seconds(case.summary) / MINUTE:.0f} minutes on the machine below"
-    lines = [f"git checkout {commit}"] if commit and case.committed else []
-    lines.append(f"evenkeel investigate {name} --fresh    # the session: {took}")
-    if case.committed:
-        lines.append(f"evenkeel report {name}                 # this page and its figures, from the summary")
-        told = "All figures of this page, and the page itself, come from the summary that is committed."
-    else:
-        told = (
-            "This session's summary is not committed, so that `evenkeel report` makes no page of it. It takes the "
-            "options that it was run with, such as `--quick`."
-        )
-    parts = ["## How to reproduce it", paragraph(told), fenced(lines, "console")]
+    """Return the commands for this page and for a new session, and the code that draws a figure alone."""
+    parts = ["## How to reproduce it", *_this_page(case), *_new_session(case)]
     if pictures:
+        where = f"investigations/{case.summary.name}/summary.json" if case.committed else "summary.json"
         parts += [
             paragraph(f"A figure alone, for example in a notebook; there are {', '.join(pictures)}:"),
-            fenced(_code(next(iter(pictures)), name), "python"),
+            fenced(_code(next(iter(pictures)), where), "python"),
         ]
     return "\n\n".join(parts)
 
 
-def _code(figure: str, name: str) -> list[str]:
+def _this_page(case: Case) -> list[str]:
+    if not case.committed:
+        return [paragraph("This session's summary is not committed, so that `evenkeel report` makes no page of it.")]
+    return [
+        paragraph("This page and its figures, from the summary that is committed:"),
+        fenced([f"evenkeel report {case.summary.name}"], "console"),
+    ]
+
+
+def _new_session(case: Case) -> list[str]:
+    """Say how to measure once more, and with what: a commit that it was not measured with would not be the same."""
+    told = case.summary.provenance
+    commit, took = told.get("commit"), lasted(seconds(case.summary))
+    lines = [f"evenkeel investigate {case.summary.name} --fresh"]
+    place = ", whose summary takes the place of this one's" if case.committed else ""
+    about = f"A new session{place}; this one took {took} on the machine below"
+    if not case.committed:
+        about += ", with options of its own, such as `--quick`"
+    elif not commit:
+        about += "; the commit that it was measured with is not known"
+    elif told.get("dirty"):
+        about += "; it was measured with changes beside its commit, so that there is none to check out"
+    else:
+        lines.insert(0, f"git checkout {commit}")
+    return [paragraph(f"{about}:"), fenced(lines, "console")]
+
+
+def _code(figure: str, where: str) -> list[str]:
     return [
         "from pathlib import Path",
         "from evenkeel_lab.report.figures import FIGURES",
         "from evenkeel_lab.session.judge import judge_session",
         "from evenkeel_lab.session.summary import read",
         "",
-        f'summary = read(Path("investigations/{name}/summary.json"))',
+        f'summary = read(Path("{where}"))',
         "asked = summary.investigation",
         "judgement = judge_session(asked, summary.done, asked.session.looks[-1])",
         f'FIGURES["{figure}"].draw(summary, judgement)',
@@ -69,20 +85,23 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(told.get("versions", {}).items()))
     alpha = alpha_of(looks)
     declared = f"after {', '.join(map(str, looks))} pairs"
+    functions = all(arm.subject is Kind.FUNCTION for arm in case.asked.arms.values())
+    mock = "" if functions else f", mock {case.asked.mock.seed}"
     rows = {
-        "measured": f"{day(case.summary)}, {pairs_done(case.summary)} pairs",
+        "measured": f"{day(case.summary)}, {counted(pairs_done(case.summary), 'pair')}",
         "machine": _known(told, "processor", "machine"),
         "cores, memory": f"{told.get('cores', UNKNOWN)}, {told.get('memory_gib', UNKNOWN)} GiB",
         "kernel": _known(told, "kernel"),
         "Python": _known(told, "python"),
         "versions": versions or UNKNOWN,
-        "LiteLLM": ", ".join(sorted({arm.litellm for arm in case.asked.arms.values()})),
+        "LiteLLM": ", ".join(case.litellm),
         "commit": _known(told, "commit") + (", and changes beside it" if told.get("dirty") else ""),
-        "Prisma's engine": _known(told, "engine"),
+        "Prisma's engine": _known(told, "engine") if case.litellm else "",
         "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {level(alpha)} intervals",
-        "seeds": f"session {case.asked.session.seed}, mock {case.asked.mock.seed}",
+        "seeds": f"session {case.asked.session.seed}{mock}",
     }
-    return "\n\n".join(["## Provenance", table(("what", "which"), [[name, text(said)] for name, said in rows.items()])])
+    shown = [[name, text(said)] for name, said in rows.items() if said]
+    return "\n\n".join(["## Provenance", table(("what", "which"), shown)])
 
 
 def _known(told: Mapping[str, object], *names: str) -> str:
@@ -94,7 +113,10 @@ def day(summary: Summary) -> str:
     starts = [run.start_ns for runs in summary.done.values() for run in runs]
     if not starts:
         return "nothing"
-    return dt.datetime.fromtimestamp(min(starts) // NS, tz=dt.UTC).strftime("%Y-%m-%d")
+    try:
+        return dt.datetime.fromtimestamp(min(starts) // NS, tz=dt.UTC).strftime("%Y-%m-%d")
+    except (OverflowError, ValueError, OSError):
+        return UNKNOWN
 
 
 def seconds(summary: Summary) -> float:

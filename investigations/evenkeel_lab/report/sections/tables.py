@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import items, paragraph, table
 from evenkeel_lab.report.sections.verdict import UNBELIEVED
 
@@ -40,7 +41,7 @@ def tables(case: Case, _: Mapping[str, str]) -> str:
 
 def heading(one: Comparison) -> str:
     """Say which two arms are compared."""
-    return f"{one.candidate} against {one.baseline}: {one.pairs} pairs"
+    return f"{one.candidate} against {one.baseline}: {counted(one.pairs, 'pair')}"
 
 
 def figures(one: Comparison, *, invalid: bool) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.report.case import level, primary
+from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import items, paragraph, text
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
@@ -63,6 +64,6 @@ def _how(case: Case) -> str:
     doubted = f" Doubts: {names}; see [Doubts](#doubts)." if names else ""
     declared = NUMBERS[len(looks)]
     return (
-        f"{case.asked.primary} decides. Up to {pairs} pairs of runs, {level(alpha)} intervals: {declared} declared, "
-        f"each errs at {alpha * 100:.2g} %.{doubted}"
+        f"{case.asked.primary} decides. Up to {counted(pairs, 'pair')} of runs, {level(alpha)} intervals: {declared} "
+        f"declared, each errs at {alpha * 100:.2g} %.{doubted}"
     )
