@@ -52,7 +52,7 @@ async def test_a_proxys_profile_names_the_functions_that_a_request_goes_through(
     found: dict[str, Target], tmp_path: Path, sampler: Sampler
 ) -> None:
     store = Store(tmp_path)
-    store.begin("x", WANTED.model_dump_json(), provenance("stand-in"))
+    store.begin("x", WANTED, provenance("stand-in"))
     stop = Event()
     try:
         await Profiler("x", WANTED, store, Silent(), stop, (sampler,), seconds=6.0)(found)
