@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation import durations
@@ -68,30 +69,32 @@ def readings(headers: Mapping[str, str] | object, *, now: float) -> tuple[Readin
         # Most headers are none of these, and looking for a word is cheaper than a pattern.
         if "limit" not in name and not name.startswith("x-codex-"):
             continue
-        match = _FORMS.fullmatch(name)
-        if match:
-            key, field = _subject(match)
-            if key[0]:
-                found.setdefault(key, {})[field] = value
+        about = _about(name)
+        if about:
+            found.setdefault(about[0], {})[about[1]] = value
     return tuple(
         reading for (dimension, seconds), said in found.items() if (reading := _reading(dimension, seconds, said, now))
     )
 
 
-def _subject(match: re.Match[str]) -> tuple[tuple[str, float | None], str]:
-    """Return which limit a header is about, and what of it."""
+@lru_cache(maxsize=512)
+def _about(name: str) -> tuple[tuple[str, float | None], str] | None:
+    """Return which limit a header is about, and what of it; a provider's names are few, and always the same."""
+    match = _FORMS.fullmatch(name)
+    if not match:
+        return None
     groups = match.groupdict()
-    if groups["unified"]:
-        claim = groups["claim"]
-        if claim in _NO_WINDOW:
-            return ("", None), ""
-        return (f"unified-{claim}" if claim else "unified", _claimed(claim)), groups["unified"]
-    if groups["codex"]:
-        return (f"codex-{groups['window']}", None), groups["codex"]
-    if groups["anthropic"]:
-        return (groups["thing"], None), groups["anthropic"]
-    if groups["tokens"]:
-        return ("tokens", None), groups["tokens"]
+    claim = groups["claim"]
+    if claim in _NO_WINDOW:
+        return None
+    for form, dimension in (
+        ("unified", f"unified-{claim}" if claim else "unified"),
+        ("codex", f"codex-{groups['window']}"),
+        ("anthropic", groups["thing"]),
+        ("tokens", "tokens"),
+    ):
+        if groups[form]:
+            return (dimension, _claimed(claim)), groups[form]
     of = groups["of"] or ""
     return (_SHORT.get(of, of), _WINDOWS.get(groups["per"])), groups["counted"] or groups["draft"]
 

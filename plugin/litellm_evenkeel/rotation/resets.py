@@ -17,7 +17,7 @@ in 20 s". Others are about a *limit*, are sent with every response and tell when
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import durations
@@ -43,25 +43,22 @@ _MOMENT_FIELDS = frozenset(
 # What a body may quote of the request.
 _QUOTED = frozenset({"input", "ctx", "messages", "content"})
 
+# Sentences are searched in lower case: for a word first, then for what stands behind it.
+_WORD = re.compile(r"again|retry|reset|wait|available|access|until|expected|refresh")
 _IN = re.compile(
-    r"(?:again|retry|reset|resets|wait|available|refresh(?:es)?|expected)(?:\s(?:it|request|your request))?"
-    rf"\s?(?:in|after|for)?:?\s{{1,2}}(?:about\s|~|approximately\s)?(?P<span>{durations.SPAN})",
-    re.IGNORECASE,
+    r"(?:s|es|ing)?(?: (?:it|request|your request|balance))?:? ?(?:in|after|for)?:? {1,2}"
+    rf"(?:about |approximately )?~?(?P<span>{durations.SPAN})"
 )
-# Without such a word it may be the length of a window, which is all right if nothing better is said.
-_BARE = re.compile(rf"\bin (?:about\s)?(?P<span>{durations.SPAN})", re.IGNORECASE)
 _AT = re.compile(
-    r"(?:again|retry|reset|resets|reset time|access|until|available)\s?(?:in|at|on|after|is)?:?\s{1,2}"
-    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:(?:T|\sat\s|\s)(?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)"
-    r"\s?(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?![0-9]))?)?",
-    re.IGNORECASE,
+    r"s?(?: time)?:? ?(?:in|at|on|after|is)?:? {1,2}(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:(?:t| at | )(?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)"
+    r" ?(?P<zone>z|utc|gmt|[+-][0-9]{2}:?[0-9]{2}(?![0-9]))?)?"
 )
 _CLOCK = re.compile(
-    r"(?:again|resets?|until|available)\s?(?:at\s)?"
-    r"(?P<hour>1[0-2]|0?[1-9])(?::(?P<minute>[0-5][0-9]))?\s?(?P<half>[ap])m\s?\(?(?:UTC|GMT)\)?",
-    re.IGNORECASE,
+    r"s? (?:at )?(?P<hour>1[0-2]|0?[1-9])(?::(?P<minute>[0-5][0-9]))? ?(?P<half>[ap])m \(?(?:utc|gmt)\b"
 )
+# Without such a word it may be the length of a window, which is all right if nothing better is said.
+_BARE = re.compile(rf"in (?:about )?(?P<span>{durations.SPAN})")
 # Claude Code's own way to hand a moment on.
 _PIPED = re.compile(r"limit reached\|(?P<epoch>[0-9]{10,13})\b")
 _NAMED = re.compile(
@@ -70,17 +67,22 @@ _NAMED = re.compile(
 _DAY = 86400.0
 
 
-def until_reset(headers: object, body: object, text: str | None, *, now: float) -> float | None:
+def until_reset(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
     """Return the seconds until the limit behind a refusal resets, at least zero; None if nothing is said.
 
     The body is the parsed one; the text is its message.
     """
     fields = plain(headers)
-    limits = readings(fields, now=now)
-    stated = [
-        said.resets_in for said in limits if said.is_subscription and said.is_exhausted and said.resets_in is not None
-    ]
-    refusal = said(fields, body, text, now=now)
+    return of_limits(fields, readings(fields, now=now), body, text, now=now)
+
+
+def of_limits(
+    headers: Mapping[Any, Any], limits: Iterable[Reading], body: object, text: str | None, *, now: float
+) -> float | None:
+    """Return the same, the limits having been read already."""
+    limits = tuple(limits)
+    stated = [one.resets_in for one in limits if one.is_subscription and one.is_exhausted and one.resets_in is not None]
+    refusal = said(headers, body, text, now=now)
     if refusal is not None:
         stated.append(refusal)
     if stated:
@@ -88,7 +90,7 @@ def until_reset(headers: object, body: object, text: str | None, *, now: float) 
     return _refilled([one for one in limits if not one.is_subscription and one.resets_in], body, text)
 
 
-def said(headers: object, body: object, text: str | None, *, now: float) -> float | None:
+def said(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
     """Return the seconds after which a refusal itself says to come again; None if it does not."""
     found = [*_retry_after(plain(headers), now), *_fields(body, now), *_texts(text or "", now)]
     return max(found, default=None)
@@ -140,25 +142,31 @@ def _field(name: object, value: object, now: float) -> float | None:
     return None
 
 
-def _texts(text: str, now: float) -> Iterator[float]:
-    """Yield what sentences say; a time of day counts only where its zone is UTC, for no other is known."""
-    text = text[:_LONGEST_TEXT]
-    for match in list(_IN.finditer(text)) or _BARE.finditer(text):
-        seconds = durations.span(match["span"])
-        if seconds is not None:
-            yield seconds
-    for match in _AT.finditer(text):
-        zone = (match["zone"] or "Z").upper().replace("UTC", "Z").replace("GMT", "Z")
-        seconds = durations.wait(f"{match['date']}T{match['time'] or '00:00'}{zone}", now)
-        if seconds is not None:
-            yield seconds
-    for match in _CLOCK.finditer(text):
-        hour = int(match["hour"]) % 12 + (12 if match["half"].lower() == "p" else 0)
-        yield (hour * 3600 + int(match["minute"] or 0) * 60 - now) % _DAY
-    for match in _PIPED.finditer(text):
-        seconds = durations.wait(match["epoch"], now)
-        if seconds is not None:
-            yield seconds
+def _texts(text: str, now: float) -> list[float]:
+    """Return what sentences say; a time of day counts only where its zone is UTC, for no other is known."""
+    text = text[:_LONGEST_TEXT].lower()
+    found = [_behind(text, word.end(), now) for word in _WORD.finditer(text)]
+    if "limit reached|" in text:
+        found += [durations.wait(match["epoch"], now) for match in _PIPED.finditer(text)]
+    if not any(seconds is not None for seconds in found):
+        found += [durations.span(match["span"]) for match in _BARE.finditer(text)]
+    return [seconds for seconds in found if seconds is not None]
+
+
+def _behind(text: str, start: int, now: float) -> float | None:
+    """Return what stands right behind a word such as "again"."""
+    match = _IN.match(text, start)
+    if match:
+        return durations.span(match["span"])
+    match = _AT.match(text, start)
+    if match:
+        zone = (match["zone"] or "z").replace("utc", "z").replace("gmt", "z")
+        return durations.wait(f"{match['date']}T{match['time'] or '00:00'}{zone.upper()}", now)
+    match = _CLOCK.match(text, start)
+    if match:
+        hour = int(match["hour"]) % 12 + (12 if match["half"] == "p" else 0)
+        return (hour * 3600 + int(match["minute"] or 0) * 60 - now) % _DAY
+    return None
 
 
 def _refilled(limits: list[Reading], body: object, text: str | None) -> float | None:

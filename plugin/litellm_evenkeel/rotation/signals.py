@@ -23,6 +23,9 @@ from litellm_evenkeel.rotation.provider_headers import plain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.provider_headers import Fields
+
 __all__ = ["Kind", "Scope", "Signal", "clamped", "classify"]
 
 LONGEST_RATE_LIMIT = 30 * 60.0
@@ -66,8 +69,9 @@ def classify(
     """
     told = bodies.read(body)
     fields = plain(headers)
-    rule = _rule(told, _status(status, told), fields, _names(exception, told), now)
-    return Signal(rule.kind, rule.scope, _seconds(rule.kind, fields, told, now), rule.name)
+    limits = readings(fields, now=now)
+    rule = _rule(told, _status(status, told), fields, limits, _names(exception, told))
+    return Signal(rule.kind, rule.scope, _seconds(rule.kind, fields, limits, told, now), rule.name)
 
 
 def clamped(
@@ -86,7 +90,7 @@ def clamped(
 
 
 def _rule(
-    told: bodies.Told, status: int | None, fields: dict[str, str], names: tuple[str, ...], now: float
+    told: bodies.Told, status: int | None, fields: Fields, limits: tuple[Reading, ...], names: tuple[str, ...]
 ) -> rules.Rule:
     """Return the first row of the tables that matches."""
     codes = told.codes
@@ -97,7 +101,7 @@ def _rule(
         return rule
     label = rules.LABELS.first(codes, status)
     if status == _TOO_MANY or (label and label.kind is Kind.RATE_LIMIT):
-        rule = _closed_window(fields, now)
+        rule = _closed_window(limits)
     rule = rule or _by_words(told.message, status) or label
     if rule:
         return rule
@@ -106,8 +110,8 @@ def _rule(
     return (by_class or by_status if status in _MADE_UP else by_status or by_class) or rules.UNKNOWN
 
 
-def _closed_window(fields: dict[str, str], now: float) -> rules.Rule | None:
-    closed = [one.dimension for one in readings(fields, now=now) if one.is_subscription and one.is_exhausted]
+def _closed_window(limits: tuple[Reading, ...]) -> rules.Rule | None:
+    closed = [one.dimension for one in limits if one.is_subscription and one.is_exhausted]
     # "unified" only says that some window is closed; which one, the others tell.
     windows = [one for one in closed if one != "unified"] or closed
     if not windows:
@@ -131,12 +135,13 @@ def _by_words(message: str, status: int | None) -> rules.Rule | None:
     )
 
 
-def _seconds(kind: Kind, fields: dict[str, str], told: bodies.Told, now: float) -> float | None:
+def _seconds(kind: Kind, fields: Fields, limits: tuple[Reading, ...], told: bodies.Told, now: float) -> float | None:
     if kind in {Kind.PERMANENT, Kind.CLIENT}:
         return None
+    if kind in {Kind.QUOTA, Kind.RATE_LIMIT}:
+        return resets.of_limits(fields, limits, told.tree, told.message, now=now)
     # An overload or a fault has nothing to do with how full the account's windows are.
-    ask = resets.until_reset if kind in {Kind.QUOTA, Kind.RATE_LIMIT} else resets.said
-    return ask(fields, told.tree, told.message, now=now)
+    return resets.said(fields, told.tree, told.message, now=now)
 
 
 def _status(status: object, told: bodies.Told) -> int | None:

@@ -26,10 +26,11 @@ anything = st.recursive(
     max_leaves=10,
 )
 known = st.sampled_from(sorted({str(key) for rule in EVERY for key in rule.matches}))
-fields = st.sampled_from(
-    ["error", "code", "type", "status", "message", "detail", "details", "errors", "retryDelay", "resets_at", "metadata"]
-    + ["violations", "quotaId", "resets_in_seconds", "retry_after", "response", "innererror", "@type", "reason"]
-)
+FIELDS = """
+    error code type status message detail details errors retryDelay resets_at metadata violations quotaId
+    resets_in_seconds retry_after response innererror @type reason
+"""
+fields = st.sampled_from(FIELDS.split())
 likely = st.recursive(
     known | anything,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=5),
@@ -140,7 +141,7 @@ def test_what_a_message_quotes_holds_no_account(status: int, quoted: list[str], 
 @example(429, '{"a":"' + "\\" * 70_000, {}, None)
 @example(500, "Error: " * 20_000, {}, "X")
 @example(500, {"error": {"code": 10**400, "retry_after": 10**400}}, {"retry-after": 10**400}, ["RateLimitError"] * 99)
-@example(True, '{"error":{"code":' + "9" * 5000 + "}}", None, "")
+@example(1, '{"error":{"code":' + "9" * 5000 + "}}", None, "")
 def test_nothing_makes_it_raise_and_it_says_only_what_is_in_the_tables(
     status: Any, body: Any, found: Any, exception: Any
 ) -> None:
