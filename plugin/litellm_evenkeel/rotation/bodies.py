@@ -15,7 +15,7 @@ from typing import Any
 from litellm_evenkeel.rotation import loose_json
 
 PAGE = "<page>"
-"""Stands for a code where a web page came instead of an answer."""
+"""Stands for a code where a web page, or a firewall's word, came instead of an answer."""
 FLAGGED = "<flagged>"
 """Stands for a code where a moderator names what it found in the input."""
 
@@ -35,6 +35,8 @@ _WRAPPING = re.compile(
     r"|-(?=\s)"
     r")"
 )
+# Cloudflare says in one line what it would say on a page.
+_PAGES = re.compile(r"<|error code: 1[0-9]{3}\b")
 _BYTES = re.compile(r"b(?P<quote>['\"])(?=\s{0,5}[{\[<]|\\n)")
 _CODES = ("code", "type", "status", "reason", "error_code", "__type", "error_type")
 _MESSAGES = ("message", "Message", "detail", "error", "error_description", "msg")
@@ -68,7 +70,7 @@ def read(body: object) -> Told:
         text = _text(left)
         if text is not None:
             message = text = _unwrapped(text, names, statuses)
-            if text.startswith("<"):
+            if _PAGES.match(text):
                 codes.add(PAGE)
                 message = ""
             left = loose_json.loads(text)

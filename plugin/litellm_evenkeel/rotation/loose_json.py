@@ -11,6 +11,8 @@ from typing import Any
 
 LONGEST = 65_536
 """No error needs more; what comes after is not looked at."""
+_LONGEST_LOOSE = 16_384
+"""Less of what only this reader can read: it takes about a microsecond for a word, in the middle of a request."""
 _DEEPEST = 40
 
 _DECODER = json.JSONDecoder()
@@ -37,7 +39,7 @@ def loads(text: str) -> Any:
     try:
         return _DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError):
-        return _Reader().read(text)
+        return _Reader().read(text[:_LONGEST_LOOSE])
 
 
 class _Reader:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import durations
@@ -120,7 +121,7 @@ def _fields(body: object, now: float) -> Iterator[float]:
             return
         value, depth = left.pop()
         if depth < _DEEPEST and isinstance(value, Mapping):
-            for name, inner in list(value.items())[:_MOST_FIELDS]:
+            for name, inner in islice(value.items(), _MOST_FIELDS):
                 found = _field(name, inner, now)
                 if found is not None:
                     yield found

@@ -118,6 +118,7 @@ WORDS = (
     Rule("says: larger than the limit", _CLIENT, _NOTHING, sentences.LARGER_THAN_THE_LIMIT),
     Rule("says: too long", _CLIENT, _NOTHING, sentences.TOO_LONG),
     Rule("says: content refused", _CLIENT, _NOTHING, sentences.CONTENT_REFUSED),
+    Rule("says: bad request", _CLIENT, _NOTHING, sentences.BAD_REQUEST),
 )
 PATTERNS = tuple(
     (rule, re.compile("|".join(f"(?:{one})" for one in rule.matches), re.IGNORECASE | re.DOTALL)) for rule in WORDS

@@ -113,3 +113,8 @@ CONTENT_REFUSED = (
     r"\S{1,80} requires moderation",
     r"your request was rejected as a result of our safety system",
 )
+# LiteLLM makes a rate limit of any sentence of OpenAI's that has the words in it, and these quote the user.
+BAD_REQUEST = (
+    r"invalid (?:'|\"|value|type|parameter|argument|prompt|schema|content|image|url|base64|json)",
+    r"(?:unsupported|unknown|missing required|unrecognized) (?:parameter|value|request argument|argument)",
+)
