@@ -39,6 +39,7 @@ _WRAPPING = re.compile(
 _PAGES = re.compile(r"<|error code: 1[0-9]{3}\b")
 _BYTES = re.compile(r"b(?P<quote>['\"])(?=\s{0,5}[{\[<]|\\n)")
 _CODES = ("code", "type", "status", "reason", "error_code", "__type", "error_type")
+_INNER = ("innererror", "inner_error", "detail", "metadata", "details", "errors")
 _MESSAGES = ("message", "Message", "detail", "error", "error_description", "msg")
 
 
@@ -79,10 +80,12 @@ def read(body: object) -> Told:
         if not isinstance(left, Mapping):
             break
         tree = left
+        layer: list[int] = []
         for part in _parts(left):
-            _collect(part, codes, statuses)
+            _collect(part, codes, layer)
+        statuses += layer[:1]
         message = left = _sentence(left)
-    # What is innermost was said first, by whoever knows best.
+    # What is innermost was said first, by whoever knows best; within a layer, by the error itself.
     return Told(frozenset(codes), statuses[-1] if statuses else None, message, tree, tuple(names))
 
 
@@ -138,29 +141,30 @@ def _unwrapped(text: str, names: list[str], statuses: list[int]) -> str:
 def _parts(tree: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     """Yield the places where providers put codes."""
     error = error_of(tree)
-    yield tree
     yield error
-    for name in ("innererror", "inner_error", "detail", "metadata"):
-        inner = error.get(name)
-        if isinstance(inner, Mapping):
-            yield inner
-    for name in ("details", "errors"):
-        yield from mappings(error.get(name))
+    if error is not tree:
+        yield tree
+    # Most bodies have none of these, and a look whether they do is cheap.
+    for name in _INNER:
+        if name in error:
+            inner = error[name]
+            yield from (inner,) if isinstance(inner, Mapping) else mappings(inner)
 
 
 def _collect(part: Mapping[Any, Any], codes: set[str], statuses: list[int]) -> None:
     for name in _CODES:
         value = part.get(name)
+        if value is None:
+            continue
         if isinstance(value, str):
             codes.add(code(value))
-            _note(value, statuses)
-        elif isinstance(value, int):
-            _note(value, statuses)
+        _note(value, statuses)
     if "flagged_input" in part:
         codes.add(FLAGGED)
-    for violation in mappings(part.get("violations")):
-        _collect_quota(violation, codes)
-    if isinstance(part.get("metadata"), Mapping):
+    if "violations" in part:
+        for violation in mappings(part["violations"]):
+            _collect_quota(violation, codes)
+    if "metadata" in part and isinstance(part["metadata"], Mapping):
         _collect_quota(part["metadata"], codes)
 
 

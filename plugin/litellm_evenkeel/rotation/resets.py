@@ -186,7 +186,7 @@ def _refilled(limits: list[Reading], body: object, text: str | None) -> float | 
 def _named(body: object, text: str | None) -> str | None:
     """Return the limit that a refusal names: OpenAI in the error's type, Anthropic in a sentence."""
     kind: Any = error_of(body).get("type") if isinstance(body, Mapping) else None
-    if kind in {"tokens", "requests"}:
-        return str(kind)
+    if isinstance(kind, str) and kind in {"tokens", "requests"}:
+        return kind
     match = _NAMED.search((text or "")[:_LONGEST_TEXT])
     return match["what"].lower().replace(" ", "-") if match else None

@@ -5,11 +5,12 @@ kind to the mildest.
 
     CODES     codes and types which alone say what it is; whatever else is said
     OWN       classes of LiteLLM for what it refuses itself
+    (here: a subscription's window that is used up, where a rate limit is reported; headers tell)
     WORDS     how a provider's sentence *begins*, where its code covers several things. Never words in the middle: there
               a message may quote the user
     LABELS    codes and types which name the family, and no more
     STATUSES  HTTP statuses
-    CLASSES   LiteLLM's and the clients' classes, where there is no status, or only one that LiteLLM made up
+    CLASSES   LiteLLM's and the clients' classes, where there is no status; before STATUSES where LiteLLM made it up
 """
 
 from __future__ import annotations

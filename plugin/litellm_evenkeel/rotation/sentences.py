@@ -61,7 +61,7 @@ TOO_FEW_CREDITS = (r"this request requires more credits",)
 QUOTA = (
     r"you (?:have )?exceeded your current (?:quota|usage)",
     r"you have reached your specified (?:api|workspace api) usage",
-    r"the usage limit has been reached",
+    r"the usage limit (?:of .{1,40}? )?(?:has been|is) reached",
     r"you've (?:hit|reached) your (?:\S{1,20} )?(?:usage )?limit",
     r"claude ai usage limit reached",
     r"insufficient (?:credits|quota)",

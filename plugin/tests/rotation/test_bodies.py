@@ -49,6 +49,12 @@ def test_the_classes_and_statuses_of_the_wrapping_are_kept() -> None:
     assert (told.names, told.status, told.message) == (("MidStreamFallbackError", "RateLimitError"), 429, "Sorry")
 
 
+def test_the_error_itself_knows_its_status_best_and_the_innermost_better() -> None:
+    body = {"error": {"code": 429, "details": [{"code": 403}], "innererror": {"code": 500}}, "status": 400}
+    assert bodies.read(body).status == 429
+    assert bodies.read({"error": {"code": 500, "message": json.dumps(body)}}).status == 429
+
+
 @pytest.mark.parametrize("body", [None, "", b"", 7, [], {}, [[]], {"error": None}, {"error": {"message": 5}}, object()])
 def test_nothing_says_nothing(body: object) -> None:
     told = bodies.read(body)

@@ -73,6 +73,9 @@ def test_there_are_enough_and_each_says_where_it_is_from() -> None:
     assert len(RESPONSES) >= 70
     assert len({by_name(response) for response in RESPONSES}) == len(RESPONSES)
     assert all(response["from"] for response in RESPONSES)
+    known_fields = {"name", "from", "status", "exception", "headers", "body", "expect"}
+    assert all(set(response) <= known_fields for response in RESPONSES)
+    assert all({"kind", "scope"} <= set(one["expect"]) <= {"kind", "scope", "seconds"} for one in RESPONSES)
 
 
 def test_every_row_of_every_table_is_met() -> None:
@@ -136,6 +139,7 @@ def test_what_a_message_quotes_holds_no_account(status: int, quoted: list[str], 
 
 
 @given(anything, likely | likely.map(str) | likely.map(repr), headers | anything, known | anything)
+@example(429, {"type": [], "code": "<quota/day/model>"}, {}, None)
 @example(429, '{"error":' * 200, {}, None)
 @example(429, "[" * 100_000, {}, None)
 @example(429, '{"a":"' + "\\" * 70_000, {}, None)
