@@ -14,7 +14,7 @@ from litellm_evenkeel.rotation import durations
 from litellm_evenkeel.rotation.provider_headers import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _WINDOWS = {"second": 1.0, "minute": _MINUTE, "hour": _HOUR, "day": _DAY, "month": 30 * _DAY}
@@ -75,6 +75,16 @@ def readings(headers: Mapping[str, str] | object, *, now: float) -> tuple[Readin
     return tuple(
         reading for (dimension, seconds), said in found.items() if (reading := _reading(dimension, seconds, said, now))
     )
+
+
+def closed(limits: Iterable[Reading]) -> list[Reading]:
+    """Return the windows of a subscription that let nothing through until they end.
+
+    Where Anthropic says that the whole is allowed, a window that is used up does not matter: more is being bought.
+    """
+    used_up = [one for one in limits if one.is_subscription]
+    goes_on = any(one.dimension == "unified" and not one.is_exhausted for one in used_up)
+    return [one for one in used_up if one.is_exhausted and not (goes_on and one.dimension.startswith("unified"))]
 
 
 @lru_cache(maxsize=512)

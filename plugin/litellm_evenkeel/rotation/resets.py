@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import durations
 from litellm_evenkeel.rotation.bodies import error_of
-from litellm_evenkeel.rotation.limit_headers import readings
+from litellm_evenkeel.rotation.limit_headers import closed, readings
 from litellm_evenkeel.rotation.provider_headers import plain
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def of_limits(
 ) -> float | None:
     """Return the same, the limits having been read already."""
     limits = tuple(limits)
-    stated = [one.resets_in for one in limits if one.is_subscription and one.is_exhausted and one.resets_in is not None]
+    stated = [one.resets_in for one in closed(limits) if one.resets_in is not None]
     refusal = said(headers, body, text, now=now)
     if refusal is not None:
         stated.append(refusal)

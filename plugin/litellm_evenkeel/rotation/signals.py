@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import bodies, resets, rules
 from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.limit_headers import readings
+from litellm_evenkeel.rotation.limit_headers import closed, readings
 from litellm_evenkeel.rotation.provider_headers import plain
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ ABSURD = 400 * 86400.0
 """Nobody lets wait for longer than a year; who says so counts in another unit."""
 
 _FIRST_ERROR, _LAST_ERROR = 400, 599
-_TOO_MANY, _TIMED_OUT = 429, 408
+_TOO_MANY = 429
 _LONGEST_BEGINNING = 600
 _MOST_NAMES = 8
 # Statuses of which LiteLLM's classes know more: they stand for connections that gave none.
@@ -111,9 +111,9 @@ def _rule(
 
 
 def _closed_window(limits: tuple[Reading, ...]) -> rules.Rule | None:
-    closed = [one.dimension for one in limits if one.is_subscription and one.is_exhausted]
+    names = [one.dimension for one in closed(limits)]
     # "unified" only says that some window is closed; which one, the others tell.
-    windows = [one for one in closed if one != "unified"] or closed
+    windows = [one for one in names if one != "unified"] or names
     if not windows:
         return None
     # 5h and 7d hold for the account; 7d_opus, or a limit between "codex" and "primary", for some models.

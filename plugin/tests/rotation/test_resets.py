@@ -171,6 +171,12 @@ def test_a_closed_window_of_a_subscription_is_not_opened_by_a_shorter_wait() -> 
     assert reset(CLOSED | {"retry-after": "7200"}) == 7200.0
 
 
+def test_a_window_that_is_used_up_does_not_matter_where_more_is_bought() -> None:
+    allowed = {"anthropic-ratelimit-unified-status": "allowed", "anthropic-ratelimit-unified-reset": "1767229200"}
+    assert reset(CLOSED | allowed | {"retry-after": "60"}) == 60.0
+    assert reset(CLOSED | allowed | {"anthropic-ratelimit-unified-status": "rejected", "retry-after": "60"}) == 3600.0
+
+
 def test_the_limit_that_the_refusal_names_counts() -> None:
     headers = {
         "x-ratelimit-remaining-requests": "0",
