@@ -1,6 +1,7 @@
 """What the plugin raises, as one tree.
 
 EvenkeelError
+├── SettingsError          what an operator wrote cannot be
 └── UnsupportedLiteLLM     the running LiteLLM is too old, or a compromised release
 """
 
@@ -9,6 +10,10 @@ from __future__ import annotations
 
 class EvenkeelError(Exception):
     """Base of all of them; the text says what, where and the cure."""
+
+
+class SettingsError(EvenkeelError):
+    """Something that an operator wrote cannot be; the text says where, and what may stand there."""
 
 
 class UnsupportedLiteLLM(EvenkeelError):

@@ -1,0 +1,141 @@
+"""When an account, or one model at it, may not be used: cooldowns, probes, the way back to full traffic, quarantine.
+
+OPEN --held--> HELD --its time is over--> PROBING --one request succeeds--> RAMPING --> OPEN
+^                            | fails                          | fails
++----------------------------+--------------------------------+
+QUARANTINED, from anywhere, until an operator releases it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litellm_evenkeel.rotation.signals import Signal
+
+
+# Beyond it, every hold is the longest.
+MOST_STEPS = 30
+
+
+class State(StrEnum):
+    """How far an account is from full traffic."""
+
+    OPEN = "open"
+    HELD = "held"
+    PROBING = "probing"
+    RAMPING = "ramping"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How failures are answered."""
+
+    first: float = 1.0
+    """Seconds of a first hold for which nobody said how long."""
+    factor: float = 2.0
+    most: float = 300.0
+    """Seconds of the longest hold for which nobody said how long."""
+    tolerated: int = 2
+    """Transient failures within the forgiving time that are nobody's fault."""
+    forgives: float = 60.0
+    """Seconds without a failure after which all is forgotten."""
+    jitter: float = 0.25
+    """Which share of a hold it may be longer, so that accounts do not wake up together."""
+    most_jitter: float = 2.0
+    ramp: float = 1.0
+    """Seconds from a successful probe to full traffic."""
+    probe: float = 30.0
+    """Seconds after which a probe that tells nothing is given up."""
+
+
+class Hold:
+    """What keeps one account, or one model at it, from being used. All times are the same clock's, in seconds."""
+
+    __slots__ = ("_at", "_failures", "_probe", "_ramp", "_random", "_step", "_terms", "kind", "reason", "until")
+
+    def __init__(self, terms: Terms, random: Callable[[], float]) -> None:
+        self._terms, self._random = terms, random
+        self.until = -math.inf
+        self.kind: Kind | None = None
+        self.reason = ""
+        self._step = 0
+        self._failures = 0
+        self._at = -math.inf
+        self._probe = -math.inf
+        self._ramp = -math.inf
+
+    def state(self, now: float) -> State:
+        """Return how far it is from full traffic."""
+        if self.kind is None:
+            return State.RAMPING if now < self._ramp + self._terms.ramp else State.OPEN
+        if self.kind is Kind.PERMANENT:
+            return State.QUARANTINED
+        return State.HELD if now < self.until else State.PROBING
+
+    def share(self, now: float) -> float:
+        """Return which share of its traffic it may have: nothing while it is held, or while its probe is under way."""
+        if self.kind is None:
+            since = now - self._ramp
+            return 1.0 if since >= self._terms.ramp else max(since / self._terms.ramp, 0.0)
+        if self.kind is Kind.PERMANENT or now < self.until or now < self._probe + self._terms.probe:
+            return 0.0
+        return 1.0
+
+    def picked(self, now: float) -> None:
+        """Know that a request goes there: the first one after a hold is its probe."""
+        if self.state(now) is State.PROBING:
+            self._probe = now
+
+    def succeeded(self, now: float, began: float) -> None:
+        """Know of a success; one that began before the hold did says nothing of it."""
+        if self.kind is None:
+            if now >= self._at + self._terms.forgives:
+                self._step = self._failures = 0
+            return
+        if self.state(now) is State.PROBING and began >= self.until:
+            self.kind, self._ramp, self._probe = None, now, -math.inf
+
+    def failed(self, signal: Signal, now: float, began: float) -> bool:
+        """Know of a failure; return whether it has changed anything."""
+        if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
+            return False
+        if signal.kind is Kind.PERMANENT:
+            self.kind, self.reason, self.until = signal.kind, signal.reason, math.inf
+            return True
+        if now >= self._at + self._terms.forgives and self.kind is None:
+            self._step = self._failures = 0
+        self._at = now
+        self._failures += 1
+        is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
+        if is_slight and self._failures <= self._terms.tolerated:
+            return False
+        # Of all that fail in one hold, only the first is one more failure: the others had begun before they could know.
+        is_open = self.kind is not None and (now < self.until or began < self.until)
+        if not is_open:
+            self._step += 1
+        until = now + self._length(signal)
+        if is_open and until <= self.until:
+            return False
+        self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
+        return True
+
+    def release(self, now: float) -> None:
+        """Let it be used again, as an operator says."""
+        self.kind, self.reason, self.until = None, "", -math.inf
+        self._step = self._failures = 0
+        self._ramp = now
+
+    def _length(self, signal: Signal) -> float:
+        terms = self._terms
+        backoff = min(terms.first * terms.factor ** min(self._step - 1, MOST_STEPS), terms.most)
+        told = signal.seconds if signal.seconds is not None else backoff
+        return told + self._random() * min(told * terms.jitter, terms.most_jitter)
