@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,16 @@ from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
 from evenkeel_lab.session.summary import gather, read
+from evenkeel_lab.session.warm_up import COLD
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from evenkeel_lab.session.subjects import Subjects
+    from evenkeel_lab.session.warm_up import WarmUp
 
 FUNCTION = "evenkeel_lab.bench.simulation:median"
 
@@ -164,6 +170,21 @@ def test_a_function_that_tells_no_number_is_a_sentence(
         return
     with pytest.raises(WrongUse, match=told):
         asyncio.run(wanted.conduct())
+
+
+def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.asynccontextmanager
+    async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool) -> AsyncIterator[Subjects]:
+        assert measured
+        warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # and nobody tells what its runs cost, so it stays so
+        yield lambda _: contextlib.nullcontext({})
+
+    monkeypatch.setattr("evenkeel_lab.session.session.subjects", cold)
+    found = asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    runs = [run for runs in Store(tmp_path).done().values() for run in runs]
+    assert {(run.arm, run.limited) for run in runs} == {("plain", ()), ("slower", (COLD,))}
+    assert not found.settled
+    assert found.invalid == [f"gates: 6 pairs of slower against plain are invalid: pair 1: {COLD}"]
 
 
 def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
