@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.account import Account
 from litellm_evenkeel.compatibility import OLDEST_SUPPORTED, Verdict, judge
 from litellm_evenkeel.errors import EvenkeelError, UnsupportedLiteLLM
+from litellm_evenkeel.rotation.account import Account
 
 __all__ = ["OLDEST_SUPPORTED", "Account", "EvenkeelError", "UnsupportedLiteLLM", "Verdict", "judge"]

@@ -57,16 +57,34 @@ class Terms:
     """Seconds after which a probe that tells nothing is given up."""
 
 
+USUAL = Terms()
+"""Where nothing else is said."""
+
+
 class Hold:
     """What keeps one account, or one model at it, from being used. All times are the same clock's, in seconds."""
 
-    __slots__ = ("_at", "_failures", "_probe", "_ramp", "_random", "_step", "_terms", "kind", "reason", "until")
+    __slots__ = (
+        "_at",
+        "_failures",
+        "_probe",
+        "_ramp",
+        "_random",
+        "_step",
+        "_terms",
+        "is_told",
+        "kind",
+        "reason",
+        "until",
+    )
 
     def __init__(self, terms: Terms, random: Callable[[], float]) -> None:
         self._terms, self._random = terms, random
         self.until = -math.inf
         self.kind: Kind | None = None
         self.reason = ""
+        self.is_told = False
+        """Whether its provider said how long; else it is a guess of ours."""
         self._step = 0
         self._failures = 0
         self._at = -math.inf
@@ -90,26 +108,32 @@ class Hold:
             return 0.0
         return 1.0
 
+    def probe_ends(self) -> float:
+        """Return when a probe that tells nothing is given up."""
+        return self._probe + self._terms.probe
+
     def picked(self, now: float) -> None:
         """Know that a request goes there: the first one after a hold is its probe."""
         if self.state(now) is State.PROBING:
             self._probe = now
 
-    def succeeded(self, now: float, began: float) -> None:
-        """Know of a success; one that began before the hold did says nothing of it."""
+    def succeeded(self, now: float, began: float) -> bool:
+        """Know of a success, and return whether it ends a hold: one that began before the hold says nothing of it."""
         if self.kind is None:
             if now >= self._at + self._terms.forgives:
                 self._step = self._failures = 0
-            return
-        if self.state(now) is State.PROBING and began >= self.until:
-            self.kind, self._ramp, self._probe = None, now, -math.inf
+            return False
+        if self.state(now) is not State.PROBING or began < self.until:
+            return False
+        self.kind, self._ramp, self._probe = None, now, -math.inf
+        return True
 
     def failed(self, signal: Signal, now: float, began: float) -> bool:
         """Know of a failure; return whether it has changed anything."""
         if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
             return False
         if signal.kind is Kind.PERMANENT:
-            self.kind, self.reason, self.until = signal.kind, signal.reason, math.inf
+            self.kind, self.reason, self.until, self.is_told = signal.kind, signal.reason, math.inf, True
             return True
         if now >= self._at + self._terms.forgives and self.kind is None:
             self._step = self._failures = 0
@@ -126,6 +150,19 @@ class Hold:
         if is_open and until <= self.until:
             return False
         self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
+        self.is_told = signal.seconds is not None
+        return True
+
+    def told(self, kind: Kind | None, reason: str, until: float, now: float, *, is_told: bool) -> bool:
+        """Know what another worker says; return whether it has changed anything: the longer hold wins here too."""
+        if kind is None:
+            is_news = self.kind is not None
+            self.release(now)
+            return is_news
+        if (until <= max(self.until, now) and self.kind is not None) or until <= now:
+            return False
+        self.kind, self.reason, self.until, self.is_told = kind, reason, until, is_told
+        self._at, self._probe = now, -math.inf
         return True
 
     def release(self, now: float) -> None:

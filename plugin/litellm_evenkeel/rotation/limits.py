@@ -23,7 +23,7 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.durations import number, span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MINUTE, DAY = 60.0, 86_400.0
 MOST_WINDOWS = 16
@@ -37,6 +37,12 @@ class Unit(StrEnum):
     REQUESTS = "requests"
     TOKENS = "tokens"
     DOLLARS = "dollars"
+    SHARE = "share"
+    """Of a subscription's window, of which its provider only tells which share is used."""
+
+
+# What operators count in; shares only providers know.
+COUNTED = (Unit.REQUESTS, Unit.TOKENS, Unit.DOLLARS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,20 @@ class Limits:
     concurrent: int | None = None
 
     @classmethod
+    def tightest(cls, several: Iterable[Limits]) -> Self:
+        """Return what holds where all of these do."""
+        amounts: dict[tuple[Unit, float], float] = {}
+        concurrent = []
+        for limits in several:
+            if limits.concurrent is not None:
+                concurrent.append(limits.concurrent)
+            for limit in limits.windows:
+                key = limit.unit, limit.seconds
+                amounts[key] = min(amounts.get(key, limit.amount), limit.amount)
+        windows = (Limit(unit, amount, seconds) for (unit, seconds), amount in amounts.items())
+        return cls(tuple(windows), min(concurrent, default=None))
+
+    @classmethod
     def of(cls, told: object, where: str) -> Self:
         """Read what an operator wrote; `where` is named when that cannot be."""
         if told is None:
@@ -73,6 +93,10 @@ class Limits:
         if concurrent is not None and (not isinstance(concurrent, int) or concurrent < 1 or concurrent is True):
             raise SettingsError(f"{where}.concurrent: {concurrent!r} is no number of requests. Write 1 or more.")
         return cls(windows, concurrent)
+
+
+FREE = Limits()
+"""Of an account without any."""
 
 
 def period(told: object, where: str) -> float:
@@ -101,11 +125,11 @@ def _windows(fields: Mapping[str, Any], where: str) -> Iterator[Limit]:
 
 
 def _window(told: object, where: str, length: float | None) -> Iterator[Limit]:
-    fields = _fields(told, (*Unit, *(() if length else ("for",))), where)
+    fields = _fields(told, (*COUNTED, *(() if length else ("for",))), where)
     seconds = length or period(fields.get("for"), f"{where}.for")
-    counted = [unit for unit in Unit if fields.get(unit) is not None]
+    counted = [unit for unit in COUNTED if fields.get(unit) is not None]
     if not counted:
-        raise SettingsError(f"{where}: nothing is counted. Write one of {', '.join(Unit)}.")
+        raise SettingsError(f"{where}: nothing is counted. Write one of {', '.join(COUNTED)}.")
     for unit in counted:
         yield Limit(unit, _amount(fields[unit], f"{where}.{unit}"), seconds)
 

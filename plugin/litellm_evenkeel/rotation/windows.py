@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.limits import COUNTED
+
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.limits import Limit
+    from litellm_evenkeel.rotation.need import Need
 
 # A window is counted in so many parts: what is older than the window by less than a part still counts, so that a limit
 # is never exceeded, and at most a sixtieth of it is left unused.
@@ -15,49 +18,88 @@ PARTS = 60
 WATCHED_SECONDS = 300.0
 # A reset that is due is not reckoned with to the millisecond.
 SOONEST_SECONDS = 1.0
+# Sums of fractions are not exact.
+HAIR = 1e-9
+_PLACES = {unit: place for place, unit in enumerate(COUNTED)}
 
 
 class Window:
     """One limit of one account. All times are the same clock's, in seconds."""
 
-    __slots__ = ("_at", "_known_left", "_known_until", "_parts", "_rate", "_used", "limit")
+    __slots__ = (
+        "_at",
+        "_known_left",
+        "_known_since",
+        "_known_until",
+        "_leaves",
+        "_parts",
+        "_place",
+        "_rate",
+        "_used",
+        "_watched",
+        "_width",
+        "limit",
+    )
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
+        self._place = _PLACES.get(limit.unit, 0)
+        self._width = limit.seconds / PARTS
+        self._watched = min(limit.seconds, WATCHED_SECONDS)
         self._parts: dict[int, float] = {}
+        self._leaves = math.inf
         self._used = 0.0
         self._rate = 0.0
         self._at = -math.inf
         self._known_left = math.inf
+        self._known_since = -math.inf
         self._known_until = -math.inf
 
+    def amount(self, need: Need) -> float:
+        """Return how much of it a request takes; one that is larger than the whole limit takes all of it."""
+        return min(need[self._place], self.limit.amount)
+
     def take(self, now: float, amount: float) -> None:
-        """Count something that is being used; less than nothing gives back what an estimate had too much."""
+        """Count something that is being used."""
         self._forget(now)
-        part = self._part(now)
+        part = math.floor(now / self._width)
+        if not self._parts:
+            self._leaves = (part + PARTS + 1) * self._width
         self._parts[part] = self._parts.get(part, 0.0) + amount
         self._used += amount
         self._known_left -= amount
-        watched = min(self.limit.seconds, WATCHED_SECONDS)
-        self._rate = self.rate(now) + amount / watched
+        self._rate = self.rate(now) + amount / self._watched
         self._at = max(now, self._at)
 
     def give_back(self, at: float, now: float, amount: float) -> None:
         """Take back what was counted at a moment: it has left the window if that moment has."""
         self._forget(now)
-        part = self._part(at)
+        part = math.floor(at / self._width)
         if part in self._parts:
+            # A provider may have said since that less was used.
+            amount = min(amount, self._parts[part])
             self._parts[part] -= amount
             self._used -= amount
         self._known_left += amount
+        self._rate = max(self._rate - amount / self._watched, 0.0)
 
-    def learn(self, now: float, left: float, resets_in: float) -> None:
-        """Believe what the provider has said of it."""
-        self._known_left, self._known_until = max(left, 0.0), now + resets_in
+    def learn(self, began: float, now: float, left: float, resets_in: float) -> None:
+        """Believe what the provider has said, in answer to a request that began at a moment."""
+        if began < self._known_since:
+            # Answers overtake each other.
+            return
+        self._forget(now)
+        # What was begun after that request, and it itself, may not be in what the provider has counted.
+        since = math.floor(began / self._width)
+        later = sum(used for part, used in self._parts.items() if part >= since)
+        self._known_left = max(min(left, self.limit.amount) - later, 0.0)
+        self._known_since, self._known_until = began, now + resets_in
+        self._drop(self._used - (self.limit.amount - self._known_left))
 
     def left(self, now: float) -> float:
         """Return how much may be used now."""
-        self._forget(now)
+        if now >= self._leaves or now >= self._known_until:
+            self._forget(now)
         own = self.limit.amount - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
@@ -69,20 +111,17 @@ class Window:
         """Return in how many seconds so much may be used; infinite if it never may."""
         if amount > self.limit.amount:
             return math.inf
-        told = self._known_until - now if now < self._known_until and self._known_left < amount else 0.0
         self._forget(now)
+        reset = max(self._known_until - now, 0.0)
         over = self._used + amount - self.limit.amount
-        for part, used in self._parts.items():
-            if over <= 0:
-                break
-            over -= used
-            told = max(told, (part + PARTS + 1) * self._width - now)
-        return told
+        if reset and over > HAIR and over <= self._before(self._known_since) + HAIR:
+            # By then the provider will have forgotten enough, whatever is still in our own window.
+            return min(reset, self._rolls_in(now, over)) if self._known_left >= amount else reset
+        return max(self._rolls_in(now, over), reset if self._known_left < amount else 0.0)
 
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
-        watched = min(self.limit.seconds, WATCHED_SECONDS)
-        return self._rate * math.exp(-max(now - self._at, 0.0) / watched)
+        return self._rate * math.exp(-max(now - self._at, 0.0) / self._watched)
 
     def runs_out_in(self, now: float) -> float:
         """Return in how many seconds it will be used up, if things go on as they do; infinite if it resets before."""
@@ -94,19 +133,52 @@ class Window:
         steady = now >= self._known_until and rate * self.limit.seconds <= self.limit.amount
         return math.inf if steady or found >= self.resets_in(now) else found
 
-    @property
-    def _width(self) -> float:
-        return self.limit.seconds / PARTS
+    def _rolls_in(self, now: float, over: float) -> float:
+        """Return in how many seconds so much will have left the window."""
+        told = 0.0
+        for part, used in self._parts.items():
+            if over <= HAIR:
+                break
+            over -= used
+            told = (part + PARTS + 1) * self._width - now
+        return told
 
-    def _part(self, now: float) -> int:
-        return math.floor(now / self._width)
+    def _before(self, moment: float) -> float:
+        before = math.floor(moment / self._width) if moment > -math.inf else -math.inf
+        return sum(used for part, used in self._parts.items() if part < before)
 
     def _forget(self, now: float) -> None:
-        oldest = self._part(now) - PARTS
+        if self._known_until <= now and self._known_since > -math.inf:
+            # The provider's window is over, and with it all that was used before it spoke.
+            before = self._before(self._known_since)
+            self._known_since = -math.inf
+            self._drop(before)
+        if now < self._leaves:
+            return
+        oldest = math.floor(now / self._width) - PARTS
         while self._parts:
             part = next(iter(self._parts))
             if part >= oldest:
+                self._leaves = (part + PARTS + 1) * self._width
                 return
             self._used -= self._parts.pop(part)
+        self._settle_empty()
+
+    def _drop(self, amount: float) -> None:
+        """Forget so much, the oldest first."""
+        while amount > HAIR and self._parts:
+            part = next(iter(self._parts))
+            gone = min(self._parts[part], amount)
+            self._parts[part] -= gone
+            self._used -= gone
+            amount -= gone
+            if self._parts[part] <= HAIR:
+                del self._parts[part]
+        if self._parts:
+            self._leaves = (next(iter(self._parts)) + PARTS + 1) * self._width
+        else:
+            self._settle_empty()
+
+    def _settle_empty(self) -> None:
         # Sums of fractions do not come back to nothing by themselves.
-        self._used = 0.0
+        self._used, self._leaves = 0.0, math.inf

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.limits import Limit, Limits, Unit
+from litellm_evenkeel.rotation.limits import COUNTED, Limit, Limits
 
-REQUESTS, TOKENS, DOLLARS = Unit
+REQUESTS, TOKENS, DOLLARS = COUNTED
 
 
 @pytest.mark.parametrize(

@@ -60,12 +60,13 @@ def test_an_estimate_that_was_too_high_is_given_back_where_it_was_counted() -> N
 
 def test_what_the_provider_says_is_believed_until_its_reset() -> None:
     window = Window(MINUTE)
-    window.learn(1000.0, 5, 20.0)
+    window.learn(1000.0, 1000.0, 5, 20.0)
     assert window.left(1000.0) == 5
     window.take(1001.0, 3)
     assert window.left(1001.0) == 2
     assert window.fits_in(1001.0, 3) == pytest.approx(19)
     assert window.resets_in(1001.0) == pytest.approx(19)
+    # The provider has forgotten by then what was used before it spoke.
     assert window.left(1020.1) == 57
 
 
@@ -83,13 +84,13 @@ def test_the_rate_is_that_of_late_and_fades() -> None:
 
 def test_it_runs_out_only_if_that_is_before_its_reset() -> None:
     window = Window(Limit(Unit.TOKENS, 1000, 18_000.0))
-    window.learn(1000.0, 1000, 10_000.0)
+    window.learn(1000.0, 1000.0, 1000, 10_000.0)
     assert window.runs_out_in(1000.0) == math.inf
     for second in range(300):
         window.take(1000.0 + second, 1)
     # 700 are left, 0.63 go in a second, and the reset is in hours.
     assert 800 < window.runs_out_in(1300.0) < 1500
-    window.learn(1300.0, 700, 100.0)
+    window.learn(1300.0, 1300.0, 700, 100.0)
     assert window.runs_out_in(1300.0) == math.inf
 
 
@@ -98,3 +99,30 @@ def test_a_rolling_limit_that_is_used_slower_than_it_comes_back_never_runs_out()
     for second in range(300):
         window.take(1000.0 + second, 0.9)
     assert window.runs_out_in(1300.0) == math.inf
+
+
+def test_a_provider_that_has_reset_early_is_believed() -> None:
+    window = Window(MINUTE)
+    window.take(1000.0, 60)
+    assert window.left(1010.0) == 0
+    window.learn(1010.0, 1010.2, 59, 50.0)
+    assert window.left(1010.3) == 59
+
+
+def test_what_was_begun_after_the_request_that_tells_is_not_thought_to_be_told() -> None:
+    window = Window(MINUTE)
+    window.take(1000.0, 1)
+    window.take(1005.0, 10)
+    window.learn(1000.0, 1006.0, 30, 20.0)
+    assert window.left(1006.0) == 30 - 11
+    # An answer that was overtaken says nothing new.
+    window.learn(999.0, 1007.0, 50, 20.0)
+    assert window.left(1007.0) == 30 - 11
+
+
+def test_after_the_providers_reset_nothing_counts_that_was_before_it_spoke() -> None:
+    window = Window(MINUTE)
+    window.take(1000.0, 60)
+    window.learn(1002.0, 1002.1, 0, 10.0)
+    assert window.fits_in(1003.0, 1) == pytest.approx(9.1)
+    assert window.left(1012.2) == 60

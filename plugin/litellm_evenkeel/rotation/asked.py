@@ -1,0 +1,19 @@
+"""A request, as far as it matters for the choice of an account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from litellm_evenkeel.rotation.need import ONE, Need
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for."""
+
+    need: Need = ONE
+    tried: frozenset[str] = frozenset()
+    """The deployments at which this very request has failed."""
+    prefer: str | None = None
+    """The account at which the session is pinned."""
+    is_stream: bool = False

@@ -1,0 +1,36 @@
+"""What keeps a request from an account, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Why(StrEnum):
+    """The kinds of obstacles."""
+
+    QUARANTINED = "quarantined"
+    """It has died, and waits for an operator."""
+    HELD = "held"
+    """It has refused lately."""
+    PROBING = "probing"
+    """One request is finding out whether it works again; more would be too many."""
+    WINDOW = "limit used up"
+    CONCURRENT = "all its requests are under way"
+    TRIED = "tried already"
+    """This very request has failed there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One obstacle."""
+
+    why: Why
+    opens_at: float
+    """Infinite if waiting does not help."""
+    what: str
+    """The limit or the reason, by name."""
+    is_sure: bool = True
+    """Whether a provider or an operator said so; a guess of ours never refuses a request by itself."""
+    wanted: float = 0.0
+    left: float = 0.0

@@ -1,0 +1,107 @@
+"""Which candidate of a group a request gets: its session's, the best by the strategy, or the one that makes do."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.bars import Bar, Why
+from litellm_evenkeel.rotation.picks import Full, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.group import Group
+
+Found = tuple[int, Reason]
+
+
+def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | Full:
+    """Return the position of the one to take, and why it is that one; or that there is none."""
+    preferred = _preferred(group, asked, now)
+    if preferred is not None:
+        return preferred, Reason.STICKY
+    if now < group.full_until and asked.need.tokens >= group.full_tokens and group.full is not None:
+        return _among_freed(group, asked, now, random) or Full(max(group.full_until - now, 0.0), group.full)
+    return _first_open(_ordered(group, asked, now), group, asked, now, random) or _making_do(group, asked, now)
+
+
+def _preferred(group: Group, asked: Asked, now: float) -> int | None:
+    if asked.prefer is None:
+        return None
+    for position in group.at_account.get(asked.prefer, ()):
+        place = group.places[position]
+        if place.seat.id not in asked.tried and place.bar(asked.need, now) is None:
+            return position
+    return None
+
+
+def _ordered(group: Group, asked: Asked, now: float) -> Iterator[int]:
+    snapshot = group.snapshot
+    for tier in snapshot.tiers:
+        yield from group.strategy.order(tier, group.places, asked, now)
+    # Those that were shut when the snapshot was made: they may have opened since, or be open to a smaller request.
+    for position, weight in enumerate(snapshot.weights):
+        if not weight:
+            yield position
+
+
+def _first_open(
+    positions: Iterable[int], group: Group, asked: Asked, now: float, random: Callable[[], float]
+) -> Found | None:
+    ramping = None
+    for position in positions:
+        place = group.places[position]
+        if place.seat.id in asked.tried:
+            continue
+        if place.bar(asked.need, now) is not None:
+            group.found_shut(position)
+            continue
+        share = place.share(now)
+        if share >= 1 or random() < share:
+            return position, Reason.STRATEGY
+        ramping = position if ramping is None else ramping
+    return None if ramping is None else (ramping, Reason.RAMP)
+
+
+def _among_freed(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | None:
+    """Look only where something has happened since all were found shut."""
+    freed = sorted(group.freed)
+    found = _first_open(freed, group, asked, now, random)
+    return found or next(
+        ((position, Reason.SOONEST) for position in freed if _is_only_guessed(group, position, asked, now)), None
+    )
+
+
+def _is_only_guessed(group: Group, position: int, asked: Asked, now: float) -> bool:
+    """Return whether nothing but a guess of ours stands in the way."""
+    place = group.places[position]
+    bar = place.bar(asked.need, now)
+    return (
+        bar is not None
+        and not bar.is_sure
+        and place.seat.id not in asked.tried
+        and place.limits_bar(asked.need, now) is None
+    )
+
+
+def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
+    """Return the one whose hold ends first, if that is a guess of ours; else say who will be free first, and when."""
+    bars = [
+        (bar.opens_at, position, bar)
+        for position, place in enumerate(group.places)
+        if place.seat.id not in asked.tried and (bar := place.bar(asked.need, now)) is not None
+    ]
+    guesses = [one[:2] for one in bars if _is_only_guessed(group, one[1], asked, now)]
+    if guesses:
+        return min(guesses)[1], Reason.SOONEST
+    for position, place in enumerate(group.places):
+        if place.seat.id in asked.tried and place.bar(asked.need, now) is None:
+            return position, Reason.AGAIN
+    if not bars:
+        return Full(math.inf, Bar(Why.TRIED, math.inf, "") if group.places else None)
+    opens_at, _, first = min(bars, key=lambda one: one[:2])
+    if not asked.tried:
+        group.is_full(first, asked.need)
+    return Full(max(opens_at - now, 0.0), first)

@@ -1,0 +1,123 @@
+"""One set of candidates for one model: their places in order, the snapshot selection reads, and a strategy's memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from litellm_evenkeel.rotation.bars import Bar
+    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.strategies import Strategy
+
+# After so many candidates, a rebuild lets others have the thread.
+SLICE = 256
+# A candidate's weight has changed if it is this many times what it was, or less than one in so many.
+CHANGED = 1.5
+# What openings are weighed with: one request of a usual size.
+USUAL = Need(1.0, 1000.0)
+# A limit that comes back bit by bit would wake the group at each bit.
+SOONEST = 0.05
+
+
+class Group:
+    """Candidates. All times are the same clock's, in seconds."""
+
+    __slots__ = (
+        "_standing",
+        "at_account",
+        "dirty",
+        "freed",
+        "full",
+        "full_tokens",
+        "full_until",
+        "is_refreshing",
+        "name",
+        "patched",
+        "places",
+        "snapshot",
+        "strategy",
+    )
+
+    def __init__(self, name: str, places: Sequence[Place], strategy: Strategy, now: float) -> None:
+        self.name, self.places, self.strategy = name, tuple(places), strategy
+        self.dirty: set[int] = set()
+        """Candidates of which something has changed since the snapshot."""
+        self.is_refreshing = False
+        self.patched = -math.inf
+        self.full: Bar | None = None
+        """What stands before the candidate that opens first, when all were found shut."""
+        self.full_until = -math.inf
+        self.full_tokens = 0.0
+        self.freed: set[int] = set()
+        """Candidates at which something has happened since then, and that were not found shut again."""
+        self.at_account: dict[str, list[int]] = {}
+        self._standing: dict[int, list[int]] = {}
+        for position, place in enumerate(self.places):
+            place.groups.append((self, position))
+            self.at_account.setdefault(place.seat.account, []).append(position)
+            self._standing.setdefault(place.seat.priority, []).append(position)
+        self.snapshot = Snapshot(-math.inf, (), (), (), -math.inf)
+        for _ in self.refreshing(now):
+            pass
+
+    def refreshing(self, now: float) -> Iterator[None]:
+        """Look at all candidates anew; yields at times, so that others can have the thread."""
+        weights, opens = [], []
+        self.dirty.clear()
+        for position, place in enumerate(self.places):
+            if position and position % SLICE == 0:
+                yield
+            weight, opening = self.weighed(place, now)
+            weights.append(weight)
+            opens.append(opening)
+        self._replace(Snapshot.of(now, weights, opens, self._standing), now)
+
+    def patch(self, now: float) -> None:
+        """Look at those candidates anew of which something has changed, or should have by now."""
+        snapshot = self.snapshot
+        if now >= snapshot.opens_at:
+            self.dirty.update(position for position, opening in enumerate(snapshot.opens) if opening <= now)
+        changed = {position: self.weighed(self.places[position], now) for position in self.dirty}
+        self.dirty.clear()
+        if changed:
+            self._replace(snapshot.patched(changed, self._standing), now)
+
+    def weighed(self, place: Place, now: float) -> tuple[float, float]:
+        """Return a candidate's weight in draws, and when it may open if it is shut."""
+        bar = place.bar(USUAL, now)
+        if bar is not None:
+            return 0.0, max(bar.opens_at, now + SOONEST)
+        return self.strategy.weight(place, now), math.inf
+
+    def has_changed(self, position: int, now: float) -> bool:
+        """Return whether a candidate differs so much from the snapshot that it should be replaced."""
+        weight, _ = self.weighed(self.places[position], now)
+        known = self.snapshot.weights[position]
+        return not known / CHANGED <= weight <= known * CHANGED
+
+    def found_shut(self, position: int) -> None:
+        """Know that a candidate is shut that may be open in the snapshot."""
+        if self.snapshot.weights[position] > 0:
+            self.dirty.add(position)
+        self.freed.discard(position)
+        self.full_until = min(self.full_until, self.places[position].shut_until)
+
+    def is_full(self, first: Bar, need: Need) -> None:
+        """Know that all were found shut for such a request, and which one opens first."""
+        self.full, self.full_tokens, self.full_until = first, need.tokens, first.opens_at
+        self.freed.clear()
+
+    def leave(self) -> None:
+        """Stand nowhere any more."""
+        for place in self.places:
+            place.groups = [one for one in place.groups if one[0] is not self]
+
+    def _replace(self, snapshot: Snapshot, now: float) -> None:
+        self.snapshot, self.patched = snapshot, now
+        self.strategy.rebuilt(snapshot, self.places)

@@ -1,0 +1,25 @@
+"""What one worker tells the others: an account, or a model at it, is held, or free again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The state of one hold."""
+
+    account: str
+    model: str | None
+    """None for the account as a whole."""
+    kind: Kind | None
+    """None if an operator has released it."""
+    reason: str
+    until: float
+    """Infinite for one that waits for an operator."""
+    is_told: bool
+    """Whether its provider said how long."""

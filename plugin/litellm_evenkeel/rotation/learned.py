@@ -1,0 +1,97 @@
+"""The limits of one account or model: those that an operator wrote, and those that its provider tells of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.limits import DAY, MINUTE, Limit, Unit
+from litellm_evenkeel.rotation.shares import ShareWindow
+from litellm_evenkeel.rotation.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from litellm_evenkeel.rotation.limit_headers import Reading
+
+# A provider's limit is an operator's if they differ by no more than this share.
+SAME = 0.01
+# Whoever invents dimensions cannot fill our memory with them.
+MOST = 12
+WEEK = 7 * DAY
+
+
+class Learned:
+    """The windows of one side; `windows` holds the operator's first."""
+
+    __slots__ = ("_by_dimension", "_own", "windows")
+
+    def __init__(self, own: Iterable[Window]) -> None:
+        self._own = tuple(own)
+        self._by_dimension: dict[tuple[str, float | None], Window] = {}
+        self.windows: tuple[Window, ...] = self._own
+
+    def with_own(self, own: Iterable[Window]) -> Learned:
+        """Return it with other limits of the operator's; a provider's next answer brings its own ones back."""
+        return Learned(own)
+
+    def knows(self, reading: Reading) -> bool:
+        """Return whether this is a limit that the operator wrote."""
+        return self._same(reading) is not None
+
+    def learn(self, readings: Iterable[Reading], began: float, now: float) -> None:
+        """Believe what a provider says of its limits, in answer to a request that began at a moment."""
+        for reading in readings:
+            left = _left(reading)
+            if left is None:
+                continue
+            window = self._window(reading)
+            if window is not None:
+                resets_in = reading.resets_in if reading.resets_in is not None else window.limit.seconds
+                window.learn(began, now, left, resets_in)
+
+    def _window(self, reading: Reading) -> Window | None:
+        key = (reading.dimension, reading.limit)
+        window = self._by_dimension.get(key)
+        if window is None and len(self._by_dimension) < MOST:
+            window = self._same(reading) or self._new(reading)
+            # A provider that has changed a limit has only the newest.
+            for other in [one for one in self._by_dimension if one[0] == reading.dimension]:
+                del self._by_dimension[other]
+            self._by_dimension[key] = window
+            told = dict.fromkeys(self._by_dimension.values())
+            self.windows = (*self._own, *(one for one in told if one not in self._own))
+        return window
+
+    def _same(self, reading: Reading) -> Window | None:
+        """Return the operator's limit that is this one."""
+        if reading.limit is None:
+            return None
+        unit = _unit(reading)
+        for window in self._own:
+            limit = window.limit
+            if reading.window_seconds not in {None, limit.seconds} or limit.unit is not unit:
+                continue
+            if abs(limit.amount - reading.limit) <= SAME * limit.amount:
+                return window
+        return None
+
+    def _new(self, reading: Reading) -> Window:
+        seconds = reading.window_seconds
+        if reading.limit:
+            resets_in = reading.resets_in or 0.0
+            # Who does not say how long a window is means a minute's, unless its reset is further off.
+            return Window(Limit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY)))
+        return ShareWindow(Limit(Unit.SHARE, 1.0, seconds or WEEK))
+
+
+def _left(reading: Reading) -> float | None:
+    if reading.limit and reading.remaining is not None:
+        return reading.remaining
+    if reading.used_share is None:
+        return None
+    left = max(1 - reading.used_share, 0.0)
+    return left * reading.limit if reading.limit else left
+
+
+def _unit(reading: Reading) -> Unit:
+    return Unit.TOKENS if "token" in reading.dimension else Unit.REQUESTS

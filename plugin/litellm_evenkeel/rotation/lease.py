@@ -1,0 +1,19 @@
+"""What a request that is under way has reserved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.need import Need
+    from litellm_evenkeel.rotation.place import Place
+
+
+class Lease:
+    """One attempt at one place, until it is settled, has failed or was forgotten."""
+
+    __slots__ = ("began", "is_open", "is_stream", "need", "place", "until")
+
+    def __init__(self, place: Place, need: Need, began: float, until: float, *, is_stream: bool) -> None:
+        self.place, self.need, self.began, self.until, self.is_stream = place, need, began, until, is_stream
+        self.is_open = True

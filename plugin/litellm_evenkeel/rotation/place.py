@@ -1,0 +1,119 @@
+"""A seat that is alive: its account's side, its model's, and how long it takes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.latency import Latency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from litellm_evenkeel.rotation.bars import Bar
+    from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.lease import Lease
+    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.need import Need
+    from litellm_evenkeel.rotation.seat import Seat
+    from litellm_evenkeel.rotation.side import Side
+
+# A request that has been under way for so many times the usual time, and for so long, tells that its account hangs.
+STALLED_TIMES, STALLED_SECONDS = 5.0, 1.0
+
+
+def is_account_wide(reading: Reading) -> bool:
+    """Return whether a limit is a subscription's as a whole: `unified-5h`, but not `unified-7d_opus`."""
+    return reading.is_subscription and "_" not in reading.dimension and reading.dimension.count("-") <= 1
+
+
+class Place:
+    """One seat. All times are the same clock's, in seconds."""
+
+    __slots__ = (
+        "_bar",
+        "_shut_opened",
+        "_shut_tokens",
+        "account",
+        "groups",
+        "latency",
+        "leases",
+        "model",
+        "seat",
+        "shut_until",
+    )
+
+    def __init__(self, seat: Seat, account: Side, model: Side) -> None:
+        self.seat, self.account, self.model = seat, account, model
+        self.latency = Latency()
+        self.leases: dict[Lease, None] = {}
+        """What is under way, the oldest first."""
+        self.groups: list[tuple[Group, int]] = []
+        """Where it stands."""
+        self.shut_until = -math.inf
+        """Until when looking again is of no use, unless something happens."""
+        self._shut_tokens = 0.0
+        self._shut_opened = 0
+        self._bar: Bar | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are under way here."""
+        return len(self.leases)
+
+    def forget(self) -> None:
+        """Forget when it was thought to open."""
+        self.shut_until = -math.inf
+
+    def bar(self, need: Need, now: float) -> Bar | None:
+        """Return what keeps such a request from here now, if anything does."""
+        account, model = self.account, self.model
+        opened = account.opened + model.opened
+        if now < self.shut_until and self._shut_opened == opened and need.tokens >= self._shut_tokens:
+            return self._bar
+        bar = account.bar(need, now)
+        if bar is None or not bar.is_sure:
+            # What is sure counts before a guess.
+            other = model.bar(need, now)
+            bar = other if bar is None or (other is not None and other.is_sure) else bar
+        if bar is not None:
+            self.shut_until, self._shut_tokens, self._shut_opened = bar.opens_at, need.tokens, opened
+            self._bar = bar
+        return bar
+
+    def limits_bar(self, need: Need, now: float) -> Bar | None:
+        """Return which limit keeps such a request from here, whatever holds it beside."""
+        return self.account.limits_bar(need, now) or self.model.limits_bar(need, now)
+
+    def learn(self, readings: Sequence[Reading], began: float, now: float) -> None:
+        """Believe what the provider says; most limits it has for each model, those of subscriptions for all of them."""
+        account = [one for one in readings if self.account.knows(one) or is_account_wide(one)]
+        if account:
+            self.account.learn(account, began, now)
+        model = [one for one in readings if one not in account]
+        if model:
+            self.model.learn(model, began, now)
+
+    def share(self, now: float) -> float:
+        """Return which share of its traffic it may have: less than all on its way back from a hold."""
+        return min(self.account.hold.share(now), self.model.hold.share(now))
+
+    def bears(self, need: Need, now: float) -> float:
+        """Return how many such requests it bears in a second; infinite without limits."""
+        return min(self.account.bears(need, now), self.model.bears(need, now))
+
+    def pace(self, need: Need, now: float) -> float:
+        """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
+        pace = min(self.account.pace(need, now), self.model.pace(need, now))
+        stalled = self._stalled(now)
+        usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
+        return pace * usual / stalled if stalled > usual else pace
+
+    def waits(self, now: float) -> float:
+        """Return how long a request would wait here: what the latest peak was, for each that stands before it."""
+        return max(self.latency.lately(now), self._stalled(now)) * (self.account.in_flight + 1)
+
+    def _stalled(self, now: float) -> float:
+        """Return for how long the oldest request is under way; streams may take what they want."""
+        oldest = next(iter(self.leases), None)
+        return 0.0 if oldest is None or oldest.is_stream else now - oldest.began

@@ -1,0 +1,279 @@
+"""The heart of the rotation: the live state of all accounts, who is picked, what is learned from how it went.
+
+Pure: no I/O, no LiteLLM, not a thread; clock and random numbers are handed in. What takes longer than a pick, the
+making of snapshots, is left to a `refresh` that is handed in too; without one it is done where it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.choosing import choose
+from litellm_evenkeel.rotation.group import Group
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.holds import USUAL, Hold, Terms
+from litellm_evenkeel.rotation.kinds import Scope
+from litellm_evenkeel.rotation.lease import Lease
+from litellm_evenkeel.rotation.picks import Full, Pick, Reason
+from litellm_evenkeel.rotation.place import Place
+from litellm_evenkeel.rotation.side import Side
+from litellm_evenkeel.rotation.signals import clamped
+from litellm_evenkeel.rotation.strategies import STRATEGIES
+from litellm_evenkeel.rotation.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.need import Need
+    from litellm_evenkeel.rotation.seat import Seat
+    from litellm_evenkeel.rotation.side import Key, MakeWindow
+    from litellm_evenkeel.rotation.signals import Signal
+
+# Of accounts that nobody has asked for here, so many are remembered.
+MOST_HEARD = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTerms:
+    """How a pool works."""
+
+    strategy: str = "headroom"
+    snapshot_ttl: float = 10.0
+    lease: float = 600.0
+    holds: Terms = USUAL
+    rate_limit_most: float = 1800.0
+    quota_most: float = 8 * 86_400.0
+
+
+class Pool:
+    """All accounts."""
+
+    def __init__(
+        self,
+        terms: PoolTerms,
+        *,
+        clock: Callable[[], float],
+        random: Callable[[], float],
+        refresh: Callable[[Group], None] | None = None,
+        tell: Callable[[Held], None] | None = None,
+        window: MakeWindow | None = None,
+    ) -> None:
+        self.terms = terms
+        self._clock, self._random = clock, random
+        self._refresh = refresh or self.refresh
+        self._tell = tell or (lambda _: None)
+        self._window = window or (lambda _key, limit: Window(limit))
+        self.sides: dict[Key, Side] = {}
+        self.places: dict[tuple[str, str], Place] = {}
+        self._leases: dict[Lease, None] = {}
+        self._heard: dict[tuple[str, str | None], Held] = {}
+        """Of accounts that nobody has asked for here yet."""
+
+    def place(self, seat: Seat) -> Place:
+        """Return the place of a seat; a seat that has changed takes what was used so far with it."""
+        key = (seat.id, seat.model)
+        place = self.places.get(key)
+        if place is not None and place.seat == seat:
+            return place
+        if place is not None:
+            self._part(place)
+        account, model = self._side((seat.account, None)), self._side((seat.account, seat.model))
+        place = self.places[key] = Place(seat, account, model)
+        account.join(place, seat.limits)
+        model.join(place, seat.model_limits)
+        for held in (self._heard.pop((seat.account, None), None), self._heard.pop((seat.account, seat.model), None)):
+            if held is not None:
+                self.hold(held)
+        return place
+
+    def group(self, name: str, seats: Sequence[Seat]) -> Group:
+        """Return candidates as a group of its own."""
+        strategy = STRATEGIES[self.terms.strategy](self._random)
+        return Group(name, [self.place(seat) for seat in seats], strategy, self._clock())
+
+    def forget(self, place: Place) -> None:
+        """Let a deployment go that is no more."""
+        self._part(place)
+        self.places.pop((place.seat.id, place.seat.model), None)
+
+    def pick(
+        self, group: Group, asked: Asked, is_there: Callable[[int, Place], bool] = lambda _position, _place: True
+    ) -> Pick | Full | None:
+        """Choose; None where the candidates are no longer those of the group."""
+        now = self._clock()
+        self.expire(now)
+        self._keep_fresh(group, now)
+        found = choose(group, asked, now, self._random)
+        if isinstance(found, Full):
+            return found
+        position, reason = found
+        return self._take(group, position, asked, now, reason) if is_there(position, group.places[position]) else None
+
+    def settle(
+        self,
+        lease: Lease,
+        used: Need,
+        *,
+        latency: float | None = None,
+        readings: tuple[Reading, ...] = (),
+        is_success: bool = True,
+    ) -> None:
+        """Know how a request ended that has used something: what was reserved is replaced by it."""
+        if not self._close(lease, used):
+            return
+        now = self._clock()
+        place = lease.place
+        if latency is not None:
+            place.latency.observe(now, latency)
+        self._learn(place, readings, lease.began, now)
+        for side in (place.account, place.model):
+            if is_success and side.hold.succeeded(now, lease.began):
+                self.freed(side)
+        self._changed(place, now)
+
+    def release(self, lease: Lease) -> None:
+        """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
+        self._close(lease, lease.need._replace(tokens=0.0, dollars=0.0))
+
+    def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> None:
+        """Know of a failed attempt and of what it means."""
+        now = self._clock()
+        self.release(lease)
+        place = lease.place
+        self._learn(place, readings, lease.began, now)
+        side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
+        if side is None:
+            return
+        if side.hold.failed(self._believed(signal), now, lease.began):
+            self._hold_changed(side, place)
+
+    def hold(self, held: Held) -> None:
+        """Know what another worker has learned; nobody is told again."""
+        side = self.sides.get((held.account, held.model))
+        if side is None:
+            if len(self._heard) < MOST_HEARD:
+                self._heard[held.account, held.model] = held
+            return
+        now = self._clock()
+        if side.hold.told(held.kind, held.reason, held.until, now, is_told=held.is_told):
+            self._touch(side)
+
+    def release_account(self, account: str) -> bool:
+        """Free an account and all its models of whatever holds them, as an operator says; whether there is one."""
+        sides = [side for (owner, _), side in self.sides.items() if owner == account]
+        now = self._clock()
+        for side in sides:
+            side.hold.release(now)
+            side.opened += 1
+            self._touch(side)
+        if not sides:
+            return False
+        self._tell(Held(account, None, None, "", now, is_told=True))
+        return True
+
+    def expire(self, now: float) -> int:
+        """Give back what was reserved by those of whom nothing was heard for too long; return how many these were."""
+        number = 0
+        while self._leases:
+            lease = next(iter(self._leases))
+            if lease.until > now:
+                break
+            self.release(lease)
+            number += 1
+        return number
+
+    def refresh(self, group: Group) -> None:
+        """Make the snapshot anew, now."""
+        now = self._clock()
+        if now >= group.snapshot.taken + self.terms.snapshot_ttl:
+            for _ in group.refreshing(now):
+                pass
+        else:
+            group.patch(now)
+
+    def _keep_fresh(self, group: Group, now: float) -> None:
+        snapshot = group.snapshot
+        if now >= snapshot.taken + self.terms.snapshot_ttl or group.dirty or now >= snapshot.opens_at:
+            self._refresh(group)
+
+    def _take(self, group: Group, position: int, asked: Asked, now: float, reason: Reason) -> Pick:
+        place = group.places[position]
+        account, model = place.account, place.model
+        if account.hold.kind is not None or model.hold.kind is not None:
+            reason = Reason.PROBE if reason is Reason.STRATEGY else reason
+        account.take(asked.need, now)
+        model.take(asked.need, now)
+        lease = Lease(place, asked.need, now, now + self.terms.lease, is_stream=asked.is_stream)
+        self._leases[lease] = place.leases[lease] = None
+        group.strategy.chosen(position)
+        return Pick(place, position, lease, reason)
+
+    def _close(self, lease: Lease, used: Need) -> bool:
+        if not lease.is_open:
+            return False
+        lease.is_open = False
+        self._leases.pop(lease, None)
+        place = lease.place
+        place.leases.pop(lease, None)
+        now = self._clock()
+        for side in (place.account, place.model):
+            opened = side.opened
+            side.settle(lease.need, used, lease.began, now)
+            if side.opened != opened:
+                self.freed(side)
+        return True
+
+    def _learn(self, place: Place, readings: tuple[Reading, ...], began: float, now: float) -> None:
+        if readings:
+            place.learn(readings, began, now)
+            self.freed(place.account)
+            self.freed(place.model)
+
+    def freed(self, side: Side) -> None:
+        """Know that more is left of a side's limits than was."""
+        now = self._clock()
+        side.opened += 1
+        for place in side.places:
+            for group, position in place.groups:
+                if now < group.full_until:
+                    group.freed.add(position)
+
+    def _changed(self, place: Place, now: float) -> None:
+        for group, position in place.groups:
+            if group.has_changed(position, now):
+                group.dirty.add(position)
+
+    def _hold_changed(self, side: Side, place: Place) -> None:
+        hold = side.hold
+        self._touch(side)
+        model = None if side is place.account else place.seat.model
+        self._tell(Held(place.seat.account, model, hold.kind, hold.reason, hold.until, is_told=hold.is_told))
+
+    def _touch(self, side: Side) -> None:
+        for place in side.places:
+            place.forget()
+            for group, position in place.groups:
+                group.dirty.add(position)
+                group.full = None
+                self._refresh(group)
+
+    def _believed(self, signal: Signal) -> Signal:
+        seconds = clamped(
+            signal.seconds, signal.kind, rate_limit=self.terms.rate_limit_most, quota=self.terms.quota_most
+        )
+        return signal if seconds == signal.seconds else type(signal)(signal.kind, signal.scope, seconds, signal.reason)
+
+    def _side(self, key: Key) -> Side:
+        side = self.sides.get(key)
+        if side is None:
+            side = self.sides[key] = Side(key, Hold(self.terms.holds, self._random), self._window)
+        return side
+
+    def _part(self, place: Place) -> None:
+        for side in (place.account, place.model):
+            side.leave(place)
+        for group in dict.fromkeys(group for group, _ in place.groups):
+            group.leave()

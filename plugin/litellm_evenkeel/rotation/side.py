@@ -1,0 +1,174 @@
+"""What is live of an account, or of one model at it: what is left of its limits, what holds it, what is under way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.bars import Bar, Why
+from litellm_evenkeel.rotation.holds import Hold, State
+from litellm_evenkeel.rotation.learned import Learned
+from litellm_evenkeel.rotation.limits import Limit, Limits
+from litellm_evenkeel.rotation.windows import HAIR, Window
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.need import Need
+    from litellm_evenkeel.rotation.place import Place
+
+Key = tuple[str, str | None]
+"""An account, and the model at it or None for the account as a whole."""
+MakeWindow = Callable[[Key, Limit], Window]
+
+# An account without a bound on what is under way is pressed by each of its requests as if it had this one.
+PRESSED = 40
+# When something ends that is under way, nobody knows before it does.
+SOON = 1.0
+
+
+class Side:
+    """One account as a whole, or one model at it. All times are the same clock's, in seconds."""
+
+    __slots__ = (
+        "_learned",
+        "_make",
+        "_told",
+        "concurrent",
+        "hold",
+        "in_flight",
+        "key",
+        "opened",
+        "places",
+        "slots",
+        "windows",
+    )
+
+    def __init__(self, key: Key, hold: Hold, make: MakeWindow) -> None:
+        self.key, self.hold, self._make = key, hold, make
+        self.places: dict[Place, None] = {}
+        self.in_flight = 0
+        self.opened = 0
+        """How often something has happened that can only have made it freer."""
+        self.concurrent: int | None = None
+        self.slots: int | None = None
+        """How many of them may be used here, where others use the same account; None for all."""
+        self.windows: tuple[Window, ...] = ()
+        self._learned = Learned(())
+        self._told: dict[Place, Limits] = {}
+
+    def join(self, place: Place, limits: Limits) -> None:
+        """Know of a place here, and of what its deployment says of the limits."""
+        self.places[place] = None
+        self._told[place] = limits
+        self._limit()
+
+    def leave(self, place: Place) -> None:
+        """Know that a place is no more; what is under way there still counts."""
+        self.places.pop(place, None)
+        if self._told.pop(place, None) and self._told:
+            self._limit()
+
+    def bar(self, need: Need, now: float) -> Bar | None:
+        """Return what keeps such a request from it now, if anything does."""
+        hold = self.hold
+        if hold.kind is not None and hold.share(now) <= 0:
+            return self._held(now)
+        return self.limits_bar(need, now)
+
+    def limits_bar(self, need: Need, now: float) -> Bar | None:
+        """Return which limit keeps such a request from it, whatever holds it beside."""
+        if self.concurrent is not None and self.in_flight >= (self.concurrent if self.slots is None else self.slots):
+            return Bar(Why.CONCURRENT, now + SOON, "concurrent", wanted=1, left=0)
+        for window in self.windows:
+            amount = window.amount(need)
+            left = window.left(now)
+            if left + HAIR < amount or left <= 0:
+                opens_in = window.fits_in(now, max(amount, HAIR))
+                return Bar(Why.WINDOW, now + opens_in, window.limit.name, wanted=amount, left=left)
+        return None
+
+    def take(self, need: Need, now: float) -> None:
+        """Reserve what a request needs, and count it as under way."""
+        self.in_flight += 1
+        self.hold.picked(now)
+        for window in self.windows:
+            window.take(now, window.amount(need))
+
+    def settle(self, reserved: Need, used: Need, began: float, now: float) -> None:
+        """Count what a request has really used, in place of what was reserved for it."""
+        self.in_flight -= 1
+        is_freer = self.concurrent is not None
+        for window in self.windows:
+            more = window.amount(used) - window.amount(reserved)
+            if more > 0:
+                window.take(now, more)
+            elif more < 0:
+                window.give_back(began, now, -more)
+                is_freer = True
+        if is_freer:
+            self.opened += 1
+
+    def knows(self, reading: Reading) -> bool:
+        """Return whether an operator has written this limit here."""
+        return self._learned.knows(reading)
+
+    def learn(self, readings: list[Reading], began: float, now: float) -> None:
+        """Believe what its provider says of its limits."""
+        self._learned.learn(readings, began, now)
+        self.windows = self._learned.windows
+        self.opened += 1
+
+    def pace(self, need: Need, now: float) -> float:
+        """Return how far it is ahead of an even use of its limits: 1 when it is used evenly, or has no limits.
+
+        The share that is left over the share of time that is left, of the tightest of its limits; less where it runs
+        out before its reset, as things go now, and where few requests of this size still fit.
+        """
+        found = 1.0 if not self.windows else math.inf
+        for window in self.windows:
+            limit = window.limit
+            resets_in = window.resets_in(now)
+            left, amount = max(window.left(now), 0.0), window.amount(need)
+            share = left / limit.amount
+            pace = share * limit.seconds / resets_in if resets_in < limit.seconds else share
+            lasts = window.runs_out_in(now)
+            if lasts < resets_in:
+                pace *= lasts / resets_in
+            pace *= left / (left + amount) if left > 0 else 0.0
+            found = min(found, pace)
+        pressed = self.in_flight / (self.concurrent or PRESSED)
+        return found * (1 - pressed if self.concurrent else 1 / (1 + pressed))
+
+    def bears(self, need: Need, now: float) -> float:
+        """Return how many such requests it bears in a second until its limits reset; infinite without any."""
+        found = math.inf
+        for window in self.windows:
+            amount = window.amount(need)
+            if amount > 0:
+                found = min(found, max(window.left(now), 0.0) / amount / window.resets_in(now))
+        return found
+
+    def runs_out_in(self, now: float) -> float:
+        """Return in how many seconds the first of its limits is used up; infinite if each resets before."""
+        return min((window.runs_out_in(now) for window in self.windows), default=math.inf)
+
+    def _limit(self) -> None:
+        """Take the tightest of what its deployments say; what was used of limits that stay still counts."""
+        limits = Limits.tightest(self._told.values())
+        self.concurrent = limits.concurrent
+        kept = {window.limit: window for window in self.windows}
+        self._learned = self._learned.with_own(
+            [kept.get(limit) or self._make(self.key, limit) for limit in limits.windows]
+        )
+        self.windows = self._learned.windows
+        self.opened += 1
+
+    def _held(self, now: float) -> Bar:
+        hold = self.hold
+        state = hold.state(now)
+        if state is State.QUARANTINED:
+            return Bar(Why.QUARANTINED, math.inf, hold.reason)
+        if state is State.PROBING:
+            return Bar(Why.PROBING, hold.probe_ends(), hold.reason, is_sure=False)
+        return Bar(Why.HELD, hold.until, hold.reason, is_sure=hold.is_told)

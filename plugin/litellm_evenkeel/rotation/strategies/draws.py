@@ -1,0 +1,39 @@
+"""Drawing a few candidates out of many, in a time that does not grow with how many there are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from litellm_evenkeel.rotation.snapshot import Tier
+
+
+def drawn(tier: Tier, number: int, random: Callable[[], float]) -> list[int]:
+    """Return up to so many different positions, each drawn as often as its weight says."""
+    positions = tier.positions
+    if len(positions) <= number:
+        return list(positions)
+    reach = tier.reach
+    total, last = reach[-1], len(positions) - 1
+    found: list[int] = []
+    for _ in range(number):
+        position = positions[min(bisect_right(reach, random() * total), last)]
+        if position not in found:
+            found.append(position)
+    return found
+
+
+def then_others(first: list[int], tier: Tier, random: Callable[[], float]) -> Iterator[int]:
+    """Yield these, then all others of the tier from a random one on."""
+    yield from first
+    positions = tier.positions
+    if len(first) == len(positions):
+        return
+    start = int(random() * len(positions))
+    for part in (positions[start:], positions[:start]):
+        for position in part:
+            if position not in first:
+                yield position

@@ -1,0 +1,55 @@
+"""The account that is furthest ahead of an even use of its limits.
+
+Drawn are accounts by how many requests of this kind they bear in a second; of those drawn, the one is taken whose share
+left is largest for the time left, less where it would run out before its reset. So accounts of unequal limits are
+used up together, a window that ends soon is used before it is lost, and large requests go where much is left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.group import USUAL
+from litellm_evenkeel.rotation.strategies.draws import drawn, then_others
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+
+DRAWS = 4
+# What an account without limits is thought to bear in a second, beside others that have limits.
+UNLIMITED = 10.0
+LEAST = 1e-6
+
+
+class Headroom:
+    """The default."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+
+    def weight(self, place: Place, now: float) -> float:
+        """Return how many usual requests it bears in a second."""
+        bears = place.bears(USUAL, now)
+        return place.seat.weight * max(UNLIMITED if bears == math.inf else bears, LEAST)
+
+    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+        """Remember nothing."""
+
+    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+        """Yield a few that were drawn, the best first, then the others."""
+        few = drawn(tier, DRAWS, self._random)
+        few.sort(key=lambda position: -self.score(position, places[position], asked, now))
+        return then_others(few, tier, self._random)
+
+    def chosen(self, position: int) -> None:
+        """Remember nothing."""
+
+    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+        """Return its pace for a request of this size."""
+        del position
+        return place.pace(asked.need, now)

@@ -1,0 +1,31 @@
+"""What a strategy is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+
+
+class Strategy(Protocol):
+    """An order among the candidates of one group; whether one may be chosen at all is not its concern."""
+
+    def weight(self, place: Place, now: float) -> float:
+        """Return how often an open candidate should be drawn, more than 0; read when a snapshot is made."""
+
+    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+        """Know of a new snapshot."""
+
+    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+        """Yield the positions of a tier, the best first and each of them once, as far as anybody looks."""
+
+    def chosen(self, position: int) -> None:
+        """Know which one it was."""
+
+    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+        """Return how good a candidate is for a request, more being better; for those who want to understand."""

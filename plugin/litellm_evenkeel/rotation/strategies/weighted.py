@@ -1,0 +1,82 @@
+"""Each as often as its weight says, evenly spread: nobody gets two in a row while another is due.
+
+Each candidate has a point at which it is due, and goes 1/weight further each time it is chosen; the one that is due
+first is next. That is the smooth weighted round robin, for the price of a heap.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+
+
+class Weighted:
+    """Smooth weighted round robin."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        del random
+        self._due: dict[int, float] = {}
+        self._weights: tuple[float, ...] = ()
+        self._heaps: dict[int, list[tuple[float, int]]] = {}
+        self._now = 0.0
+
+    def weight(self, place: Place, now: float) -> float:
+        """Return what the operator wrote."""
+        del now
+        return place.seat.weight
+
+    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+        """Let those that come back begin now, not with all that they have missed."""
+        del places
+        self._weights = snapshot.weights
+        due = {}
+        for tier in snapshot.tiers:
+            for position in tier.positions:
+                due[position] = max(self._due.get(position, 0.0), self._now - 1 / self._weights[position])
+                if position not in self._due:
+                    due[position] = self._now + 1 / self._weights[position]
+        self._due = due
+        self._heaps = {}
+        for tier in snapshot.tiers:
+            heap = [(due[position], position) for position in tier.positions]
+            heapq.heapify(heap)
+            self._heaps[tier.priority] = heap
+
+    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+        """Yield them in the order in which they are due."""
+        del places, asked, now
+        heap = self._heaps.get(tier.priority, [])
+        passed = []
+        try:
+            while heap:
+                due, position = heapq.heappop(heap)
+                if due != self._due[position]:
+                    # A session has taken it out of its turn.
+                    heapq.heappush(heap, (self._due[position], position))
+                    continue
+                passed.append(position)
+                yield position
+        finally:
+            # Also when nobody looks any further: `chosen` has moved on the one that was taken.
+            for position in passed:
+                heapq.heappush(heap, (self._due[position], position))
+
+    def chosen(self, position: int) -> None:
+        """Put it further back."""
+        if position not in self._due:
+            # It was shut when the snapshot was made.
+            return
+        self._now = max(self._now, self._due[position])
+        self._due[position] += 1 / self._weights[position]
+
+    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+        """Return how overdue it is."""
+        del place, asked, now
+        return self._now - self._due.get(position, self._now)
