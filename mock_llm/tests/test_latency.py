@@ -24,7 +24,7 @@ def test_plans_differ_by_key_and_by_seed() -> None:
 
 def test_the_order_of_requests_does_not_matter() -> None:
     keys = [b"%d" % number for number in range(200)]
-    shuffled = random.Random(1).sample(keys, len(keys))  # noqa: S311
+    shuffled = random.Random(1).sample(keys, len(keys))
     plans = {key: DRAWN.plan(5, key) for key in shuffled}
     assert [plans[key] for key in keys] == [DRAWN.plan(5, key) for key in keys]
 

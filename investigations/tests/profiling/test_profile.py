@@ -28,7 +28,7 @@ def test_what_is_read_is_what_was_written(profile: Profile, tmp_path: Path) -> N
 
 
 def test_a_file_stays_small_whatever_was_sampled_and_loses_no_cpu(profile: Profile, tmp_path: Path) -> None:
-    source = random.Random(1)  # noqa: S311  # no secret
+    source = random.Random(1)  # no secret
     stacks: dict[Stack, int] = {}
     for _ in range(900):
         stack: Stack = ()
