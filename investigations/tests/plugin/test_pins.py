@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import asyncpg
+import psutil
 import pytest
 from redis.asyncio import Redis
 
@@ -213,6 +214,32 @@ async def test_a_server_that_dies_costs_no_request_anything(backend: Backend, tm
             assert not counts.answers
             assert (counts.failed, counts.skipped) == (FAILURES, 100 - FAILURES)
             assert address not in repr(counts)
+
+
+@pytest.mark.parametrize("backend", [Backend.REDIS, Backend.POSTGRES])
+async def test_a_server_that_hangs_holds_up_no_request(backend: Backend, tmp_path: Path) -> None:
+    async with stack_folder() as folder, contextlib.AsyncExitStack() as server:
+        if backend is Backend.REDIS:
+            started = await server.enter_async_context(valkey(folder, tmp_path))
+            pid, address = started.part.pid, started.url
+        else:
+            database = await server.enter_async_context(Postgres(folder, tmp_path))
+            pid, address = database.part.pid, database.url
+        async with sharing(address, backend) as remote:
+            main = psutil.Process(pid)
+            hung = [main, *main.children(recursive=True)]
+            for process in hung:
+                process.suspend()
+            try:
+                # Much longer than the requests may wait, and shorter than the driver would.
+                async with asyncio.timeout(4):
+                    assert [await remote.fetch(str(number)) for number in range(100)] == [None] * 100
+            finally:
+                for process in hung:
+                    process.resume()
+            assert remote.counts().failed == FAILURES
+            await until(lambda: remote.counts().answers)
+            assert await remote.fetch("k") == "a"
 
 
 async def test_a_restarted_postgres_is_used_again(tmp_path: Path) -> None:

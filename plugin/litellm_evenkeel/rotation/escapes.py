@@ -46,7 +46,7 @@ class Sight:
     failures: int = 0
     """How often it has failed since its last success."""
     latency: float | None = None
-    """Seconds, of late; None if nobody knows."""
+    """Seconds, of late; None if nobody knows, or what is known is old: who is left alone gets no newer figure."""
     median: float | None = None
     """The same of its group."""
     is_hot: bool = False

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Others are told of a pin that goes on as often as this in its time to live, not at each request.
 TOLD_AGAIN = 0.25
 MOST_GROUPS = 1_000
+FORGOTTEN_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,10 @@ class Sticky:
         return is_counted
 
     def _forget_lapsed(self, now: float) -> None:
-        while self._pins:
-            key, pin = next(iter(self._pins.items()))
-            if now < pin.until:
+        # Not all at once: after a quiet night there may be thousands.
+        for _ in range(FORGOTTEN_AT_ONCE):
+            key, pin = next(iter(self._pins.items()), (None, None))
+            if key is None or pin is None or now < pin.until:
                 return
             self._remove(key)
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from litellm_evenkeel.rotation.affinity import Outcome
-from litellm_evenkeel.rotation.session_key import SessionKey
+from litellm_evenkeel.rotation.session_key import SessionKey, SessionKeys
 from litellm_evenkeel.rotation.sticky import Change, Sticky
 from litellm_evenkeel.rotation.sticky_terms import Source, StickyTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TERMS = StickyTerms(ttl=100.0, most_pins=50, most_pins_per_account=40)
 
@@ -123,6 +127,28 @@ def test_a_shared_prompt_brings_its_account_no_more_than_its_share(source: Sourc
         went[account] += 1
     # Half as much again as an even share, and what the strategy brings it anyway is in it.
     assert max(went.values()) <= 2000 * 1.5 / 4 * 1.15
+
+
+def test_one_system_prompt_does_not_put_most_of_a_few_requests_on_one_account() -> None:
+    sticky, keys, turn = Sticky(TERMS), SessionKeys(), 0
+
+    def went(first_words: Callable[[int], str]) -> Counter[str]:
+        nonlocal turn
+        told = Counter[str]()
+        for request in range(47):
+            asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": first_words(request)}]
+            session = keys.of("gpt", {"messages": asked})
+            assert session is not None
+            account, is_hot = sticky.pinned(session, 0.0), sticky.is_hot(session, 0.0, 8)
+            if account is None or is_hot:
+                turn += 1
+                account = "abcdefgh"[turn % 8]
+            sticky.chosen(session, account, 0.0, is_fallback=is_hot)
+            told[account] += 1
+        return told
+
+    assert max(went(lambda request: f"Question {request}").values()) <= 47 / 8 + 1
+    assert max(went(lambda _: "The same question").values()) <= 47 / 2 + 1
 
 
 def test_a_shared_prompt_that_few_ask_for_stays() -> None:

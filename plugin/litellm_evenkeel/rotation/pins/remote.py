@@ -69,20 +69,30 @@ class Remote:
         self._trouble = ""
 
     async def fetch(self, key: str) -> str | None:
-        """Return the account that others have pinned a session to, as far as that can be learned in time."""
+        """Return the account that others have pinned a session to, as far as that can be learned in time.
+
+        Meanwhile another request may have pinned it here: look again before choosing.
+        """
         self._start()
         if self._breaker.is_open or self._is_closed:
             self._skipped += 1
             return None
         self._fetched += 1
+        # A task of its own, for drivers that take their time to be cancelled.
+        asking = asyncio.ensure_future(self._pins.get(key))
         try:
-            async with asyncio.timeout(self._terms.fetch_timeout):
-                found = await self._pins.get(key)
-        except Exception as error:  # noqa: BLE001 - whatever a driver raises, a request has no pin and goes on
+            await asyncio.wait((asking,), timeout=self._terms.fetch_timeout)
+        finally:
+            if not asking.done():
+                asking.cancel()
+                asking.add_done_callback(_forgotten)
+        error = _error_of(asking)
+        if error:
             self._failed += 1
             self._went_wrong(error)
             return None
         self._breaker.succeeded()
+        found = asking.result()
         self._found += found is not None
         return found
 
@@ -182,8 +192,20 @@ class Remote:
         if held != change.account and key not in self._queue:
             self._adopt(key, held)
 
-    def _went_wrong(self, error: Exception) -> None:
+    def _went_wrong(self, error: BaseException) -> None:
         self._trouble = type(error).__name__
         self._breaker.failed(self._clock())
         # Who waits for something to write has a server to probe instead.
         self._wake.set()
+
+
+def _error_of(asking: asyncio.Future[str | None]) -> BaseException | None:
+    if not asking.done():
+        return TimeoutError()
+    return asyncio.CancelledError() if asking.cancelled() else asking.exception()
+
+
+def _forgotten(asking: asyncio.Future[str | None]) -> None:
+    """Look at how it ended, so that asyncio does not complain that nobody has."""
+    if not asking.cancelled():
+        asking.exception()

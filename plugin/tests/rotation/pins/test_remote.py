@@ -193,3 +193,20 @@ async def test_a_client_that_goes_away_while_it_waits_is_no_failure_of_the_serve
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert ground.remote.counts().failed == 0
+
+
+async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for() -> None:
+    async with Ground() as ground:
+        going = asyncio.ensure_future(asyncio.sleep(0.2))
+        get = ground.pins.get
+
+        async def stubborn(key: str) -> str | None:
+            try:
+                return await get(key)
+            finally:
+                await asyncio.shield(going)
+
+        ground.pins.get = stubborn  # type: ignore[method-assign]
+        assert await ground.remote.fetch("k") is None
+        assert not going.done()
+        await going
