@@ -1,0 +1,25 @@
+"""A database's address as Prisma and LiteLLM write it, for asyncpg."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+# asyncpg takes what it does not know for a setting of the server, and the server refuses Prisma's: `connection_limit`,
+# `pool_timeout`, `pgbouncer` and whatever comes next.
+KNOWN = frozenset(
+    {"host", "port", "user", "password", "database", "dbname", "passfile", "options", "application_name"}
+    | {"target_session_attrs", "krbsrvname", "gsslib"}
+    | {"sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword", "sslnegotiation"}
+)
+
+
+def arguments(url: str) -> dict[str, Any]:
+    """Return what to hand to asyncpg: the address, and the schema that Prisma would use as the search path."""
+    address = urlsplit(url)
+    told = parse_qsl(address.query)
+    kept = urlencode([(name, value) for name, value in told if name in KNOWN])
+    schema = dict(told).get("schema")
+    # Set when connecting, as poolers in front of a Postgres with several schemas are told to let it through.
+    path = {"search_path": '"' + schema.replace('"', '""') + '"'} if schema else {}
+    return {"dsn": urlunsplit(address._replace(query=kept)), "server_settings": path}

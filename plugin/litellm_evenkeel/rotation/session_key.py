@@ -1,0 +1,117 @@
+"""Which session a request belongs to: a key that tells sessions apart and nothing else.
+
+What it is made from is hashed together with the client's own key and the model group: two tenants never share a
+session, whatever they name it, and a session has a pin for each model that it uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from litellm_evenkeel.rotation.prompt_prefix import prompt_prefix
+from litellm_evenkeel.rotation.sticky_terms import Source, StickyTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Metadata: TypeAlias = tuple[dict[str, Any], ...]
+    Reader: TypeAlias = Callable[[dict[str, Any], Metadata, object], str | None]
+
+MOST_CHARACTERS = 512
+"""Of an id; nobody names a session with more."""
+DIGITS = 32
+LARGEST_NUMBER = 2**63
+# LiteLLM, told to, invents a session id for each request that has none; those sessions are one request long.
+GENERATED = "litellm_session_id_generated"
+# Whose request it is, the surest first. LiteLLM removes what clients write there themselves.
+CLIENTS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """A session, for one client and one model group."""
+
+    text: str
+    """32 hexadecimal digits."""
+    source: Source
+    group: str
+
+
+class SessionKeys:
+    """Tells sessions apart. What a request may be made of is up to its client: nothing of it makes this fail."""
+
+    def __init__(self, terms: StickyTerms | None = None) -> None:
+        terms = terms or StickyTerms()
+        self._headers = tuple(name.lower() for name in terms.headers)
+        self._characters = terms.prompt_characters
+        readers: dict[Source, Reader] = {
+            Source.SESSION_ID: _session_id,
+            Source.HEADER: self._header,
+            Source.CACHE_KEY: lambda request, _, __: _id(request.get("prompt_cache_key")),
+            Source.USER: lambda request, _, __: _id(request.get("user")),
+            Source.PROMPT: self._prompt,
+        }
+        self._read = tuple((source, source.value, readers[source]) for source in terms.by) if terms.enabled else ()
+
+    def of(self, group: str, request: object, messages: object = None) -> SessionKey | None:
+        """Return the session of a request to a model group, as LiteLLM hands it to its hooks; None if it has none."""
+        if not isinstance(request, dict):
+            return None
+        told = (request.get("litellm_metadata"), request.get("metadata"))
+        metadata = tuple([one for one in told if isinstance(one, dict)])
+        for source, name, read in self._read:
+            found = read(request, metadata, messages)
+            if found:
+                client = _client(metadata)
+                # Lengths go in, so that no two different sessions are joined to the same text.
+                joined = f"{len(client)}:{client}{len(group)}:{group}{name}:{found}".encode("utf-8", "surrogatepass")
+                return SessionKey(sha256(joined).hexdigest()[:DIGITS], source, group)
+        return None
+
+    def _header(self, request: dict[str, Any], _: Metadata, __: object) -> str | None:
+        outer = request.get("proxy_server_request")
+        headers = outer.get("headers") if isinstance(outer, dict) else None
+        if not isinstance(headers, dict):
+            return None
+        for name in self._headers:
+            if name in headers:
+                found = _id(headers[name])
+                if found:
+                    return found
+        return None
+
+    def _prompt(self, request: dict[str, Any], metadata: Metadata, messages: object) -> str | None:
+        return prompt_prefix(request, messages, _told(metadata, "user_api_key_request_route"), self._characters)
+
+
+def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str | None:
+    if _told(metadata, GENERATED):
+        return None
+    return _id(_told(metadata, "session_id")) or _id(request.get("litellm_session_id"))
+
+
+def _client(metadata: Metadata) -> str:
+    """Return whose request it is. A user's name is no key's hash, even if it reads like one."""
+    for name in CLIENTS:
+        found = _id(_told(metadata, name))
+        if found:
+            return f"{name}={found}"
+    return ""
+
+
+def _told(metadata: Metadata, name: str) -> object:
+    """Return what the first of the metadata to name something says of it."""
+    for one in metadata:
+        if one.get(name) is not None:
+            return one[name]
+    return None
+
+
+def _id(told: object) -> str | None:
+    if isinstance(told, str):
+        return told[:MOST_CHARACTERS].strip()
+    if isinstance(told, int) and not isinstance(told, bool) and abs(told) < LARGEST_NUMBER:
+        return str(told)
+    return None

@@ -1,0 +1,217 @@
+"""Which account each session is pinned to, as far as this worker knows: in memory, at once, and bounded.
+
+The way of a request: `pinned` tells the account, `escapes.advise` whether it is followed, and `chosen` what came of it.
+Where pins are shared, `chosen` also says what others should know of it, and `adopt` takes over what they know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.affinity import Affinity, Outcome, Worth
+from litellm_evenkeel.rotation.traffic import Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from litellm_evenkeel.rotation.session_key import SessionKey
+    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+
+# Others are told of a pin that goes on as often as this in its time to live, not at each request.
+TOLD_AGAIN = 0.25
+MOST_GROUPS = 1_000
+FORGOTTEN_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What others should know of a pin."""
+
+    key: str
+    account: str
+    replaces: bool
+    """Whether it holds whatever others have pinned the session to; if not, what they have pinned goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a choice meant for a session."""
+
+    outcome: Outcome
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StickyCounts:
+    """What has happened so far, and what there is."""
+
+    pins: int
+    """Sessions that are remembered; some of them may have lapsed without having been looked at since."""
+    accounts: Mapping[str, int]
+    hits: int
+    misses: int
+    escapes: int
+    repins: int
+    refused: int
+    """Sessions that were not pinned because their account has as many as it may have."""
+    evicted: int
+    """Pins that were forgotten because there were too many."""
+    adopted: int
+    """Pins that were learned from others."""
+    worth: Worth
+
+
+class Sticky:
+    """The pins of one worker. All times are the same clock's, in seconds."""
+
+    def __init__(self, terms: StickyTerms) -> None:
+        self._terms = terms
+        # In the order in which they lapse: all live equally long, and who is refreshed goes to the end.
+        self._pins: OrderedDict[str, _Pin] = OrderedDict()
+        self._counts: dict[str, int] = {}
+        # An account whose pins are dropped begins anew; pins of its former days are dead wherever they lie.
+        self._days: dict[str, int] = {}
+        self._groups: OrderedDict[str, Traffic] = OrderedDict()
+        self._happened: Counter[str] = Counter()
+        self._affinity = Affinity()
+
+    def pinned(self, key: SessionKey, now: float) -> str | None:
+        """Return the account that a session is pinned to; that alone keeps no pin alive."""
+        pin = self._live(key.text, now)
+        return pin.account if pin else None
+
+    def chosen(self, key: SessionKey, account: str, now: float, *, is_fallback: bool) -> Chosen:
+        """Know where a request of a session goes.
+
+        A session without a pin gets one. A pin goes on when it was followed; a fallback leaves it as it is; otherwise
+        the session moves. Where the account has as many sessions as it may have, the session is pinned to nobody.
+        """
+        if self._terms.hot_factor and not key.source.names_a_session:
+            self._group(key.group).add(now)
+        pin = self._live(key.text, now)
+        if pin and pin.account == account:
+            return self._hit(key, pin, now)
+        if pin and is_fallback:
+            self._happened["escapes"] += 1
+            return Chosen(Outcome.ESCAPE)
+        outcome = Outcome.REPIN if pin else Outcome.MISS
+        self._happened["repins" if pin else "misses"] += 1
+        if pin:
+            self._remove(key.text)
+        if not self.may_pin(account, now):
+            self._happened["refused"] += 1
+            return Chosen(outcome)
+        self._pin(key.text, account, now)
+        return Chosen(outcome, Change(key.text, account, replaces=pin is not None))
+
+    def adopt(self, key: str, account: str, now: float) -> None:
+        """Take over what others have pinned a session to; it counts as one of the account's, even beyond its cap."""
+        pin = self._live(key, now)
+        if pin and pin.account == account:
+            return
+        if pin:
+            self._remove(key)
+        self._happened["adopted"] += 1
+        self._pin(key, account, now)
+
+    def is_hot(self, key: SessionKey, now: float, accounts: int) -> bool:
+        """Say whether what many sessions share has brought its account more than its share of late.
+
+        Never true of an explicit session. Of the others: of the group's traffic with shared keys, in about the last
+        minute, one key may bring its account `hot_factor` times what each account would get if all got the same.
+        The rest goes where the strategy says: with so much traffic the prompt is soon in the cache there as well.
+        """
+        if key.source.names_a_session or not self._terms.hot_factor:
+            return False
+        pin = self._live(key.text, now)
+        group = self._groups.get(key.group)
+        if pin is None or pin.traffic is None or group is None:
+            return False
+        brought = pin.traffic.count(now)
+        share = self._terms.hot_factor / max(accounts, 1)
+        return brought >= self._terms.hot_floor and brought >= share * group.count(now)
+
+    def may_pin(self, account: str, now: float) -> bool:
+        """Say whether an account may have another session."""
+        self._forget_lapsed(now)
+        return self._counts.get(account, 0) < self._terms.most_pins_per_account
+
+    def drop(self, account: str) -> None:
+        """Forget all pins of an account, however many, at once."""
+        if self._counts.pop(account, 0):
+            self._days[account] = self._days.get(account, 0) + 1
+
+    def settled(self, outcome: Outcome, prompt_tokens: int, cached_tokens: int) -> None:
+        """Know how much of a request's prompt its provider had in its cache."""
+        self._affinity.settled(outcome, prompt_tokens, cached_tokens)
+
+    def counts(self) -> StickyCounts:
+        """Return what has happened so far."""
+        names = ("hits", "misses", "escapes", "repins", "refused", "evicted", "adopted")
+        happened = {name: self._happened[name] for name in names}
+        accounts = {account: count for account, count in self._counts.items() if count}
+        return StickyCounts(sum(accounts.values()), accounts, **happened, worth=self._affinity.worth())
+
+    def _hit(self, key: SessionKey, pin: _Pin, now: float) -> Chosen:
+        self._happened["hits"] += 1
+        pin.until = max(pin.until, now + self._terms.ttl)
+        self._pins.move_to_end(key.text)
+        if not key.source.names_a_session:
+            pin.traffic = pin.traffic or Traffic()
+            pin.traffic.add(now)
+        if now < pin.told + self._terms.ttl * TOLD_AGAIN:
+            return HIT
+        pin.told = now
+        return Chosen(Outcome.HIT, Change(key.text, pin.account, replaces=False))
+
+    def _pin(self, key: str, account: str, now: float) -> None:
+        pin = _Pin(account, self._days.get(account, 0), now + self._terms.ttl, now)
+        self._pins[key] = pin
+        self._pins.move_to_end(key)
+        self._counts[account] = self._counts.get(account, 0) + 1
+        while len(self._pins) > self._terms.most_pins:
+            self._happened["evicted"] += self._remove(next(iter(self._pins)))
+
+    def _live(self, key: str, now: float) -> _Pin | None:
+        pin = self._pins.get(key)
+        if pin is None or (now < pin.until and pin.day == self._days.get(pin.account, 0)):
+            return pin
+        self._remove(key)
+        return None
+
+    def _remove(self, key: str) -> bool:
+        """Forget a pin; return whether it was one of its account's still."""
+        pin = self._pins.pop(key)
+        is_counted = pin.day == self._days.get(pin.account, 0)
+        if is_counted:
+            self._counts[pin.account] -= 1
+        return is_counted
+
+    def _forget_lapsed(self, now: float) -> None:
+        # Not all at once: after a quiet night there may be thousands.
+        for _ in range(FORGOTTEN_AT_ONCE):
+            key, pin = next(iter(self._pins.items()), (None, None))
+            if key is None or pin is None or now < pin.until:
+                return
+            self._remove(key)
+
+    def _group(self, name: str) -> Traffic:
+        found = self._groups.get(name)
+        if found is None:
+            found = self._groups[name] = Traffic()
+            if len(self._groups) > MOST_GROUPS:
+                self._groups.popitem(last=False)
+        return found
+
+
+class _Pin:
+    __slots__ = ("account", "day", "told", "traffic", "until")
+
+    def __init__(self, account: str, day: int, until: float, told: float) -> None:
+        self.account, self.day, self.until, self.told = account, day, until, told
+        self.traffic: Traffic | None = None
+
+
+HIT = Chosen(Outcome.HIT)

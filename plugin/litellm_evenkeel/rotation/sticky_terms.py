@@ -1,0 +1,88 @@
+"""How sessions stick to accounts, as operators may set it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Source(StrEnum):
+    """What a session is known by."""
+
+    SESSION_ID = "session_id"
+    """The id that a client names in its metadata, or that LiteLLM has read from a header for it."""
+    HEADER = "header"
+    """One of the named headers."""
+    CACHE_KEY = "cache_key"
+    """`prompt_cache_key`, with which OpenAI's clients say what belongs together in the provider's cache."""
+    USER = "user"
+    """The end user of the request."""
+    PROMPT = "prompt"
+    """How the prompt begins: the system prompt and the first user message, which stay while a conversation grows."""
+
+    @property
+    def names_a_session(self) -> bool:
+        """Whether it is one conversation's own; the others may be shared by any number of them."""
+        return self is Source.SESSION_ID or self is Source.HEADER
+
+
+class Backend(StrEnum):
+    """Where pins are kept for other workers and for later."""
+
+    MEMORY = "memory"
+    REDIS = "redis"
+    POSTGRES = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class StickyTerms:
+    """When a session stays with an account.
+
+    On by default, by explicit ids and by how the prompt begins: a provider's prompt cache belongs to an account, so a
+    conversation that changes accounts pays for its whole history at each turn, and most clients name no session.
+    What makes that safe to have on: a pin never outlives a hold, a slow or a failing account, and what many
+    conversations share (a prompt, a cache key, a user) never brings an account more than its share of the traffic.
+    `user` is off: one end user is often a whole application, and LiteLLM can be told to write the key's hash there.
+    """
+
+    enabled: bool = True
+    """Whether sessions stick to accounts at all."""
+    by: tuple[Source, ...] = (Source.SESSION_ID, Source.HEADER, Source.CACHE_KEY, Source.PROMPT)
+    """What a session is known by; the first of them that a request has counts."""
+    headers: tuple[str, ...] = (
+        "x-litellm-session-id",
+        "x-claude-code-session-id",
+        "x-session-id",
+        "session-id",
+        "session_id",
+        "conversation_id",
+    )
+    """Headers that name a session; the first of them that a request has counts."""
+    prompt_characters: int = 1024
+    """How much of the system prompt, and as much of the first user message, a prompt is known by."""
+    ttl: float = 3600.0
+    """Seconds after which a session that was silent is forgotten; no provider's prompt cache lives longer."""
+    most_pins: int = 50_000
+    """How many sessions a worker remembers; beyond it, those that were silent longest are forgotten."""
+    most_pins_per_account: int = 10_000
+    """How many sessions one account may have; those beyond it stick to nobody."""
+    slow_factor: float = 3.0
+    """How many times slower than the group's median an account must be for its sessions to go elsewhere meanwhile."""
+    slow_floor: float = 2.0
+    """Seconds that are never slow, whatever the median."""
+    failing_after: int = 2
+    """Failures since its last success after which an account's sessions go elsewhere meanwhile."""
+    repin_after: float = 60.0
+    """Seconds of a hold to come beyond which a session moves for good; for a shorter one its pin waits."""
+    hot_factor: float = 1.5
+    """How many times an even share of its group's traffic one prompt, cache key or user may bring its account."""
+    hot_floor: int = 20
+    """Requests in a minute up to which a shared prompt, cache key or user is never too much."""
+    backend: Backend = Backend.MEMORY
+    """Where pins are kept for other workers: memory (nowhere), redis or postgres."""
+    url: str | None = field(default=None, repr=False)
+    """The address of that Redis or Postgres; without one, those of the proxy."""
+    fetch_timeout: float = 0.05
+    """Seconds that a request may wait to learn whether another worker has pinned its session."""
+    most_queued: int = 10_000
+    """How many pins may wait to be written; what comes beyond them is written by nobody, and counted."""

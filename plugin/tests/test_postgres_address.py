@@ -1,0 +1,15 @@
+"""A database's address, as others write it and as the driver wants it."""
+
+from __future__ import annotations
+
+from litellm_evenkeel.postgres_address import arguments
+
+
+def test_what_only_prisma_understands_is_left_out() -> None:
+    told = arguments("postgresql://u:p%40@h:1/d?connection_limit=5&sslmode=require&pgbouncer=true")
+    assert told == {"dsn": "postgresql://u:p%40@h:1/d?sslmode=require", "server_settings": {}}
+
+
+def test_prismas_schema_is_the_search_path() -> None:
+    assert arguments("postgresql://h/d?schema=my")["server_settings"] == {"search_path": '"my"'}
+    assert arguments('postgresql://h/d?schema=a"b')["server_settings"] == {"search_path": '"a""b"'}
