@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import types
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -24,6 +25,7 @@ SWITCHES = {
     "off": False, "false": False, "no": False, "0": False,
 }  # fmt: skip
 LONGEST_SHOWN = 40
+WHOLE = re.compile(r"-?[0-9]{1,15}")
 
 Form: TypeAlias = Any
 """A type as `typing.get_type_hints` gives it."""
@@ -153,7 +155,7 @@ def _number(told: object, where: str, bounds: Bounds) -> float:
 
 def _whole(told: object, where: str, bounds: Bounds) -> int:
     text = str(told).strip()
-    if isinstance(told, bool | float) or not text.lstrip("-").isdecimal() or not bounds.hold(int(text)):
+    if isinstance(told, bool | float) or not WHOLE.fullmatch(text) or not bounds.hold(int(text)):
         raise SettingsError(f"{where}: {shown(told)} cannot be. Write {bounds.said}, without a fraction.")
     return int(text)
 

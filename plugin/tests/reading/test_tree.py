@@ -100,6 +100,8 @@ def test_a_tree_is_read(told: dict[str, object], expected: Tree) -> None:
         ({"inner": {"share": 1.5}}, "inner.share: '1.5' cannot be. Write a number from 0 to 1."),
         ({"inner": {"things": {"a": {"size": 1.5}}}}, "size: '1.5' cannot be. Write .*, without a fraction."),
         ({"inner": {"things": {"a": {"size": -1}}}}, "size: '-1' cannot be."),
+        ({"inner": {"things": {"a": {"size": "--5"}}}}, "size: '--5' cannot be."),
+        ({"inner": {"things": {"a": {"size": "9" * 5000}}}}, "size: '9{40}' cannot be."),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place_and_its_cure(told: object, words: str) -> None:
