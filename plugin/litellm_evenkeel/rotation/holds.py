@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.reading.kinds import Count, Factor, Period, Seconds, Share  # noqa: TC001 - settings are read by them
 from litellm_evenkeel.rotation.kinds import Kind
 
 if TYPE_CHECKING:
@@ -39,22 +40,24 @@ class State(StrEnum):
 class Terms:
     """How failures are answered."""
 
-    first: float = 1.0
-    """Seconds of a first hold for which nobody said how long."""
-    factor: float = 2.0
-    most: float = 300.0
-    """Seconds of the longest hold for which nobody said how long."""
-    tolerated: int = 2
+    first: Period = 1.0
+    """The length of a first hold for which nobody said how long."""
+    factor: Factor = 2.0
+    """How many times as long each further hold is for which nobody said how long."""
+    most: Period = 300.0
+    """The longest hold for which nobody said how long."""
+    tolerated: Count = 2
     """Transient failures within the forgiving time that are nobody's fault."""
-    forgives: float = 60.0
-    """Seconds without a failure after which all is forgotten."""
-    jitter: float = 0.25
+    forgives: Seconds = 60.0
+    """The time without a failure after which all is forgotten."""
+    jitter: Share = 0.25
     """Which share of a hold it may be longer, so that accounts do not wake up together."""
-    most_jitter: float = 2.0
-    ramp: float = 1.0
-    """Seconds from a successful probe to full traffic."""
-    probe: float = 30.0
-    """Seconds after which a probe that tells nothing is given up."""
+    most_jitter: Seconds = 2.0
+    """How much longer a hold may become by that at most."""
+    ramp: Period = 1.0
+    """The time from a successful probe to full traffic."""
+    probe: Period = 30.0
+    """The time after which a probe that tells nothing is given up."""
 
 
 USUAL = Terms()

@@ -1,0 +1,108 @@
+"""What an operator may decide about the rotation. Whatever is not told has a default that works."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping  # noqa: TC003 - settings are read by their annotations
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.reading.kinds import Count, Period, Positive, Seconds, Secret
+from litellm_evenkeel.rotation import holds, signals
+from litellm_evenkeel.rotation.limits import Limits
+
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+SAME_AS_PROXY = "proxy"
+
+
+class Strategy(StrEnum):
+    """How one account is chosen among those that may be used."""
+
+    HEADROOM = "headroom"
+    ROUND_ROBIN = "round_robin"
+    WEIGHTED = "weighted"
+    LEAST_LOADED = "least_loaded"
+    FILL_FIRST = "fill_first"
+    LOWEST_LATENCY = "lowest_latency"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RedisAddress(Secret):
+    """`redis://`, `rediss://` or `unix://`, or `proxy` for the one that LiteLLM uses."""
+
+    @classmethod
+    def of(cls, told: object, where: str) -> Self:
+        """Read it; a password in it is in no error."""
+        if isinstance(told, str) and (told == SAME_AS_PROXY or told.startswith(REDIS_SCHEMES)):
+            return cls(told)
+        schemes = ", ".join(REDIS_SCHEMES)
+        raise SettingsError(f"{where}: this is no address of a Redis. Let it begin with {schemes}, or write proxy.")
+
+    @property
+    def is_of_proxy(self) -> bool:
+        """Whether the Redis that LiteLLM uses is meant."""
+        return self.value == SAME_AS_PROXY
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTerms(holds.Terms):
+    """How failures are answered, and how much of what providers ask for is believed."""
+
+    longest_rate_limit: Period = signals.LONGEST_RATE_LIMIT
+    """For how long an account is held at most when a provider names the end of a rate limit."""
+    longest_quota: Period = signals.LONGEST_QUOTA
+    """For how long an account is held at most when a provider names the reset of a quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTerms:
+    """What several workers and replicas of a proxy know together."""
+
+    redis_url: RedisAddress | None = None
+    """Where they share it. Without an address, each worker knows only what it has seen itself."""
+    prefix: str = "evenkeel"
+    """What all keys in Redis begin with. Proxies with the same prefix share their accounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountTerms:
+    """What is told about an account; `model_info` of its deployments may say the same."""
+
+    weight: Positive = 1.0
+    """Its part of the traffic beside others, with the strategy `weighted`."""
+    priority: Count = 0
+    """Its tier: those of a lower number are used first, a higher one only when no lower one has room."""
+    limits: Limits = field(default_factory=Limits)
+    """What it may use over all its models: rpm, tpm, concurrent, windows, daily, budget."""
+    models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
+    """What it may use of one model, by the name of the model group."""
+
+
+@dataclass(frozen=True, slots=True)
+class RotationTerms:
+    """All of it."""
+
+    strategy: Strategy = Strategy.HEADROOM
+    """How one account is chosen among those that may be used."""
+    snapshot_ttl: Seconds = 10.0
+    """For how long a view of all accounts is used before it is built anew. 0: built for every request. Failures, and
+    limits that providers name, change it at once."""
+    route_cache: bool = True
+    """Whether it is remembered which accounts a group of candidates has."""
+    wait: Seconds = 5.0
+    """For how long a request waits at most for an account that will be free. 0: it is refused at once."""
+    lease: Period = 600.0
+    """For how long a request may hold what was reserved for it without a word of how it went."""
+    expected_output: Count = 500
+    """How many tokens are reserved for an answer whose request names no maximum, until it is learned how long answers
+    are."""
+    account_header: bool = False
+    """Whether answers name their account in the header `x-evenkeel-account`."""
+    stock_cooldowns: bool = False
+    """Whether LiteLLM's own cooldowns stay on beside the holds of the rotation."""
+    holds: HoldTerms = field(default_factory=HoldTerms)
+    shared: SharedTerms = field(default_factory=SharedTerms)
+    accounts: Mapping[str, AccountTerms] = field(default_factory=lambda: types.MappingProxyType({}))
+    """What is told about accounts, by their names: weight, priority, limits, and limits by model."""

@@ -1,0 +1,38 @@
+"""What an operator may decide: the `evenkeel:` section of the proxy's YAML, and `EVENKEEL_*` variables over it.
+
+Read once, at the edge; whatever needs a setting gets its own part of the tree as an argument.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.reading import table, tree
+from litellm_evenkeel.rotation.terms import AccountTerms, RotationTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECTION = "evenkeel"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole tree."""
+
+    rotation: RotationTerms = field(default_factory=RotationTerms)
+
+
+def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the section, which may be missing, and the variables over it; raise SettingsError for what cannot be."""
+    if section is not None:
+        # What is wrong in the file is told before what is wrong in the environment.
+        tree.read(Settings, section, SECTION)
+    return tree.read(Settings, tree.overlaid(Settings, section, environ), SECTION)
+
+
+def tables() -> tuple[str, str]:
+    """Return the tables of docs/settings.md: all settings, and those of one account."""
+    return table.table(Settings), table.table(AccountTerms, ("rotation", "accounts", "NAME"))

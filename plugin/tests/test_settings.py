@@ -1,0 +1,92 @@
+"""The settings of the plugin, as operators write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.reading.table import description
+from litellm_evenkeel.reading.tree import leaves
+from litellm_evenkeel.rotation.limits import Limit, Limits, Unit
+from litellm_evenkeel.rotation.terms import AccountTerms, RedisAddress, RotationTerms, SharedTerms, Strategy
+from litellm_evenkeel.settings import Settings, settings
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.reading.tree import Leaf
+
+LEAVES = [*leaves(Settings), *leaves(AccountTerms)]
+
+
+def test_without_any_setting_it_works() -> None:
+    assert settings(None, {}) == Settings()
+
+
+def test_a_section_is_read() -> None:
+    section = {
+        "rotation": {
+            "strategy": "fill_first",
+            "snapshot_ttl": 0,
+            "route_cache": "off",
+            "holds": {"first": "2s", "longest_quota": "7d"},
+            "shared": {"redis_url": "rediss://:pa55@cache:6379/1"},
+            "accounts": {"acme": {"weight": 2, "limits": {"rpm": 500}, "models": {"gpt": {"concurrent": 3}}}},
+        }
+    }
+    read = settings(section, {}).rotation
+    assert (read.strategy, read.snapshot_ttl, read.route_cache) == (Strategy.FILL_FIRST, 0.0, False)
+    assert (read.holds.first, read.holds.longest_quota) == (2.0, 604_800.0)
+    assert read.shared == SharedTerms(RedisAddress("rediss://:pa55@cache:6379/1"))
+    assert read.accounts == {
+        "acme": AccountTerms(
+            weight=2.0,
+            limits=Limits((Limit(Unit.REQUESTS, 500, 60),)),
+            models={"gpt": Limits(concurrent=3)},
+        )
+    }
+    assert "pa55" not in repr(read)
+
+
+def test_a_variable_wins() -> None:
+    section = {"rotation": {"strategy": "fill_first", "wait": "1s"}}
+    read = settings(section, {"EVENKEEL_ROTATION_STRATEGY": "Weighted"}).rotation
+    assert read == RotationTerms(strategy=Strategy.WEIGHTED, wait=1.0)
+
+
+def test_the_redis_of_the_proxy_has_a_name() -> None:
+    read = settings({"rotation": {"shared": {"redis_url": "proxy"}}}, {}).rotation.shared.redis_url
+    assert read is not None
+    assert read.is_of_proxy
+
+
+@pytest.mark.parametrize(
+    ("section", "variables", "words"),
+    [
+        ({"rotaton": {}}, {}, "evenkeel: there is no 'rotaton'. Did you mean rotation?"),
+        ({"rotation": {"strategy": "headrom"}}, {}, "evenkeel.rotation.strategy: .* Did you mean headroom?"),
+        ({"rotation": {"accounts": {"a": {"limits": {"rmp": 1}}}}}, {}, "accounts.a.limits: there is no 'rmp'"),
+        ({"rotation": {"accounts": {"a": {"weight": 0}}}}, {}, "accounts.a.weight: '0' cannot be"),
+        ({"rotation": {"shared": {"redis_url": "host:pa55"}}}, {}, "redis_url: this is no address of a Redis"),
+        ({}, {"EVENKEEL_ROTATION_STRATGY": "x"}, "Did you mean EVENKEEL_ROTATION_STRATEGY?"),
+        ({}, {"EVENKEEL_ROTATION_LEASE": "0"}, "evenkeel.rotation.lease: '0' cannot be"),
+    ],
+)
+def test_what_cannot_be_is_refused(section: object, variables: dict[str, str], words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as raised:
+        settings(section, variables)
+    assert "pa55" not in str(raised.value)
+
+
+@pytest.mark.parametrize("variable", ["EVENKEEL_CACHE", "EVENKEEL_ENGINE_REGISTRY", "EVENKEEL_LOAD_API_KEY"])
+def test_the_variables_of_the_toolkit_are_left_alone(variable: str) -> None:
+    assert settings(None, {variable: "x"}) == Settings()
+
+
+def test_no_two_settings_have_the_same_variable() -> None:
+    assert len({leaf.variable for leaf in leaves(Settings)}) == len(list(leaves(Settings)))
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
+def test_every_setting_is_described(leaf: Leaf) -> None:
+    assert description(leaf).endswith(".")
