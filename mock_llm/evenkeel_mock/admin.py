@@ -106,20 +106,22 @@ class Admin:
     def _refill(self, exchange: Exchange) -> None:
         """Reset windows as providers do at their pleasure: earlier than all headers and refusals have said."""
         try:
-            told = fields.mapping(_read(exchange.body, "refill"), ("account",), "refill")
-            account = fields.text(told.get("account"), "refill: account")
-            slots = [slot for slot in range(self._board.used_slots()) if account in (ANY, self._board.name(slot))]
-            if not slots and account != ANY:
-                there = sorted({self._board.name(slot) for slot in range(self._board.used_slots())})
-                raise MockConfigError(
-                    f"refill: nobody has come as {account!r}.", cure=fields.nearest(account, there or [ANY])
-                )
+            slots = self._named(exchange.body)
         except MockConfigError as error:
             refuse(exchange, 400, error.what, error.cure)
             return
         for slot in slots:
             self._board.refill(slot, FIRST)
         exchange.respond(200, JSON, orjson.dumps({"ok": True, "refilled": len(slots)}))
+
+    def _named(self, body: bytes) -> list[int]:
+        """Return the slots of the account that a body names: none, if it is listed and has not come yet."""
+        told = fields.mapping(_read(body, "account"), ("account",), "refill")
+        name = fields.text(told.get("account"), "refill: account")
+        listed = self._kept().config(self._files.read).accounts.listed.values()
+        seen = {slot: self._board.name(slot) for slot in range(self._board.used_slots())}
+        fields.known(name, {ANY, *seen.values(), *(account.name for account in listed)}, "account", "refill")
+        return [slot for slot, account in seen.items() if name in (ANY, account)]
 
     def _kept(self) -> Kept:
         return Kept.load(self._board.read_config())

@@ -20,8 +20,8 @@ from rich.table import Table
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.stack.child import log_tail
 from evenkeel_lab.stack.accounts import MOST_ACCOUNTS, provider, unequal
+from evenkeel_lab.stack.child import log_tail
 from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.stack import Options, stack
@@ -65,7 +65,7 @@ LOOK_SECONDS = 0.5
 )
 @click.option("--allow-migrate", is_flag=True, help="Let LiteLLM's migrations be applied to DATABASE_URL.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
-def up(  # noqa: PLR0913  # one for each option
+def up(
     version: str,
     prometheus: str,
     rotation: str,

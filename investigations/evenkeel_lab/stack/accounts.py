@@ -21,6 +21,8 @@ class Account:
     rpm: int
     quota: Mapping[str, Any] = field(default_factory=dict)
     """A window beside its minute, as the mock's settings file has them."""
+    group: str = ""
+    """The model name that clients know it by, if it is not the usual one."""
 
     @property
     def key(self) -> str:
@@ -39,14 +41,12 @@ class Account:
         """
         params = {"model": f"openai/{model}", "api_base": api_base, "api_key": self.key, "rpm": self.rpm}
         about = {"id": self.name, "account": self.name, "limits": {"rpm": self.rpm}}
-        return {"model_name": model, "litellm_params": params, "model_info": about}
+        return {"model_name": self.group or model, "litellm_params": params, "model_info": about}
 
 
 def unequal(count: int) -> tuple[Account, ...]:
     """Return so many accounts of unequal limits."""
-    return tuple(
-        Account(f"account-{number + 1}", UNEQUAL_RPM[number % len(UNEQUAL_RPM)]) for number in range(count)
-    )
+    return tuple(Account(f"account-{number + 1}", UNEQUAL_RPM[number % len(UNEQUAL_RPM)]) for number in range(count))
 
 
 def provider(accounts: Sequence[Account]) -> dict[str, Any]:
