@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 MOST_ACCOUNTS = 100
 # Requests a minute; from the ninth account on they come again.
-UNEQUAL_RPM = (720, 560, 480, 400, 320, 240, 160, 120)
+UNEQUAL_RPM = (260, 200, 170, 140, 120, 110, 100, 100)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import psutil
 import pyarrow.parquet as pq
 
 from evenkeel_lab.bench.failover.journal import Entry, read
@@ -37,10 +38,15 @@ STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2", "l
 # The same for all arms. Three retries, because more of them would hide from a client what a router does not know.
 RETRIES, TIMEOUT_SECONDS = 3, 5.0
 CLIENT_SECONDS = 40.0
+# Longer than any drill: a connection that is closed under a request says nothing of a router.
+KEEP_ALIVE_SECONDS = 600
 LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "length": 16}
 SEED = 7
 # What is asked is whether requests are served, within seconds: not how many milliseconds that takes.
 MOST_LATE_MS = 100.0
+# Workers know of one another through the Redis that LiteLLM itself uses.
+SHARED = {"rotation": {"shared": {"redis_url": "proxy"}}}
+MOST_BUSY = 0.9
 # For Locust's processes to be there, on a machine that is busy.
 LEAD_SECONDS = 8.0
 # A proxy's first requests take seconds. They go to an account of their own, and open no window of the others.
@@ -87,9 +93,16 @@ class Drill:
         }
         if arm != EVENKEEL:
             settings["router_settings"]["routing_strategy"] = arm
+        elif workers > 1:
+            settings["evenkeel"] = SHARED
         rotation = Rotation.EVENKEEL if arm == EVENKEEL else Rotation.OFF
         return Subject(
-            version, workers=workers, settings=settings, rotation=rotation, accounts=(*self.accounts, WARM_UP)
+            version,
+            workers=workers,
+            settings=settings,
+            rotation=rotation,
+            accounts=(*self.accounts, WARM_UP),
+            keep_alive=KEEP_ALIVE_SECONDS,
         )
 
 
@@ -146,6 +159,7 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     await _post(f"{mock}/_mock/reset")
     await warm_up(proxy)
     start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
+    before = _cpu_seconds(proxy)
     begun = Act(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
     acting = asyncio.create_task(_act(start_ns, [begun, *acts]))
     try:
@@ -157,17 +171,37 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
         await asyncio.wait([acting])
         with contextlib.suppress(httpx.TransportError):
             await _post(f"{mock}/_mock/faults", [])
-    limited = summarise(records, MOST_LATE_MS).limited
-    if limited:
-        raise RigFailure(
-            f"{proxy.part.name}: the load did not keep its schedule: {'; '.join(limited)}.",
-            cure="Stop what else keeps this machine busy, and run it again.",
-        )
+    _require_room(proxy, drill, records, _cpu_seconds(proxy) - before)
     async with client(seconds=30) as asking:
         journal = (await asking.get(f"{mock}/_mock/journal")).raise_for_status().text
     names = {account.name for account in drill.accounts}
     entries = tuple(entry for entry in read(journal, start_ns) if entry.account in names)
     return Outcome(tuple(_requests(drill, records, start_ns)), entries)
+
+
+def _require_room(proxy: Proxy, drill: Drill, records: Path, cpu_seconds: float) -> None:
+    """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
+    limited = [*summarise(records, MOST_LATE_MS).limited]
+    busy = cpu_seconds / drill.due[-1] / proxy.subject.workers
+    if busy > MOST_BUSY:
+        limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
+    if limited:
+        raise RigFailure(
+            f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
+            cure="Stop what else keeps this machine busy, and run it again.",
+        )
+
+
+def _cpu_seconds(proxy: Proxy) -> float:
+    """Return how much CPU a proxy's processes have used."""
+    assert proxy.part.pid is not None
+    first = psutil.Process(proxy.part.pid)
+    found = 0.0
+    for process in (first, *first.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used = process.cpu_times()
+            found += used.user + used.system
+    return found
 
 
 async def warm_up(proxy: Proxy) -> None:
