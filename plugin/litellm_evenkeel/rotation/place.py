@@ -105,6 +105,8 @@ class Place:
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
         pace = min(self.account.pace(need, now), self.model.pace(need, now))
+        if not self.leases:
+            return pace
         stalled = self._stalled(now)
         usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
         return pace * usual / stalled if stalled > usual else pace
