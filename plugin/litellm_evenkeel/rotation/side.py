@@ -120,7 +120,7 @@ class Side:
         self.opened += 1
 
     def pace(self, need: Need, now: float) -> float:
-        """Return how far it is ahead of an even use of its tightest limit, under what is under way; 1 without limits."""
+        """Return how far it is ahead of an even use of its tightest limit, less what is under way; 1 without limits."""
         found = 1.0
         if self.windows:
             found = min([window.pace(need, now) for window in self.windows])
@@ -136,6 +136,17 @@ class Side:
             amount = window.amount(need)
             if amount > 0:
                 found = min(found, max(window.left(now), 0.0) / amount / window.resets_in(now))
+        return found
+
+    def stock(self, need: Need, now: float) -> tuple[float, float, float]:
+        """Return how many such requests are left of its tightest limit, of how many, and when the first come back."""
+        found = math.inf, math.inf, 0.0
+        for window in self.windows:
+            amount = window.amount(need)
+            if amount > 0:
+                left = max(window.left(now), 0.0) / amount
+                if left < found[0]:
+                    found = left, window.limit.amount / amount, window.returns_in(now)
         return found
 
     def runs_out_in(self, now: float) -> float:

@@ -125,6 +125,12 @@ class Window:
             return min(reset, self._rolls_in(now, over)) if self._known_left >= amount else reset
         return max(self._rolls_in(now, over), reset if self._known_left < amount else 0.0)
 
+    def returns_in(self, now: float) -> float:
+        """Return in how many seconds the first of what is used comes back."""
+        if now >= self._due:
+            self._forget(now)
+        return self._due - now if self._due < math.inf else self.limit.seconds
+
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
         return self._rate * math.exp(-max(now - self._at, 0.0) / self._watched)
