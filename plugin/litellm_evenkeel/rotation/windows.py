@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.limits import COUNTED
@@ -132,6 +133,18 @@ class Window:
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
         steady = now >= self._known_until and rate * self.limit.seconds <= self.limit.amount
         return math.inf if steady or found >= self.resets_in(now) else found
+
+    def with_less_used(self, amount: float) -> Window:
+        """Return it as it would be if so much less had been used, to try things with."""
+        found = copy(self)
+        changed = {
+            "_parts": dict(self._parts),
+            "_used": max(self._used - amount, 0.0),
+            "_known_left": min(self._known_left + amount, self.limit.amount),
+        }
+        for name, value in changed.items():
+            setattr(found, name, value)
+        return found
 
     def _rolls_in(self, now: float, over: float) -> float:
         """Return in how many seconds so much will have left the window."""
