@@ -130,6 +130,11 @@ OPTIONS = (
     Option(
         "key-mode", "one API key for all, or one for each simulated user", default=SHARED, choices=(SHARED, PER_USER)
     ),
+    Option(
+        "weights",
+        "how much each simulated user of an open load sends, against the others, such as 1,3,20; alike if not given",
+        metavar="W,W...",
+    ),
     Option("api-key", "the API key of the requests", token, "KEY", "sk-evenkeel", secret=True),
     Option(
         "admin-key",

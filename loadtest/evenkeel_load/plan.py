@@ -32,6 +32,8 @@ NEEDED = {
 POSSIBLE = NEEDED | {"gamma": ("rate", "cv")}
 # Three years.
 MOST_SECONDS = 1e8
+# Whose ids do not depend on how much a user has sent before.
+UNTURNED = ("none", "sequential")
 OF_ARRIVALS = ("rate", "rate_to", "cv", "trace")
 
 
@@ -52,6 +54,8 @@ class Plan:
     user_mode: str
     requests_per_user: int
     key_mode: str
+    weights: Mix[int] | None
+    """Which simulated user sends a request; None if they take turns."""
     api_key: str
     admin_key: str
     remove_after: float
@@ -123,6 +127,8 @@ class Plan:
 
     def place(self, number: int) -> tuple[int, int]:
         """Return which simulated user sends a request, and how many it has sent before."""
+        if self.weights is not None:
+            return self.weights.choose(self.seed, number), number // self.users
         return number % self.users, number // self.users
 
 
@@ -145,6 +151,7 @@ def make_plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> 
         "users": users,
         "run": run,
         "models": _mix(chosen["models"]),
+        "weights": None if chosen["weights"] is None else _weights(chosen["weights"], users),
         "trace": None if chosen["trace"] is None else Path(chosen["trace"]),
         "admin_key": chosen["admin_key"] or chosen["api_key"],
         "step": chosen["step"] or 0,
@@ -166,6 +173,16 @@ def _mix(text: str) -> Mix[str]:
     return Mix("model", tuple(names), tuple(weights))
 
 
+def _weights(text: str, users: int) -> Mix[int]:
+    try:
+        weights = [positive(part) for part in text.split(",")]
+    except ValueError as error:
+        raise LoadConfigError(f"--weights: {text!r} is no list of numbers.", cure="Such as 1,3,20.") from error
+    if len(weights) != users:
+        raise LoadConfigError(f"{len(weights)} --weights are not for {users} users.", cure="Give each user one.")
+    return Mix("user", range(users), weights)
+
+
 def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> None:
     arrivals = chosen["arrivals"]
     if users < 1:
@@ -179,6 +196,11 @@ def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> No
     for name in NEEDED[arrivals]:
         if chosen[name] is None:
             raise LoadConfigError(f"{arrivals} arrivals need --{name.replace('_', '-')}.", cure="Give it.")
+    if chosen["weights"] is not None and (arrivals == CLOSED or chosen["user_mode"] not in UNTURNED):
+        raise LoadConfigError(
+            f"--weights are for open loads, with --user-mode {' or '.join(UNTURNED)}.",
+            cure="Elsewhere users take turns: leave them out.",
+        )
     created = chosen["user_mode"] == "created" and chosen["requests_per_user"]
     if created and arrivals == CLOSED and (chosen["requests"] is None or chosen["duration"] is not None):
         raise LoadConfigError(

@@ -135,8 +135,8 @@ class Summary:
         return found | {"limited": list(self.limited)}
 
 
-def summarise(folder: Path) -> Summary:
-    """Read the merged records of a folder."""
+def summarise(folder: Path, most_lag_ms: float = MOST_LAG_MS) -> Summary:
+    """Read the merged records of a folder; what asks about seconds may let more requests be late by milliseconds."""
     plans = [names.read_json(path) for path in folder.glob(names.PLANS)]
     if not plans or not all(plan.keys() >= OF_A_PLAN for plan in plans):
         raise LoadFailed(
@@ -151,11 +151,11 @@ def summarise(folder: Path) -> Summary:
     steps = []
     for plan in plans:
         records = table.filter(pc.equal(table["step"], plan["step"])) if len(plans) > 1 else table
-        steps.append(_step(plan, records, fared.get(plan["step"], Fared())))
+        steps.append(_step(plan, records, fared.get(plan["step"], Fared()), most_lag_ms))
     return Summary(plans[0]["scenario"], plans[0]["host"], tuple(steps))
 
 
-def _step(plan: dict[str, Any], records: pa.Table, fared: Fared) -> Step:
+def _step(plan: dict[str, Any], records: pa.Table, fared: Fared, most_lag_ms: float) -> Step:
     intended, sent, end = (_numbers(records, name) for name in ("intended_ns", "sent_ns", "end_ns"))
     count = len(records)
     is_open = plan["arrivals"] != CLOSED
@@ -180,11 +180,11 @@ def _step(plan: dict[str, Any], records: pa.Table, fared: Fared) -> Step:
         succeeded=records["error"].null_count / seconds if seconds else 0.0,
         lag=spread(lag_ms) if is_open else None,
         behind_ms=(sending - (count - 1) / offered) * MS if offered else 0.0,
-        late=share_above(lag_ms, MOST_LAG_MS) if is_open else 0.0,
+        late=share_above(lag_ms, most_lag_ms) if is_open else 0.0,
         calls=calls,
         limited=(),
     )
-    return replace(step, limited=tuple(_limits(step, plan, count, fared)))
+    return replace(step, limited=tuple(_limits(step, plan, count, fared, most_lag_ms)))
 
 
 def _calls(records: pa.Table) -> Calls:
@@ -209,7 +209,7 @@ def _calls(records: pa.Table) -> Calls:
     )
 
 
-def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Iterator[str]:
+def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared, most_lag_ms: float) -> Iterator[str]:
     if not count:
         yield "no request was sent"
         return
@@ -222,9 +222,9 @@ def _limits(step: Step, plan: dict[str, Any], count: int, fared: Fared) -> Itera
     elif step.expected is None and count != plan.get("requests") and step.seconds < LEAST_LASTED * plan["duration"]:
         yield f"stopped after {step.seconds:,.1f} of {plan['duration']:,.1f} s"
     if step.late > MOST_LATE and (round(step.late * count) >= LEAST_LATE or step.late > MOST_OF_THEM):
-        may = f"by more than {MOST_LAG_MS:.0f} ms ({MOST_LATE:.0%} may be)"
+        may = f"by more than {most_lag_ms:.0f} ms ({MOST_LATE:.0%} may be)"
         yield f"requests were sent late: {step.late:.1%} of them {may}"
-    if step.offered and step.achieved < LEAST_ACHIEVED * step.offered and step.behind_ms > MOST_LAG_MS:
+    if step.offered and step.achieved < LEAST_ACHIEVED * step.offered and step.behind_ms > most_lag_ms:
         yield f"only {step.achieved:,.1f} of {step.offered:,.1f} requests a second could be sent"
     if fared.cpu > MOST_CPU:
         yield f"a load process was busy for {fared.cpu:.0%} of a second: add --workers, or lower the rate"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,6 +45,12 @@ def test_every_number_is_one_users_turn(users: int, number: int) -> None:
     assert (turn * users + user, user < users) == (number, True)
 
 
+def test_users_send_as_much_as_their_weights_say() -> None:
+    found = plan("chat", 3, "run", {"weights": "1,3,6", "arrivals": "constant", "rate": 10.0, "duration": 300.0})
+    counts = Counter(found.place(number)[0] for number in range(3000))
+    assert [counts[user] / 3000 for user in range(3)] == pytest.approx([0.1, 0.3, 0.6], abs=0.03)
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -54,6 +61,10 @@ def test_every_number_is_one_users_turn(users: int, number: int) -> None:
         ({"user_mode": "created", "duration": 3.0}, "how many users"),
         ({"models": "gpt-4o=x"}, "no model with a weight"),
         ({"models": "=2"}, "names no model"),
+        ({"weights": "1,2"}, "are for open loads"),
+        ({"weights": "1,2", "arrivals": "constant", "rate": 1.0, "user_mode": "random"}, "are for open loads"),
+        ({"weights": "1,2", "arrivals": "constant", "rate": 1.0}, "2 --weights are not for 10 users"),
+        ({"weights": "1,x", "arrivals": "constant", "rate": 1.0}, "no list of numbers"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given: dict[str, Any], told: str) -> None:

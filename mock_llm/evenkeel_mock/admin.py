@@ -9,6 +9,7 @@ GET  /_mock/metrics             for Prometheus
 POST /_mock/seed                {"seed": 7}
 POST /_mock/faults              a timeline, whose seconds count from now
 POST /_mock/latency, /_mock/accounts, /_mock/answers    as in the settings file
+POST /_mock/refill              {"account": "a"}, or "*": its windows are reset before their time; nothing is told
 POST /_mock/reset               forget what came in and what accounts have used; the timeline begins anew
 """
 
@@ -21,12 +22,13 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from evenkeel_mock import journal, metrics, tally
+from evenkeel_mock import fields, journal, metrics, tally
 from evenkeel_mock.config import Kept
 from evenkeel_mock.connection import JSON
 from evenkeel_mock.durations import NS
 from evenkeel_mock.errors import MockConfigError
-from evenkeel_mock.windows import balance_nano, uses, words
+from evenkeel_mock.faults import ANY
+from evenkeel_mock.windows import FIRST, balance_nano, uses, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,8 +75,11 @@ class Admin:
             refuse(exchange, 404, f"There is no {exchange.path}.", f"There are: {there}.")
 
     def _change(self, name: str, exchange: Exchange) -> None:
+        if name == "refill":
+            self._refill(exchange)
+            return
         if name not in {*CHANGEABLE, "reset"}:
-            refuse(exchange, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, reset.")
+            refuse(exchange, 404, f"There is no {PREFIX}{name}.", f"There are: {', '.join(CHANGEABLE)}, refill, reset.")
             return
         now = time.time_ns()
 
@@ -97,6 +102,26 @@ class Admin:
         if name == "reset":
             self._board.wipe()
         exchange.respond(200, JSON, orjson.dumps({"ok": True, "started_ns": now}))
+
+    def _refill(self, exchange: Exchange) -> None:
+        """Reset windows as providers do at their pleasure: earlier than all headers and refusals have said."""
+        try:
+            slots = self._named(exchange.body)
+        except MockConfigError as error:
+            refuse(exchange, 400, error.what, error.cure)
+            return
+        for slot in slots:
+            self._board.refill(slot, FIRST)
+        exchange.respond(200, JSON, orjson.dumps({"ok": True, "refilled": len(slots)}))
+
+    def _named(self, body: bytes) -> list[int]:
+        """Return the slots of the account that a body names: none, if it is listed and has not come yet."""
+        told = fields.mapping(_read(body, "account"), ("account",), "refill")
+        name = fields.text(told.get("account"), "refill: account")
+        listed = self._kept().config(self._files.read).accounts.listed.values()
+        seen = {slot: self._board.name(slot) for slot in range(self._board.used_slots())}
+        fields.known(name, {ANY, *seen.values(), *(account.name for account in listed)}, "account", "refill")
+        return [slot for slot, account in seen.items() if name in (ANY, account)]
 
     def _kept(self) -> Kept:
         return Kept.load(self._board.read_config())
@@ -162,13 +187,17 @@ class Admin:
 
 
 def _changed(settings: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MockConfigError(f"The body is not JSON: {error}.", cure=f"Send the value of `{name}`.") from error
+    value = _read(body, name)
     if isinstance(value, dict) and set(value) <= {name, "others"} and name in value:
         return settings | value
     return settings | {name: value}
+
+
+def _read(body: bytes, name: str) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MockConfigError(f"The body is not JSON: {error}.", cure=f"Send the value of `{name}`.") from error
 
 
 def refuse(exchange: Exchange, status: int, what: str, cure: str) -> None:

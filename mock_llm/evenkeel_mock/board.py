@@ -216,6 +216,13 @@ class Board:
                 self.memory[at : at + ACCOUNT_NUMBERS * WORD] = bytes(ACCOUNT_NUMBERS * WORD)
         self.memory[self.layout.counters_at : end] = bytes(end - self.layout.counters_at)
 
+    def refill(self, slot: int, first: int) -> None:
+        """Open an account's windows anew: whatever lies from its `first` number on is unused again."""
+        numbers = self.account(slot)
+        with self.locked(slot + 1):
+            for at in range(first, ACCOUNT_NUMBERS):
+                numbers[at] = 0
+
     def _config(self) -> bytes:
         (length,) = struct.unpack_from("<q", self.memory, PAGE)
         return self.memory[PAGE + WORD : PAGE + WORD + length]

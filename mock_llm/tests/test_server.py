@@ -143,6 +143,20 @@ async def test_the_journal_tells_what_came_in_and_no_key(url: str) -> None:
     assert '"written":3,"kept":3,"lost":0' in told["journal/summary"]
 
 
+async def test_windows_may_be_reset_before_their_time(url: str) -> None:
+    async with client(url, "sk-limited") as asking:
+        assert (await asking.post("/_mock/reset")).is_success
+        answers = [await asking.post(CHAT, json=BODY) for _ in range(101)]
+        assert [answer.status_code for answer in answers[-2:]] == [200, 429]
+        assert (await asking.post("/_mock/refill", json={"account": "limited"})).json()["refilled"] == 1
+        again = await asking.post(CHAT, json=BODY)
+        assert (again.status_code, again.headers["x-ratelimit-remaining-requests"]) == (200, "99")
+        # What has happened stays told.
+        assert '"status":429,"count":1' in (await asking.get("/_mock/journal/summary")).text
+        refused = await asking.post("/_mock/refill", json={"account": "limitd"})
+        assert (refused.status_code, refused.json()["cure"]) == (400, "Did you mean 'limited'?")
+
+
 def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(run_mock: RunMock) -> None:
     settings = {"seed": 3, "latency": {"length": "uniform(low=1, high=200)"}}
     keys = [f"key-{number}" for number in range(40)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenkeel_lab.bench.failover import PARTS, bench_failover
 from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
 from evenkeel_lab.bench.report import bench_report
@@ -12,6 +13,7 @@ BENCHES = {
     bench.name: bench
     for bench in (
         Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
+        Bench("failover", "what clients see of accounts that fail, in the real proxy", bench_failover, tuple(PARTS)),
         Bench("load", "whether a load tells the truth, open against closed", bench_load),
         Bench(
             "report", "how long a report takes, of a million records; and whether it is the same again", bench_report

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from evenkeel_lab.progress import Steps
-
 COMPARISONS = {"<=": operator.le, ">=": operator.ge}
 
 
@@ -44,7 +42,10 @@ class Bench:
 
     name: str
     about: str
-    run: Callable[[Steps], Awaitable[list[Metric]]]
+    run: Callable[..., Awaitable[list[Metric]]]
+    """Called with `Steps`; of one that has parts, with the chosen `parts` and the `version` of LiteLLM as well."""
+    parts: tuple[str, ...] = ()
+    """What may be run alone, of one that drives real proxies."""
 
 
 def environment() -> dict[str, Any]:

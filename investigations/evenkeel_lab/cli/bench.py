@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -12,24 +14,35 @@ from rich.table import Table
 from evenkeel_lab.bench import BENCHES
 from evenkeel_lab.bench.result import Metric, document
 from evenkeel_lab.cli.output import results
+from evenkeel_lab.errors import nearest
 from evenkeel_lab.progress import Steps, shown_on
+from evenkeel_lab.stack.subject import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @click.command()
 @click.argument("name", type=click.Choice(sorted(BENCHES)), required=False)
+@click.option("--part", help="Only this part, of a benchmark that has parts: failover.")
+@click.option("--litellm", "version", help=f"Which LiteLLM is driven, by failover; {DEFAULT_VERSION} if not given.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @click.pass_context
-def bench(context: click.Context, name: str | None, *, as_json: bool) -> None:
+def bench(context: click.Context, name: str | None, part: str | None, version: str | None, *, as_json: bool) -> None:
     """Measure a part of the project against a reference in the same run; all of them without NAME.
 
     The exit code is 1 when a bound is missed.
     """
     if as_json and name is None:
         raise click.UsageError("--json prints one document: name the benchmark.")
+    asked = {"parts": (part,) if part else None, "version": version}
+    wanted = {field: value for field, value in asked.items() if value is not None}
+    if wanted:
+        check(name, part)
     steps = shown_on(Console(stderr=True))
     ok = True
     for chosen in [name] if name else sorted(BENCHES):
-        metrics = asyncio.run(measure(chosen, steps))
+        metrics = asyncio.run(measure(chosen, steps, wanted))
         ok = ok and all(metric.ok for metric in metrics)
         if as_json:
             click.echo(json.dumps(document(chosen, metrics)))
@@ -38,9 +51,19 @@ def bench(context: click.Context, name: str | None, *, as_json: bool) -> None:
     context.exit(0 if ok else 1)
 
 
-async def measure(name: str, steps: Steps) -> list[Metric]:
+def check(name: str | None, part: str | None) -> None:
+    """Refuse a part of what has none, and a version where no LiteLLM is driven."""
+    parts = BENCHES[name].parts if name else ()
+    if not parts:
+        there = ", ".join(sorted(bench.name for bench in BENCHES.values() if bench.parts))
+        raise click.UsageError(f"--part and --litellm are for a benchmark that drives proxies: name it, {there}.")
+    if part is not None and part not in parts:
+        raise click.UsageError(f"--part: there is no {part!r}. {nearest(part, parts)}")
+
+
+async def measure(name: str, steps: Steps, wanted: Mapping[str, object] = MappingProxyType({})) -> list[Metric]:
     """Run one benchmark."""
-    return await BENCHES[name].run(steps)
+    return await BENCHES[name].run(steps, **wanted)
 
 
 def table(name: str, metrics: list[Metric]) -> Table:

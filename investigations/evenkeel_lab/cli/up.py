@@ -20,8 +20,9 @@ from rich.table import Table
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.accounts import MOST_ACCOUNTS, provider, unequal
 from evenkeel_lab.stack.child import log_tail
-from evenkeel_lab.stack.config import Prometheus, Subject
+from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
@@ -43,6 +44,18 @@ LOOK_SECONDS = 0.5
     show_default=True,
     help="Which Prometheus callback the proxy loads.",
 )
+@click.option(
+    "--rotation",
+    type=click.Choice([choice.value for choice in Rotation]),
+    default=Rotation.OFF.value,
+    show_default=True,
+    help="Who chooses the account of a request: LiteLLM, or the plugin.",
+)
+@click.option(
+    "--accounts",
+    type=click.IntRange(1, MOST_ACCOUNTS),
+    help="Accounts of the mock provider, of unequal limits; one without any if not given.",
+)
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The proxy's port; a free one if not given.")
 @click.option(
@@ -55,6 +68,8 @@ LOOK_SECONDS = 0.5
 def up(
     version: str,
     prometheus: str,
+    rotation: str,
+    accounts: int | None,
     workers: int,
     port: int | None,
     settings: Path | None,
@@ -69,8 +84,14 @@ def up(
     # What can be refused is refused before anything starts.
     require_allowed(version)
     free_port(port)
-    subject = Subject(version, Prometheus(prometheus), workers, read_settings(settings))
-    asyncio.run(serve(subject, Options.from_env(allow_migrate=allow_migrate), port, as_json=as_json))
+    chosen = unequal(accounts) if accounts else ()
+    subject = Subject(
+        version, Prometheus(prometheus), workers, read_settings(settings), Rotation(rotation), accounts=chosen
+    )
+    options = Options.from_env(allow_migrate=allow_migrate)
+    if chosen:
+        options = options.with_mock(provider(chosen), workers=1)
+    asyncio.run(serve(subject, options, port, as_json=as_json))
 
 
 def read_settings(path: Path | None) -> dict[str, Any]:

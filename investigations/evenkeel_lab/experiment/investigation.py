@@ -57,6 +57,13 @@ class Prometheus(StrEnum):
     STOCK = "stock"
 
 
+class Rotation(StrEnum):
+    """Who chooses the account of a request."""
+
+    OFF = "off"
+    EVENKEEL = "evenkeel"
+
+
 class Kind(StrEnum):
     """What is loaded."""
 
@@ -90,6 +97,9 @@ class Arm(Part):
     subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
     litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
     prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
+    rotation: Rotation = Field(
+        Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
+    )
     workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
     settings: dict[str, Any] = Field({}, description="Laid over the proxy's generated YAML, section by section.")
     function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")

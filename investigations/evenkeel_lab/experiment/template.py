@@ -8,7 +8,7 @@ question = "Does it make a difference?"
 hypothesis = "It does not: it does nothing on the request's path."
 baseline = "off"
 
-# What is compared. An arm may also have workers, and settings that are laid over the proxy's YAML.
+# What is compared. An arm may also have a rotation, workers, and settings that are laid over the proxy's YAML.
 [arms.off]
 about = "LiteLLM without callbacks"
 

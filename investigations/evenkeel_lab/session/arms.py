@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
-from evenkeel_lab.stack.config import Prometheus, Subject
+from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
 from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
@@ -83,4 +83,4 @@ async def targets(
 
 def subject_of(arm: Arm) -> Subject:
     """Return the proxy that an arm asks for."""
-    return Subject(arm.litellm, Prometheus(arm.prometheus), arm.workers, arm.settings)
+    return Subject(arm.litellm, Prometheus(arm.prometheus), arm.workers, arm.settings, Rotation(arm.rotation))

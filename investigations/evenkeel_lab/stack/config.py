@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,11 @@ from evenkeel_lab.stack.subject import DEFAULT_VERSION
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evenkeel_lab.stack.accounts import Account
+
 MODEL = "gpt-4o-mini"
 REDIS = "os.environ/REDIS_URL"
+ROTATION = "litellm_evenkeel.proxy.rotation"
 
 
 class Prometheus(StrEnum):
@@ -23,6 +26,13 @@ class Prometheus(StrEnum):
 
     OFF = "off"
     STOCK = "stock"
+
+
+class Rotation(StrEnum):
+    """Who chooses the account of a request: LiteLLM's own strategy, or the plugin's callback."""
+
+    OFF = "off"
+    EVENKEEL = "evenkeel"
 
 
 @dataclass(frozen=True)
@@ -34,22 +44,32 @@ class Subject:
     workers: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Laid over the generated YAML, section by section."""
+    rotation: Rotation = Rotation.OFF
+    accounts: tuple[Account, ...] = ()
+    """The provider's accounts behind the one model name; a single one that may do anything if none are named."""
+    keep_alive: int | None = None
+    """Seconds for which an idle connection is kept; LiteLLM's usual 5 if not given. One that is closed while a request
+    is on its way is lost to its client, which a busy proxy does now and then."""
+
+
+CALLBACKS: Mapping[str, Callable[[Subject], bool]] = {
+    ROTATION: lambda subject: subject.rotation is Rotation.EVENKEEL,
+    "prometheus": lambda subject: subject.prometheus is Prometheus.STOCK,
+}
+"""What a proxy may load, and when it does."""
 
 
 def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
     """Return the whole configuration. Secrets are not in it: they reach the proxy through its environment."""
-    deployment = {
-        "model_name": MODEL,
-        "litellm_params": {"model": f"openai/{MODEL}", "api_base": f"{mock_url}/v1", "api_key": "sk-mock-account"},
-    }
     config: dict[str, Any] = {
-        "model_list": [deployment],
+        "model_list": model_list(subject, f"{mock_url}/v1"),
         "litellm_settings": {},
         "router_settings": {},
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", "database_url": "os.environ/DATABASE_URL"},
     }
-    if subject.prometheus is Prometheus.STOCK:
-        config["litellm_settings"]["callbacks"] = ["prometheus"]
+    callbacks = [name for name, wanted in CALLBACKS.items() if wanted(subject)]
+    if callbacks:
+        config["litellm_settings"]["callbacks"] = callbacks
     # For counters and shared state; no response is ever taken from it. The address as a whole, because its
     # user, its database number and its TLS get lost where host and port are named one by one.
     config["litellm_settings"] |= {
@@ -58,6 +78,14 @@ def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
     }
     config["router_settings"] |= {"redis_url": REDIS}
     return merged(config, subject.settings)
+
+
+def model_list(subject: Subject, api_base: str) -> list[dict[str, Any]]:
+    """Return a deployment for each account."""
+    if subject.accounts:
+        return [account.deployment(MODEL, api_base) for account in subject.accounts]
+    params = {"model": f"openai/{MODEL}", "api_base": api_base, "api_key": "sk-mock-account"}
+    return [{"model_name": MODEL, "litellm_params": params}]
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,8 @@ async def proxy(
     master_key = "sk-" + secrets.token_hex(24)
     python = services.environment.python
     arguments = ["--config", config, "--host", LOOPBACK, "--port", port, "--num_workers", subject.workers]
+    if subject.keep_alive is not None:
+        arguments += ["--keepalive_timeout", subject.keep_alive]
     command = Command(
         f"LiteLLM {subject.litellm}",
         [python, python.with_name("litellm"), *map(str, arguments)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.need import Need
@@ -38,6 +39,7 @@ class Group:
         "full_tokens",
         "full_until",
         "is_refreshing",
+        "median_latency",
         "name",
         "patched",
         "places",
@@ -50,6 +52,8 @@ class Group:
         self.dirty: set[int] = set()
         """Candidates of which something has changed since the snapshot."""
         self.is_refreshing = False
+        self.median_latency: float | None = None
+        """Of those that have answered lately, when all were looked at last."""
         self.patched = -math.inf
         self.full: Bar | None = None
         """What stands before the candidate that opens first, when all were found shut."""
@@ -85,6 +89,8 @@ class Group:
             weight, opening = self.weighed(place, now)
             weights.append(weight)
             opens.append(opening)
+        known = [each for place in self.places if (each := place.latency.fresh(now)) is not None]
+        self.median_latency = median_low(known) if known else None
         self._replace(Snapshot.of(now, weights, opens, self._standing), now)
 
     def patch(self, now: float) -> None:

@@ -60,10 +60,6 @@ class Terms:
     """The time after which a probe that tells nothing is given up."""
 
 
-USUAL = Terms()
-"""Where nothing else is said."""
-
-
 class Hold:
     """What keeps one account, or one model at it, from being used. All times are the same clock's, in seconds."""
 
@@ -101,6 +97,11 @@ class Hold:
         if self.kind is Kind.PERMANENT:
             return State.QUARANTINED
         return State.HELD if now < self.until else State.PROBING
+
+    @property
+    def failures(self) -> int:
+        """How often it has failed since its last success, as far as it matters."""
+        return self._failures
 
     def share(self, now: float) -> float:
         """Return which share of its traffic it may have: nothing while it is held, or while its probe is under way."""

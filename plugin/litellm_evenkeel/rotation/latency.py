@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 MEMORY_SECONDS = 10.0
+FRESH_SECONDS = 60.0
 
 
 class Latency:
@@ -20,6 +21,10 @@ class Latency:
     def lately(self, now: float) -> float:
         """Return it as of now: what has been heard of long ago counts for less, so that it is tried again."""
         return self.seconds * math.exp(-max(now - self._at, 0.0) / MEMORY_SECONDS)
+
+    def fresh(self, now: float) -> float | None:
+        """Return it if it was heard of lately; who is left alone gets no newer figure."""
+        return self.seconds if self._at and now < self._at + FRESH_SECONDS else None
 
     def observe(self, now: float, seconds: float) -> None:
         """Know of one answer."""

@@ -6,13 +6,12 @@ making of snapshots, is left to a `refresh` that is handed in too; without one i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.choosing import choose
 from litellm_evenkeel.rotation.group import Group
 from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.holds import USUAL, Hold, Terms
+from litellm_evenkeel.rotation.holds import Hold
 from litellm_evenkeel.rotation.kinds import Scope
 from litellm_evenkeel.rotation.lease import Lease
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
@@ -31,21 +30,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.seat import Seat
     from litellm_evenkeel.rotation.side import Key, MakeWindow
     from litellm_evenkeel.rotation.signals import Signal
+    from litellm_evenkeel.rotation.terms import RotationTerms
 
 # Of accounts that nobody has asked for here, so many are remembered.
 MOST_HEARD = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class PoolTerms:
-    """How a pool works."""
-
-    strategy: str = "headroom"
-    snapshot_ttl: float = 10.0
-    lease: float = 600.0
-    holds: Terms = USUAL
-    rate_limit_most: float = 1800.0
-    quota_most: float = 8 * 86_400.0
 
 
 class Pool:
@@ -53,18 +41,20 @@ class Pool:
 
     def __init__(
         self,
-        terms: PoolTerms,
+        terms: RotationTerms,
         *,
         clock: Callable[[], float],
         random: Callable[[], float],
         refresh: Callable[[Group], None] | None = None,
         tell: Callable[[Held], None] | None = None,
         window: MakeWindow | None = None,
+        opened: Callable[[Group], None] | None = None,
     ) -> None:
         self.terms = terms
         self._clock, self._random = clock, random
         self._refresh = refresh or self.refresh
         self._tell = tell or (lambda _: None)
+        self._opened = opened or (lambda _: None)
         self._window = window or (lambda _key, limit: Window(limit))
         self.sides: dict[Key, Side] = {}
         self.places: dict[tuple[str, str], Place] = {}
@@ -118,6 +108,13 @@ class Pool:
             return found
         position, reason = found
         return self._take(group, position, asked, now, reason) if is_there(position, group.places[position]) else None
+
+    def known_full(self, group: Group, asked: Asked) -> Full | None:
+        """Return what stands before a request if all were found shut for such ones; nothing is looked at anew."""
+        now = self._clock()
+        if group.full is None or now >= group.full_until or asked.need.tokens < group.full_tokens or group.freed:
+            return None
+        return Full(group.full_until - now, group.full)
 
     def settle(
         self,
@@ -203,7 +200,9 @@ class Pool:
 
     def _keep_fresh(self, group: Group, now: float) -> None:
         snapshot = group.snapshot
-        if now >= snapshot.taken + self.terms.snapshot_ttl or group.dirty or now >= snapshot.opens_at:
+        if not self.terms.snapshot_ttl:
+            self.refresh(group)
+        elif now >= snapshot.taken + self.terms.snapshot_ttl or group.dirty or now >= snapshot.opens_at:
             self._refresh(group)
 
     def _take(self, group: Group, position: int, asked: Asked, now: float, reason: Reason) -> Pick:
@@ -247,6 +246,7 @@ class Pool:
             for group, position in place.groups:
                 if now < group.full_until:
                     group.freed.add(position)
+                self._opened(group)
 
     def _changed(self, place: Place, now: float) -> None:
         for group, position in place.groups:
@@ -266,10 +266,14 @@ class Pool:
                 group.dirty.add(position)
                 group.full = None
                 self._refresh(group)
+                self._opened(group)
 
     def _believed(self, signal: Signal) -> Signal:
         seconds = clamped(
-            signal.seconds, signal.kind, rate_limit=self.terms.rate_limit_most, quota=self.terms.quota_most
+            signal.seconds,
+            signal.kind,
+            rate_limit=self.terms.holds.longest_rate_limit,
+            quota=self.terms.holds.longest_quota,
         )
         return signal if seconds == signal.seconds else type(signal)(signal.kind, signal.scope, seconds, signal.reason)
 

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.reading import tree
 from litellm_evenkeel.rotation.account import Account
-from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.limits import FREE, Limits
+from litellm_evenkeel.rotation.terms import AccountTerms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_WEIGHT = 1_000_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class AccountTerms:
-    """What an operator says of one account in the settings; it goes before what its deployments say."""
-
-    weight: float | None = None
-    """Its share of the traffic beside others of its tier."""
-    priority: int | None = None
-    """Its tier: 1 is used first, 2 when no account of 1 is free."""
-    limits: Limits | None = None
-    """What it may use, over all models."""
-    models: Mapping[str, Limits] = field(default_factory=dict)
-    """What it may use of one model, by the model's name."""
+NOTHING = AccountTerms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +36,22 @@ class Seat:
         """Read a deployment as LiteLLM keeps it."""
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
         account = Account.of(params, info).name
-        told = accounts.get(account, AccountTerms())
         where = f"model_info of a deployment of {str(deployment.get('model_name'))[:60]!r}"
+        own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
+        told = (accounts.get(account, NOTHING), tree.read(AccountTerms, own, where))
         model = str(params.get("model") or "")
         if "*" in model:
             model = requested or model
-        model_limits = told.models.get(model) or told.models.get(str(deployment.get("model_name")))
+        model_limits = told[0].models.get(model) or told[0].models.get(str(deployment.get("model_name")))
         if model_limits is None:
             model_limits = Limits.of(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
         return cls(
             id=str(info.get("id") or ""),
             account=account,
             model=model,
-            weight=_weight(info.get("weight"), where) if told.weight is None else told.weight,
-            priority=_priority(info.get("priority"), where) if told.priority is None else told.priority,
-            limits=Limits.of(info.get("limits"), f"{where}, limits") if told.limits is None else told.limits,
+            weight=next((one.weight for one in told if one.weight is not None), 1.0),
+            priority=next((one.priority for one in told if one.priority is not None), 1),
+            limits=next((one.limits for one in told if one.limits is not None), FREE),
             model_limits=model_limits,
         )
 
@@ -72,20 +59,3 @@ class Seat:
 def _litellms_own(params: Mapping[str, Any]) -> dict[str, Any]:
     names = {"rpm": "rpm", "tpm": "tpm", "max_parallel_requests": "concurrent"}
     return {ours: params[theirs] for theirs, ours in names.items() if params.get(theirs)}
-
-
-def _weight(told: object, where: str) -> float:
-    if told is None:
-        return 1.0
-    found = None if isinstance(told, str) else number(told)
-    if not found or found > MOST_WEIGHT:
-        raise SettingsError(f"{where}, weight: {str(told)[:40]!r} is no weight. Write a number above 0, such as 2.")
-    return found
-
-
-def _priority(told: object, where: str) -> int:
-    if told is None:
-        return 1
-    if not isinstance(told, int) or isinstance(told, bool) or told < 1:
-        raise SettingsError(f"{where}, priority: {str(told)[:40]!r} is no tier. Write 1 for the first, 2 for the next.")
-    return told

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from litellm_evenkeel.reading.kinds import Count, Factor, Period, Seconds  # noqa: TC001 - read by annotation
+
 
 class Source(StrEnum):
     """What a session is known by."""
@@ -58,31 +60,31 @@ class StickyTerms:
         "conversation_id",
     )
     """Headers that name a session; the first of them that a request has counts."""
-    prompt_characters: int = 1024
+    prompt_characters: Count = 1024
     """How much of the system prompt, and as much of the first user message, a prompt is known by."""
-    ttl: float = 3600.0
+    ttl: Period = 3600.0
     """Seconds after which a session that was silent is forgotten; no provider's prompt cache lives longer."""
-    most_pins: int = 50_000
+    most_pins: Count = 50_000
     """How many sessions a worker remembers; beyond it, those that were silent longest are forgotten."""
-    most_pins_per_account: int = 10_000
+    most_pins_per_account: Count = 10_000
     """How many sessions one account may have; those beyond it stick to nobody."""
-    slow_factor: float = 3.0
+    slow_factor: Factor = 3.0
     """How many times slower than the group's median an account must be for its sessions to go elsewhere meanwhile."""
-    slow_floor: float = 2.0
+    slow_floor: Seconds = 2.0
     """Seconds that are never slow, whatever the median."""
-    failing_after: int = 2
+    failing_after: Count = 2
     """Failures since its last success after which an account's sessions go elsewhere meanwhile."""
-    repin_after: float = 60.0
+    repin_after: Seconds = 60.0
     """Seconds of a hold to come beyond which a session moves for good; for a shorter one its pin waits."""
-    hot_factor: float = 1.5
+    hot_factor: Factor = 1.5
     """How many times an even share of its group's traffic one prompt, cache key or user may bring its account."""
-    hot_floor: int = 20
+    hot_floor: Count = 20
     """Requests in a minute up to which a shared prompt, cache key or user is never too much."""
     backend: Backend = Backend.MEMORY
     """Where pins are kept for other workers: memory (nowhere), redis or postgres."""
     url: str | None = field(default=None, repr=False)
     """The address of that Redis or Postgres; without one, those of the proxy."""
-    fetch_timeout: float = 0.05
+    fetch_timeout: Seconds = 0.05
     """Seconds that a request may wait to learn whether another worker has pinned its session."""
-    most_queued: int = 10_000
+    most_queued: Count = 10_000
     """How many pins may wait to be written; what comes beyond them is written by nobody, and counted."""

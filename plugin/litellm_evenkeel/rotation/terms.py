@@ -11,7 +11,8 @@ from typing import Self
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.reading.kinds import Count, Period, Positive, Seconds, Secret
 from litellm_evenkeel.rotation import holds, signals
-from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.limits import Limits  # noqa: TC001 - read by annotation
+from litellm_evenkeel.rotation.sticky_terms import StickyTerms
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 SAME_AS_PROXY = "proxy"
@@ -70,14 +71,15 @@ class SharedTerms:
 class AccountTerms:
     """What is told about an account; `model_info` of its deployments may say the same."""
 
-    weight: Positive = 1.0
-    """Its part of the traffic beside others, with the strategy `weighted`."""
-    priority: Count = 0
-    """Its tier: those of a lower number are used first, a higher one only when no lower one has room."""
-    limits: Limits = field(default_factory=Limits)
+    weight: Positive | None = None
+    """Its part of the traffic beside others of its tier; 1 where nothing is said."""
+    priority: Count | None = None
+    """Its tier: those of a lower number are used first, a higher one only when no lower one has room; 1 where nothing
+    is said."""
+    limits: Limits | None = None
     """What it may use over all its models: rpm, tpm, concurrent, windows, daily, budget."""
     models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
-    """What it may use of one model, by the name of the model group."""
+    """What it may use of one model, by the provider's name of the model or by the name of the model group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class RotationTerms:
     stock_cooldowns: bool = False
     """Whether LiteLLM's own cooldowns stay on beside the holds of the rotation."""
     holds: HoldTerms = field(default_factory=HoldTerms)
+    sticky: StickyTerms = field(default_factory=StickyTerms)
     shared: SharedTerms = field(default_factory=SharedTerms)
     accounts: Mapping[str, AccountTerms] = field(default_factory=lambda: types.MappingProxyType({}))
     """What is told about accounts, by their names: weight, priority, limits, and limits by model."""

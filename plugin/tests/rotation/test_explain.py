@@ -17,10 +17,11 @@ from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.limits import Limits
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
-from litellm_evenkeel.rotation.pool import Pool, PoolTerms
+from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.signals import Signal
 from litellm_evenkeel.rotation.strategies import STRATEGIES
+from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
 
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.explanation import Candidate, Explanation
@@ -35,7 +36,7 @@ class World:
 
     def __init__(self, strategy: str, seats: list[Seat], ttl: float = 10.0) -> None:
         self.now = 1_000_000.0
-        terms = PoolTerms(strategy=strategy, snapshot_ttl=ttl, lease=60.0)
+        terms = RotationTerms(strategy=Strategy(strategy), snapshot_ttl=ttl, lease=60.0)
         self.pool = Pool(terms, clock=lambda: self.now, random=random.Random(7).random)
         self.group = self.pool.group("m", seats)
         self.open: list[Lease] = []

@@ -12,16 +12,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.bars import Why
-from litellm_evenkeel.rotation.holds import State, Terms
+from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.limit_headers import Reading
 from litellm_evenkeel.rotation.limits import Limits
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.pool import Pool, PoolTerms
+from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.signals import Signal
 from litellm_evenkeel.rotation.strategies import STRATEGIES
+from litellm_evenkeel.rotation.terms import HoldTerms, RotationTerms, Strategy
 
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.lease import Lease
@@ -44,7 +45,9 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000_000.0
-        terms = PoolTerms(strategy=self.strategy, snapshot_ttl=self.ttl, lease=120.0, holds=Terms(tolerated=1))
+        terms = RotationTerms(
+            strategy=Strategy(self.strategy), snapshot_ttl=self.ttl, lease=120.0, holds=HoldTerms(tolerated=1)
+        )
         self.pool = Pool(terms, clock=lambda: self.now, random=random.Random(1).random)
         self.groups = {
             model: self.pool.group(

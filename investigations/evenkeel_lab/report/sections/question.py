@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Subjects
+from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Rotation, Subjects
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
 
@@ -54,6 +54,8 @@ def _what(arm: Arm) -> str:
     if arm.subject is Kind.MOCK:
         return "the mock itself"
     told = [f"LiteLLM {arm.litellm}", f"Prometheus {arm.prometheus}"]
+    if arm.rotation is not Rotation.OFF:
+        told.append(f"rotation {arm.rotation}")
     if arm.workers > 1:
         told.append(f"{arm.workers} workers")
     if arm.settings:

@@ -1,0 +1,35 @@
+"""Rotation in the real proxy: accounts that fail on cue, more asked than there is, workers that share what they know.
+
+Each part may be run alone. Part by part, arm by arm: a fresh proxy, the same requests at the same moments, the same
+troubles. What an account was asked for is what the mock provider has written down, never what a proxy believes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.bench.failover.overload import bench_overload
+from evenkeel_lab.bench.failover.timeline import bench_timeline
+from evenkeel_lab.bench.failover.workers import bench_workers
+from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from evenkeel_lab.bench.result import Metric
+    from evenkeel_lab.progress import Steps
+
+PARTS: dict[str, Callable[[Steps, str], Awaitable[list[Metric]]]] = {
+    "timeline": bench_timeline,
+    "overload": bench_overload,
+    "workers": bench_workers,
+}
+"""All there are, by name."""
+
+
+async def bench_failover(
+    steps: Steps, *, parts: Sequence[str] = tuple(PARTS), version: str = DEFAULT_VERSION
+) -> list[Metric]:
+    """Measure."""
+    require_allowed(version)
+    return [metric for part in parts for metric in await PARTS[part](steps, version)]

@@ -1,0 +1,291 @@
+"""One arm of a drill: a proxy that rotates in one way, loaded while its provider's accounts fail."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
+import pyarrow.parquet as pq
+
+from evenkeel_lab.bench.failover.journal import Entry, read
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.stack.accounts import Account, provider
+from evenkeel_lab.stack.config import MODEL, Rotation, Subject
+from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.stack import Options
+from evenkeel_load.errors import LoadError
+from evenkeel_load.folder import RECORDS
+from evenkeel_load.plan import make_plan
+from evenkeel_load.run import Fleet, Progress, run as load
+from evenkeel_load.summary import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from evenkeel_lab.bench.failover.profile import Trouble
+    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.stack import Stack
+
+EVENKEEL = "evenkeel"
+STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2", "least-busy")
+# The same for all arms. Three retries, because more of them would hide from a client what a router does not know.
+RETRIES, TIMEOUT_SECONDS = 3, 5.0
+CLIENT_SECONDS = 40.0
+# Longer than any drill: a connection that is closed under a request says nothing of a router.
+KEEP_ALIVE_SECONDS = 600
+LATENCY = {"ttft_ms": "lognormal(median=100, sigma=0.4)", "length": 16}
+SEED = 7
+# What is asked is whether requests are served, within seconds: not how many milliseconds that takes.
+MOST_LATE_MS = 100.0
+# Workers know of one another through the Redis that LiteLLM itself uses.
+SHARED = {"rotation": {"shared": {"redis_url": "proxy"}}}
+MOST_BUSY = 0.9
+# For Locust's processes to be there, on a machine that is busy.
+LEAD_SECONDS = 8.0
+# A proxy's first requests take seconds. They go to an account of their own, and open no window of the others.
+WARM_UP = Account("warm-up", 100_000, group="warm-up")
+WARM_UPS, WARM_UPS_AT_ONCE = 24, 4
+REFUSALS = (401, 403, 429)
+OK = 200
+NS = 1e9
+
+
+class Stopped(Exception):
+    """Somebody has asked the drill to stop."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What happens to the rig in the midst of a drill, apart from the mock's own timeline."""
+
+    at: float
+    do: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What every arm goes through."""
+
+    accounts: tuple[Account, ...]
+    due: Sequence[float]
+    """When requests are sent, in seconds from the beginning."""
+    troubles: tuple[Trouble, ...] = ()
+    weights: tuple[float, ...] = (1.0,)
+    """How much each client's key asks for, against the others."""
+
+    def options(self) -> Options:
+        """Return the stack that it wants."""
+        settings = {"seed": SEED, "latency": LATENCY, **provider((*self.accounts, WARM_UP))}
+        return Options(mock_settings=settings)
+
+    def subject(self, arm: str, version: str, workers: int = 1) -> Subject:
+        """Return the proxy of an arm."""
+        settings: dict[str, Any] = {
+            "router_settings": {"num_retries": RETRIES, "timeout": TIMEOUT_SECONDS},
+            "litellm_settings": {"request_timeout": TIMEOUT_SECONDS},
+        }
+        if arm != EVENKEEL:
+            settings["router_settings"]["routing_strategy"] = arm
+        elif workers > 1:
+            settings["evenkeel"] = SHARED
+        rotation = Rotation.EVENKEEL if arm == EVENKEEL else Rotation.OFF
+        return Subject(
+            version,
+            workers=workers,
+            settings=settings,
+            rotation=rotation,
+            accounts=(*self.accounts, WARM_UP),
+            keep_alive=KEEP_ALIVE_SECONDS,
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as its client saw it; seconds from the beginning of the drill."""
+
+    key: int
+    """Whose it is: the number of the client's key."""
+    due: float
+    end: float
+    status: int
+    error: str
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it was answered well."""
+        return not self.error
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a drill."""
+
+    requests: tuple[Request, ...]
+    journal: tuple[Entry, ...] = field(repr=False)
+    """What the provider has written down of the drill's accounts."""
+
+    @property
+    def success_share(self) -> float:
+        """Which share was served."""
+        return sum(request.is_served for request in self.requests) / len(self.requests)
+
+    @property
+    def refusals(self) -> int:
+        """How many clients have seen a 429, 401 or 403."""
+        return sum(request.status in REFUSALS for request in self.requests)
+
+    @property
+    def told(self) -> str:
+        """In words, what stands beside a figure."""
+        errors: dict[str, int] = {}
+        for request in self.requests:
+            if request.error:
+                errors[request.error] = errors.get(request.error, 0) + 1
+        said = ", ".join(f"{count} {error}" for error, count in sorted(errors.items(), key=lambda one: -one[1]))
+        tried = len(self.journal) / len(self.requests)
+        return f"{len(self.requests):,} requests, {tried:.3f} tries each, {said or 'no error'}"
+
+
+async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Sequence[Act] = ()) -> Outcome:
+    """Take a proxy through a drill. A load that did not keep its schedule shows nothing, and is an error."""
+    mock = ground.mock.url
+    await _post(f"{mock}/_mock/reset")
+    await warm_up(proxy)
+    start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
+    before = _cpu_seconds(proxy)
+    begun = Act(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
+    acting = asyncio.create_task(_act(start_ns, [begun, *acts]))
+    try:
+        await _load(proxy, drill, start_ns, records)
+        if acting.done():
+            acting.result()
+    finally:
+        acting.cancel()
+        await asyncio.wait([acting])
+        with contextlib.suppress(httpx.TransportError):
+            await _post(f"{mock}/_mock/faults", [])
+    _require_room(proxy, drill, records, _cpu_seconds(proxy) - before)
+    async with client(seconds=30) as asking:
+        journal = (await asking.get(f"{mock}/_mock/journal")).raise_for_status().text
+    names = {account.name for account in drill.accounts}
+    entries = tuple(entry for entry in read(journal, start_ns) if entry.account in names)
+    return Outcome(tuple(_requests(drill, records, start_ns)), entries)
+
+
+def _require_room(proxy: Proxy, drill: Drill, records: Path, cpu_seconds: float) -> None:
+    """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
+    limited = [*summarise(records, MOST_LATE_MS).limited]
+    busy = cpu_seconds / drill.due[-1] / proxy.subject.workers
+    if busy > MOST_BUSY:
+        limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
+    if limited:
+        raise RigFailure(
+            f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
+            cure="Stop what else keeps this machine busy, and run it again.",
+        )
+
+
+def _cpu_seconds(proxy: Proxy) -> float:
+    """Return how much CPU a proxy's processes have used."""
+    assert proxy.part.pid is not None
+    first = psutil.Process(proxy.part.pid)
+    found = 0.0
+    for process in (first, *first.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used = process.cpu_times()
+            found += used.user + used.system
+    return found
+
+
+async def warm_up(proxy: Proxy) -> None:
+    """Ask a little, of an account that is not part of the drill."""
+    body = {"model": WARM_UP.group, "messages": [{"role": "user", "content": "ahoy"}]}
+    at_once = asyncio.Semaphore(WARM_UPS_AT_ONCE)
+
+    async def ask(asking: httpx.AsyncClient) -> None:
+        async with at_once:
+            await asking.post("/v1/chat/completions", json=body)
+
+    headers = {"authorization": f"Bearer {proxy.master_key}"}
+    # A connection for each request: of several workers, most of them shall hear of it.
+    alone = httpx.Limits(max_keepalive_connections=0)
+    async with client(seconds=60, base_url=proxy.url, headers=headers, limits=alone) as asking:
+        await asyncio.gather(*(ask(asking) for _ in range(WARM_UPS * proxy.subject.workers)))
+
+
+async def _act(start_ns: int, acts: Sequence[Act]) -> None:
+    for act in acts:
+        await asyncio.sleep(max(0.0, act.at - (time.time_ns() - start_ns) / NS))
+        await act.do()
+
+
+async def _post(url: str, body: object = None) -> None:
+    async with client(seconds=10) as asking:
+        (await asking.post(url, json=body)).raise_for_status()
+
+
+def refill(ground: Stack, account: str) -> Callable[[], Awaitable[None]]:
+    """Return what resets an account's windows before their time."""
+    return lambda: _post(f"{ground.mock.url}/_mock/refill", {"account": account})
+
+
+def _chosen(drill: Drill, start_ns: int | None, trace: Path | None) -> dict[str, Any]:
+    return {
+        "arrivals": "trace",
+        "trace": trace,
+        "weights": ",".join(f"{weight:g}" for weight in drill.weights),
+        "identities": len(drill.weights),
+        "key_mode": "per-user",
+        "models": MODEL,
+        "seed": SEED,
+        "timeout": CLIENT_SECONDS,
+        "start_at": start_ns,
+        # The proxy does not outlive its drill.
+        "remove_after": 0.0,
+    }
+
+
+async def _load(proxy: Proxy, drill: Drill, start_ns: int, records: Path) -> None:
+    stop = threading.Event()
+
+    def tell(_: Progress) -> None:
+        if stop.is_set():
+            raise Stopped
+
+    trace = records.with_suffix(".trace")
+    trace.write_text("".join(f"{due:.6f}\n" for due in drill.due), encoding="utf-8")
+    chosen = _chosen(drill, start_ns, trace) | {"api_key": proxy.master_key, "admin_key": proxy.master_key}
+    try:
+        await asyncio.to_thread(
+            load, "chat", proxy.url, (len(drill.weights),), chosen, records, fleet=Fleet(), tell=tell
+        )
+    except LoadError as error:
+        raise RigFailure(f"The load has failed: {error.what}", cure=error.cure) from error
+    finally:
+        # Ctrl-C ends the waiting, not the thread that waits for Locust.
+        stop.set()
+
+
+def _requests(drill: Drill, records: Path, start_ns: int) -> list[Request]:
+    # The same draws by which the load has chosen whose turn it was.
+    plan = make_plan("chat", len(drill.weights), "", _chosen(drill, None, records.with_suffix(".trace")))
+    columns = ["number", "intended_ns", "end_ns", "status", "error"]
+    rows = pq.read_table(records / RECORDS, columns=columns).to_pylist()
+    found = [
+        Request(
+            key=plan.place(row["number"])[0],
+            due=(row["intended_ns"] - start_ns) / NS,
+            end=(row["end_ns"] - start_ns) / NS,
+            status=row["status"] or 0,
+            error=row["error"] or "",
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda request: request.due)

@@ -1,0 +1,136 @@
+"""The second part: 120 % of what all accounts bear is asked for, by four keys of very unequal demand."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.bench.failover.arm import EVENKEEL, Drill, Outcome, go
+from evenkeel_lab.bench.failover.fairness import modest, shortfall
+from evenkeel_lab.bench.failover.journal import left, over_limit
+from evenkeel_lab.bench.failover.profile import MINUTE, Stretch, times, total
+from evenkeel_lab.bench.result import Metric
+from evenkeel_lab.stack.accounts import unequal
+from evenkeel_lab.stack.stack import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel_lab.progress import Steps
+
+# A minute, and so much more that a window that has ended is seen to be used again.
+SECONDS = 80.0
+SHARE = 1.2
+# Two keys ask for less than an equal share of what there is, two for more.
+WEIGHTS = (1.0, 3.0, 16.0, 20.0)
+REFERENCE = "simple-shuffle"
+# Of all that accounts may be asked for: so much is nothing, and so much is enough to serve what is asked.
+NOTHING, ENOUGH = 0.01, 0.5
+STEP, RECOVERED = 0.1, 0.9
+
+
+def drill(share: float = SHARE, seconds: float = SECONDS, accounts: int = 8) -> Drill:
+    """Return what every arm goes through."""
+    chosen = unequal(accounts)
+    return Drill(chosen, times([Stretch(0.0, share * total(chosen))], seconds), weights=WEIGHTS)
+
+
+async def bench_overload(
+    steps: Steps, version: str, *, seconds: float = SECONDS, arms: Sequence[str] = (EVENKEEL, REFERENCE)
+) -> list[Metric]:
+    """Measure."""
+    wanted = drill(seconds=seconds)
+    found: dict[str, Outcome] = {}
+    with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
+        async with stack(wanted.options(), steps=steps) as ground:
+            for number, arm in enumerate(arms, 1):
+                async with ground.proxy(wanted.subject(arm, version), name=arm, apart=number) as proxy:
+                    with steps.step(
+                        f"{arm}: {len(wanted.due):,} requests in {seconds:.0f} s, {SHARE:.0%} of the limits"
+                    ):
+                        found[arm] = await go(ground, proxy, wanted, Path(name) / arm)
+    first, *others = (figures(wanted, outcome, seconds) for outcome in found.values())
+    bounds = {
+        "over_limit_share": "<= 0.01",
+        "fairness_shortfall": "<= 0.1",
+        "modest_keys_served_share": ">= 0.99",
+        "recovery_seconds": "<= 2",
+        "capacity_used_share": None,
+    }
+    names = list(found)
+    return [
+        Metric(
+            name,
+            first[name][0],
+            "s" if name.endswith("_seconds") else "",
+            bound,
+            "; ".join(
+                [first[name][1], *(f"{arm}: {one[name][0]:.3g}" for arm, one in zip(names[1:], others, strict=True))]
+            ),
+        )
+        for name, bound in bounds.items()
+    ]
+
+
+def figures(wanted: Drill, found: Outcome, seconds: float) -> dict[str, tuple[float, str]]:
+    """Return each figure of an arm, with what to say beside it."""
+    keys = range(len(wanted.weights))
+    asked = [sum(request.key == key for request in found.requests) for key in keys]
+    got = [sum(request.key == key and request.is_served for request in found.requests) for key in keys]
+    served = ", ".join(f"{have} of {want}" for have, want in zip(got, asked, strict=True))
+    over = over_limit(found.journal, wanted.accounts)
+    worst = max(over, key=lambda name: over[name])
+    times_back = recoveries(wanted, found, seconds)
+    could = capacity(wanted, seconds)
+    return {
+        "over_limit_share": (over[worst], f"most: {worst}, by the mock's own windows"),
+        "fairness_shortfall": (shortfall(asked, got), f"served: {served}"),
+        "modest_keys_served_share": (modest(asked, got), f"served: {served}"),
+        "recovery_seconds": (max(times_back, default=0.0), _after(times_back)),
+        "capacity_used_share": (
+            min(1.0, sum(got) / could),
+            f"{sum(got):,} of {could:,.0f} that could be; {found.told}",
+        ),
+    }
+
+
+def capacity(wanted: Drill, seconds: float) -> float:
+    """Return how many requests could have been served at most, by windows of a minute from the beginning on."""
+    minute = total(wanted.accounts) * MINUTE
+    whole, rest = divmod(seconds, MINUTE)
+    return whole * minute + min(minute, rest * len(wanted.due) / seconds)
+
+
+def recoveries(wanted: Drill, found: Outcome, seconds: float) -> list[float]:
+    """Return how long it took, each time that accounts which had nothing left were reset, until all was well again.
+
+    Well means that in a second as much is served as is asked for, or as the accounts bear in the long run, but for a
+    tenth: a router that paces what it has is well too.
+    """
+    limit = total(wanted.accounts) * MINUTE
+    moments = [number * STEP for number in range(int(seconds / STEP))]
+    there = left(found.journal, wanted.accounts, moments)
+    expected = RECOVERED * min(len(wanted.due) / seconds, total(wanted.accounts))
+    ends = sorted(request.end for request in found.requests if request.is_served)
+    result, exhausted = [], False
+    for moment, free in zip(moments, there, strict=True):
+        if free <= NOTHING * limit:
+            exhausted = True
+        elif exhausted and free >= ENOUGH * limit:
+            exhausted = False
+            result.append(_until_well(ends, moment, expected, seconds))
+    return result
+
+
+def _until_well(ends: Sequence[float], since: float, expected: float, seconds: float) -> float:
+    moment = since
+    while moment < seconds and sum(moment <= end < moment + 1 for end in ends) < expected:
+        moment += STEP
+    return moment - since
+
+
+def _after(found: Sequence[float]) -> str:
+    if not found:
+        return "the accounts never had nothing left"
+    return f"after {len(found)} reset{'s' * (len(found) > 1)} of accounts that had nothing left"

@@ -1,0 +1,101 @@
+"""Which group a list of candidates is: found in a moment, because lists are the same again and again.
+
+LiteLLM makes a new list of the same deployments for every request. Whether it is one that is known is told by its ends
+and its length; a candidate that is chosen is checked to be the one that it was taken for, and the list looked through
+only when it was not.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.pool import Pool
+    from litellm_evenkeel.rotation.seat import Seat
+
+    Deployment = Mapping[str, Any]
+    Ends = tuple[str, int, int, int]
+
+MOST = 512
+
+
+class Known:
+    """A list of candidates that was looked through, and the group that it is."""
+
+    __slots__ = ("deployments", "group", "has_order", "has_tags")
+
+    def __init__(self, group: Group, deployments: Sequence[Deployment]) -> None:
+        self.group = group
+        # Held, so that no other deployment can ever have the identity of one of these.
+        self.deployments = tuple(deployments)
+        self.has_tags = any(_is_tagged(one) for one in deployments)
+        self.has_order = any((one.get("litellm_params") or {}).get("order") is not None for one in deployments)
+
+    def is_same(self, deployments: Sequence[Deployment]) -> bool:
+        """Return whether these are the very same deployments, looking at each."""
+        return len(deployments) == len(self.deployments) and all(map(_is, deployments, self.deployments))
+
+    def is_there(self, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
+        """Return what tells whether a candidate stands where it is thought to."""
+        mine = self.deployments
+        return lambda position, _place: deployments[position] is mine[position]
+
+
+class Candidates:
+    """The groups that are known: the latest `most` of them, or with `is_cached` off, none for longer than a request."""
+
+    def __init__(
+        self, pool: Pool, seat: Callable[[Deployment, str], Seat], *, is_cached: bool = True, most: int = MOST
+    ) -> None:
+        self._pool, self._seat, self._most, self._is_cached = pool, seat, most, is_cached
+        self._by_ends: OrderedDict[Ends, Known] = OrderedDict()
+        self.hits = self.misses = 0
+
+    def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
+        """Return what is known of a list of candidates that is not empty."""
+        ends = _ends(model, deployments)
+        known = self._by_ends.get(ends)
+        if known is None or not self._is_cached:
+            return self.anew(model, deployments)
+        self.hits += 1
+        self._by_ends.move_to_end(ends)
+        return known
+
+    def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
+        """Return the same after looking at each of them."""
+        self.misses += 1
+        ends = _ends(model, deployments)
+        known = self._by_ends.get(ends)
+        if known is not None and known.is_same(deployments):
+            return known
+        group = self._pool.group(model, [self._seat(one, model) for one in deployments])
+        if known is not None:
+            known.group.leave()
+        known = self._by_ends[ends] = Known(group, deployments)
+        self._by_ends.move_to_end(ends)
+        while len(self._by_ends) > self._most:
+            _, oldest = self._by_ends.popitem(last=False)
+            oldest.group.leave()
+        return known
+
+    def groups(self) -> list[Group]:
+        """Return all groups that are known."""
+        return [known.group for known in self._by_ends.values()]
+
+
+def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
+    return model, len(deployments), id(deployments[0]), id(deployments[-1])
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _is_tagged(deployment: Deployment) -> bool:
+    params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
+    return bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))

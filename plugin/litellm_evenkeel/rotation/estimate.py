@@ -1,0 +1,87 @@
+"""How much a request will need, before anybody knows: from its length, and from how long answers were lately."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.rotation.need import Need
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHARACTERS_A_TOKEN = 4
+# An image or a recording, whatever its size: most providers count some hundreds to a thousand tokens.
+TOKENS_A_PICTURE = 800
+# Of a longer conversation, this many messages tell how long the others are.
+MOST_PARTS = 400
+MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+MEMORY = 0.9
+MOST_GROUPS = 1000
+
+
+class Estimates:
+    """What answers of each model group were like."""
+
+    def __init__(self, expected_output: int) -> None:
+        self._expected = float(expected_output)
+        self._groups: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def of(self, group: str, request: Mapping[str, Any], messages: object) -> Need:
+        """Return what a request is thought to need; whatever it is made of, this does not fail."""
+        output, price = self._groups.get(group, (self._expected, 0.0))
+        for name in MAXIMA:
+            most = request.get(name)
+            if isinstance(most, int | float) and most > 0:
+                output = min(output, most)
+                break
+        asked = messages if messages is not None else request.get("input", request.get("prompt"))
+        tokens = _characters(asked) / CHARACTERS_A_TOKEN + output
+        return Need(1.0, tokens, tokens * price)
+
+    def learn(self, group: str, output: float, total: float, dollars: float) -> None:
+        """Know of an answer."""
+        if total <= 0:
+            return
+        price = dollars / total
+        known = self._groups.get(group)
+        if known is not None:
+            output = MEMORY * known[0] + (1 - MEMORY) * output
+            price = MEMORY * known[1] + (1 - MEMORY) * price
+        self._groups[group] = output, price
+        self._groups.move_to_end(group)
+        if len(self._groups) > MOST_GROUPS:
+            self._groups.popitem(last=False)
+
+
+def _characters(asked: object) -> float:
+    if isinstance(asked, str):
+        return len(asked)
+    if not isinstance(asked, list):
+        return 0
+    some = asked[:MOST_PARTS]
+    found = float(sum(_of_part(part) for part in some))
+    return found * len(asked) / len(some) if len(asked) > len(some) else found
+
+
+def _of_part(part: object) -> float:
+    if isinstance(part, str):
+        return len(part)
+    if isinstance(part, int):
+        # Embeddings may be asked for by tokens.
+        return CHARACTERS_A_TOKEN
+    if not isinstance(part, Mapping):
+        return 0
+    content = part.get("content")
+    if isinstance(content, str):
+        return len(content)
+    return _of_contents(content) if isinstance(content, list) else 0
+
+
+def _of_contents(contents: Sequence[object]) -> float:
+    found = 0
+    for content in contents[:MOST_PARTS]:
+        text = content.get("text") if isinstance(content, Mapping) else content
+        found += len(text) if isinstance(text, str) else TOKENS_A_PICTURE * CHARACTERS_A_TOKEN
+    return found

@@ -1,0 +1,214 @@
+"""The rotation as LiteLLM sees it: hooks in, one deployment out.
+
+An error of ours never fails a request: it is logged without a word of what was asked, counted, and LiteLLM chooses.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import litellm
+from litellm.integrations.custom_logger import CustomLogger
+
+from litellm_evenkeel.rotation import answers, refusals
+from litellm_evenkeel.rotation.narrowing import narrowed
+from litellm_evenkeel.rotation.picks import Full
+from litellm_evenkeel.rotation.signals import Signal, classify
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.steering import Steering
+    from litellm_evenkeel.rotation.terms import RotationTerms
+
+LOG = logging.getLogger("litellm_evenkeel.rotation")
+# An error of ours is logged once in so many seconds.
+QUIET_SECONDS = 30.0
+ACCOUNT_HEADER = "x-evenkeel-account"
+
+
+# LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. Nothing of ours
+# logs what was asked, and streams end with an event only.
+class Rotation_PROXY_(CustomLogger):  # noqa: N801
+    """The callback."""
+
+    def __init__(self, terms: RotationTerms, steering: Steering, errors: Errors) -> None:
+        super().__init__()
+        self.terms, self.steering, self._errors = terms, steering, errors
+        self._router: Any = None
+
+    async def async_filter_deployments(
+        self,
+        model: str,
+        healthy_deployments: list[dict[str, Any]],
+        messages: list[Any] | None,
+        request_kwargs: dict[str, Any] | None = None,
+        parent_otel_span: Any = None,
+    ) -> list[dict[str, Any]]:
+        """Choose one of them."""
+        del parent_otel_span
+        if not healthy_deployments:
+            return healthy_deployments
+        try:
+            request = request_kwargs if request_kwargs is not None else {}
+            candidates = await self._candidates(model, healthy_deployments, messages, request)
+            if not candidates:
+                return healthy_deployments
+            found = await self.steering.choose(model, candidates, messages, request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the request goes on
+            self._errors.happened("choosing", error)
+            return healthy_deployments
+        if isinstance(found, Full):
+            raise _refusal(model, found)
+        return [candidates[found.position]]
+
+    async def async_post_call_failure_deployment_hook(
+        self, request_data: Mapping[str, Any], exception: Exception, call_type: Any = None, **_: Any
+    ) -> None:
+        """Learn from a failed attempt."""
+        del call_type
+        try:
+            info = request_data.get("model_info") or {}
+            headers = _headers(exception)
+            wall = time.time()
+            self.steering.failed(str(info.get("id") or ""), _signal(exception, headers, wall), headers, wall)
+        except Exception as error:  # noqa: BLE001
+            self._errors.happened("learning from a failure", error)
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Learn from the end of a stream."""
+        del response_obj, start_time, end_time
+        if not self.steering.attempts.streams:
+            return
+        try:
+            told = kwargs.get("standard_logging_object") or {}
+            usage = (told.get("metadata") or {}).get("usage_object") or told
+            hidden = told.get("hidden_params") or {}
+            answer = answers.told(
+                usage,
+                dollars=told.get("response_cost"),
+                headers=hidden.get("additional_headers"),
+                is_from_cache=bool(told.get("cache_hit")),
+            )
+            call_id = str(kwargs.get("litellm_call_id") or "")
+            self.steering.stream_ended(call_id, told.get("model_id"), answer)
+        except Exception as error:  # noqa: BLE001
+            self._errors.happened("learning from an answer", error)
+
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Learn from a stream that broke off; of all other failures, this event names the wrong account at times."""
+        del response_obj, start_time, end_time
+        if not self.steering.attempts.streams:
+            return
+        try:
+            exception = kwargs.get("exception")
+            call_id = str(kwargs.get("litellm_call_id") or "")
+            if isinstance(exception, Exception):
+                headers, wall = _headers(exception), time.time()
+                self.steering.stream_failed(call_id, _signal(exception, headers, wall), headers, wall)
+        except Exception as error:  # noqa: BLE001
+            self._errors.happened("learning from a broken stream", error)
+
+    async def _candidates(
+        self, model: str, deployments: list[dict[str, Any]], messages: list[Any] | None, request: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        router = self._running_router()
+        if router is None:
+            return deployments
+        return await narrowed(
+            router, self.steering.candidates.of(model, deployments), model, deployments, messages, request
+        )
+
+    def _running_router(self) -> Any:
+        """Return the proxy's router; a new one must not hold accounts by rules of its own."""
+        server = sys.modules.get("litellm.proxy.proxy_server")
+        router = getattr(server, "llm_router", None)
+        if router is not None and router is not self._router:
+            self._router = router
+            if not self.terms.stock_cooldowns:
+                router.disable_cooldowns = True
+        return router
+
+
+class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
+    """The same, naming the account in each answer. LiteLLM does more for each request as soon as this hook is there."""
+
+    async def async_post_call_response_headers_hook(
+        self,
+        data: Mapping[str, Any],
+        user_api_key_dict: Any,
+        response: Any,
+        request_headers: Any = None,
+        litellm_call_info: Mapping[str, Any] | None = None,
+    ) -> dict[str, str] | None:
+        """Name the account of the final attempt."""
+        del data, user_api_key_dict, response, request_headers
+        deployment = str((litellm_call_info or {}).get("model_id") or "")
+        place = next((one for one in self.steering.pool.places.values() if one.seat.id == deployment), None)
+        return None if place is None else {ACCOUNT_HEADER: place.seat.account}
+
+
+class Errors:
+    """Errors of ours: counted, and logged so seldom that a log survives them."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._quiet_until = 0.0
+
+    def happened(self, where: str, error: Exception) -> None:
+        """Know of one. Its text may hold what a client or a provider wrote, so only its kind and its place are told."""
+        self.counts[where] = self.counts.get(where, 0) + 1
+        now = time.monotonic()
+        if now < self._quiet_until:
+            return
+        self._quiet_until = now + QUIET_SECONDS
+        frames = traceback.extract_tb(error.__traceback__)[-3:]
+        places = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
+        LOG.error(
+            "evenkeel: %s failed (%s at %s); LiteLLM goes on without it. %d times so far. Please report it.",
+            where,
+            type(error).__name__,
+            places,
+            self.counts[where],
+        )
+
+
+def _refusal(model: str, full: Full) -> Exception:
+    """Return what LiteLLM answers with, without trying again; its fallbacks are tried."""
+    told = refusals.sentence(model, full)
+    if refusals.is_hopeless(full):
+        hopeless: Exception = litellm.ServiceUnavailableError(told, llm_provider="", model=model, num_retries=0)
+        return hopeless
+    error: Exception = litellm.RateLimitError(told, llm_provider="", model=model, num_retries=0)
+    # LiteLLM sends on what stands here.
+    error.headers = {"retry-after": str(refusals.retry_after(full))}  # type: ignore[attr-defined]
+    return error
+
+
+def _headers(exception: Exception) -> Mapping[str, Any] | None:
+    for headers in (
+        getattr(exception, "litellm_response_headers", None),
+        getattr(getattr(exception, "response", None), "headers", None),
+    ):
+        if headers:
+            return dict(headers)
+    return None
+
+
+def _signal(exception: Exception, headers: Mapping[str, Any] | None, wall: float) -> Signal:
+    status, body = getattr(exception, "status_code", None), getattr(exception, "body", None)
+    names = [one.__name__ for one in type(exception).__mro__[:-3]]
+    return classify(
+        status if isinstance(status, int) else None,
+        body if isinstance(body, Mapping) else str(exception),
+        headers,
+        names,
+        now=wall,
+    )

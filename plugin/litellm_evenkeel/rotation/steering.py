@@ -1,0 +1,226 @@
+"""The way of a request through the rotation, without LiteLLM: chosen, waited for, answered or failed, learned from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.attempts import Attempt, Attempts
+from litellm_evenkeel.rotation.candidates import Candidates
+from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
+from litellm_evenkeel.rotation.estimate import Estimates
+from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.limit_headers import readings
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.refreshing import Refreshing
+from litellm_evenkeel.rotation.session_key import SessionKeys
+from litellm_evenkeel.rotation.sticky import Sticky
+from litellm_evenkeel.rotation.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.rotation.affinity import Outcome
+    from litellm_evenkeel.rotation.answers import Answer
+    from litellm_evenkeel.rotation.attempts import Run
+    from litellm_evenkeel.rotation.candidates import Deployment, Known
+    from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.held import Held
+    from litellm_evenkeel.rotation.observer import Observer
+    from litellm_evenkeel.rotation.pins.remote import Remote
+    from litellm_evenkeel.rotation.seat import Seat
+    from litellm_evenkeel.rotation.session_key import SessionKey
+    from litellm_evenkeel.rotation.side import MakeWindow
+    from litellm_evenkeel.rotation.signals import Signal
+    from litellm_evenkeel.rotation.terms import RotationTerms
+
+NOTHING = Need(0.0, 0.0, 0.0)
+
+
+class Steering:
+    """The rotation of one event loop."""
+
+    def __init__(
+        self,
+        terms: RotationTerms,
+        *,
+        clock: Callable[[], float],
+        random: Callable[[], float],
+        seat: Callable[[Deployment, str], Seat],
+        observer: Observer,
+        tell: Callable[[Held], None] | None = None,
+        window: MakeWindow | None = None,
+        remote: Remote | None = None,
+    ) -> None:
+        self.terms, self._clock, self._observer, self._remote = terms, clock, observer, remote
+        refreshing = Refreshing(clock, observer.rebuilt)
+        self.pool = Pool(
+            terms, clock=clock, random=random, refresh=refreshing, tell=tell, window=window, opened=self._opened
+        )
+        refreshing.serve(self.pool)
+        self.waiting = Waiting(self.pool)
+        self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
+        self.attempts = Attempts(self)
+        self.sticky = Sticky(terms.sticky)
+        self.estimates = Estimates(terms.expected_output)
+        self._keys = SessionKeys(terms.sticky)
+
+    async def choose(
+        self, model: str, deployments: Sequence[Deployment], messages: object, request: Mapping[str, Any]
+    ) -> Pick | Full:
+        """Return which of the candidates a request gets, or why none."""
+        began = time.perf_counter()
+        call_id = str(request.get("litellm_call_id") or "")
+        run = self.attempts.run(call_id)
+        self.attempts.end_last(run)
+        known = self.candidates.of(model, deployments)
+        key = self._keys.of(model, request, messages)
+        pinned = None if key is None else await self._pinned(key)
+        now = self._clock()
+        tried = frozenset(run.tried.union(request.get("_retry_skipped_deployment_ids") or ()))
+        advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
+        asked = Asked(
+            self.estimates.of(model, request, messages),
+            tried,
+            pinned if advice is not None and advice.follows else None,
+            is_stream=bool(request.get("stream")),
+        )
+        found = await self._found(known, deployments, asked, run, _client(request))
+        if isinstance(found, Full):
+            self._observer.refused(model, found)
+            return found
+        outcome = None if key is None else self._chosen(key, found, advice)
+        run.current = Attempt(found, model, call_id, outcome)
+        self._observer.picked(found, model, time.perf_counter() - began)
+        return found
+
+    def failed(self, deployment: str, signal: Signal, headers: object, wall: float) -> None:
+        """Know that the attempt that the current task makes at a deployment has failed."""
+        attempt = self.attempts.failed(deployment)
+        if attempt is not None:
+            self._failed(attempt, signal, headers, wall)
+
+    def stream_ended(self, call_id: str, deployment: str | None, answer: Answer) -> None:
+        """Know of the event at the end of a stream; other answers have been told before theirs."""
+        attempt = self.attempts.stream_ended(call_id, deployment)
+        if attempt is not None:
+            self.answered(attempt, answer)
+
+    def stream_failed(self, call_id: str, signal: Signal, headers: object, wall: float) -> None:
+        """Know of the event after a stream that broke off."""
+        attempt = self.attempts.stream_ended(call_id, None)
+        if attempt is not None:
+            self._failed(attempt, signal, headers, wall)
+
+    def answered(self, attempt: Attempt, answer: Answer) -> None:
+        """Learn from an answer."""
+        lease = attempt.pick.lease
+        if answer.is_from_cache:
+            self.pool.settle(lease, NOTHING, is_success=False)
+            return
+        used = Need(1.0, answer.total_tokens, answer.dollars) if answer.is_known else lease.need
+        told = readings(answer.headers, now=time.time()) if answer.headers else ()
+        self.pool.settle(lease, used, latency=self._clock() - lease.began, readings=told)
+        if answer.is_known:
+            self.estimates.learn(attempt.group, answer.output_tokens, answer.total_tokens, answer.dollars)
+            if attempt.outcome is not None:
+                self.sticky.settled(attempt.outcome, int(answer.prompt_tokens), int(answer.cached_tokens))
+        self._observer.answered(attempt, answer)
+
+    def vanished(self, attempt: Attempt) -> None:
+        """Give back what was reserved for an attempt of whose end nobody tells."""
+        self.pool.release(attempt.pick.lease)
+        self._observer.vanished(attempt)
+
+    def _failed(self, attempt: Attempt, signal: Signal, headers: object, wall: float) -> None:
+        told = readings(headers, now=wall) if headers else ()
+        self.pool.fail(attempt.pick.lease, signal, told)
+        if signal.kind is Kind.PERMANENT and signal.scope is Scope.ACCOUNT:
+            self.forget_pins(attempt.pick.place.seat.account)
+        self._observer.failed(attempt, signal)
+
+    def forget_pins(self, account: str) -> None:
+        """Let the sessions of an account go elsewhere for good."""
+        self.sticky.drop(account)
+        if self._remote is not None:
+            self._remote.drop(account)
+
+    async def _found(
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
+    ) -> Pick | Full:
+        group, now = known.group, self._clock()
+        found: Pick | Full | None = None
+        if not self.waiting.is_line(group):
+            found = self.pool.pick(group, asked, known.is_there(deployments))
+            if found is None:
+                known = self.candidates.anew(group.name, deployments)
+                group = known.group
+                found = self.pool.pick(group, asked, known.is_there(deployments))
+            if isinstance(found, Pick):
+                return found
+        if run.wait_ends is None:
+            run.wait_ends = now + self.terms.wait
+        patience = run.wait_ends - now
+        full = found if isinstance(found, Full) else self.pool.known_full(group, asked)
+        if full is not None and full.opens_in > patience:
+            return full
+        if patience <= 0:
+            return full or Full(0.0, group.full)
+        found = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
+        self._observer.waited(group.name, self._clock() - now, is_served=isinstance(found, Pick))
+        return found or Full(0.0, None)
+
+    async def _pinned(self, key: SessionKey) -> str | None:
+        pinned = self.sticky.pinned(key, self._clock())
+        if pinned is None and self._remote is not None:
+            elsewhere = await self._remote.fetch(key.text)
+            if elsewhere is not None:
+                self.sticky.adopt(key.text, elsewhere, self._clock())
+            # Another request of the session may have been chosen for meanwhile.
+            pinned = self.sticky.pinned(key, self._clock())
+        return pinned
+
+    def _advice(self, group: Group, key: SessionKey, pinned: str, tried: frozenset[str], now: float) -> Advice:
+        places = [group.places[position] for position in group.at_account.get(pinned, ())]
+        if not places:
+            return advise(Sight(is_offered=False), self.terms.sticky)
+        place = places[0]
+        holds = place.account.hold, place.model.hold
+        return advise(
+            Sight(
+                is_offered=any(each.seat.id not in tried for each in places),
+                is_quarantined=any(hold.state(now) is State.QUARANTINED for hold in holds),
+                held_for=max(0.0, *(hold.until - now for hold in holds if hold.kind is not None), 0.0),
+                failures=max(hold.failures for hold in holds),
+                latency=place.latency.fresh(now),
+                median=group.median_latency,
+                is_hot=self.sticky.is_hot(key, now, len(group.at_account)),
+            ),
+            self.terms.sticky,
+        )
+
+    def _chosen(self, key: SessionKey, pick: Pick, advice: Advice | None) -> Outcome:
+        is_fallback = advice is not None and advice.keeps_pin
+        chosen = self.sticky.chosen(key, pick.place.seat.account, self._clock(), is_fallback=is_fallback)
+        if chosen.change is not None and self._remote is not None:
+            self._remote.put(chosen.change)
+        return chosen.outcome
+
+    def _opened(self, group: Group) -> None:
+        self.waiting.woken(group)
+
+
+def _client(request: Mapping[str, Any]) -> str:
+    """Return whose request it is; clients without a key of their own are one."""
+    for name in ("litellm_metadata", "metadata"):
+        metadata = request.get(name)
+        if isinstance(metadata, Mapping):
+            found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+            if isinstance(found, str):
+                return found
+    return ""
