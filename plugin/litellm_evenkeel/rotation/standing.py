@@ -129,13 +129,14 @@ def account_standing(
     name: str, of: Sequence[Side], now: float, pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
 ) -> AccountStanding:
     """Look at one account."""
-    whole, *models = [_side(side, now) for side in of]
+    whole, *models = [side_standing(side, now) for side in of]
     best = min((GRAVITY.index(one.state) for one in models), default=0)
     state = GRAVITY[max(GRAVITY.index(whole.state), best)]
     return AccountStanding(name, state, whole, tuple(models), pins, picks, failures)
 
 
-def _side(side: Side, now: float) -> SideStanding:
+def side_standing(side: Side, now: float) -> SideStanding:
+    """Look at one account as a whole, or at one model at it."""
     hold = side.hold
     state = hold.state(now)
     is_held = hold.kind is not None
