@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Respons
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from litellm_evenkeel.desk import Answer, Desk
+from litellm_evenkeel.desk import UNPROCESSABLE, Answer, Desk
 
 # As LiteLLM calls them.
 MAY_LOOK = frozenset({"proxy_admin", "proxy_admin_viewer"})
@@ -72,16 +72,15 @@ def _told(request: Request) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    raw = await request.body()
-    if not raw:
-        return {}
     try:
-        told = json.loads(raw) if len(raw) <= MOST_BYTES else None
-    except ValueError:
+        raw = await request.body()
+        told = json.loads(raw or b"{}") if len(raw) <= MOST_BYTES else None
+    except (ValueError, RuntimeError):
+        # Of a form, nothing is left after LiteLLM has looked into it.
         told = None
     if not isinstance(told, dict):
-        cure = 'Send such as {"model": "gpt-4o", "tokens": 1200}.'
-        raise HTTPException(422, {"error": "The body is no mapping in JSON.", "cure": cure})
+        cure = 'Send such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
+        raise HTTPException(UNPROCESSABLE, {"error": "The body is no mapping in JSON.", "cure": cure})
     return told
 
 

@@ -50,7 +50,9 @@ class Scene:
 
 
 def changes(position: int, scene: Scene) -> Iterator[str]:
-    """Yield what would have to change; several where all of it would."""
+    """Yield what would have to change; several where all of it would, nothing for the one that is chosen."""
+    if position == scene.best:
+        return
     place = scene.twin.places[position]
     if place.seat.id in scene.asked.tried:
         yield "this request has failed there: it is tried again only when no other is left"
@@ -60,7 +62,7 @@ def changes(position: int, scene: Scene) -> Iterator[str]:
         limit = place.limits_bar(scene.asked.need, scene.now) if bar.why in HELD else None
         if limit is not None:
             yield _opens(limit, place, scene.now)
-    elif position != scene.best and scene.best is not None and place.seat.id not in scene.asked.tried:
+    elif scene.best is not None and place.seat.id not in scene.asked.tried:
         yield from _among_open(position, place, scene.best, scene)
 
 
