@@ -113,7 +113,8 @@ class Desk:
                 )
             )
         session = {"pinned_to": found.pinned_to, "advice": found.advice} if question.session else None
-        return self._answer(**found.explanation.as_json(), session=session)
+        line = {"waiting": found.waiting, "scarce": found.is_scarce}
+        return self._answer(**found.explanation.as_json(), session=session, **line)
 
     def release(self, account: str) -> Answer:
         """Free an account of what holds it."""

@@ -127,6 +127,10 @@ def _footer(document: Mapping[str, Any]) -> str:
     if session:
         pinned = f"pinned to {session['pinned_to']}: {session['advice']}" if session["pinned_to"] else "not pinned"
         parts.append(f"session {pinned}")
+    if document["waiting"]:
+        parts.append(f"{document['waiting']:,} wait before it")
+    if document["scarce"]:
+        parts.append("little is left, and shared among clients")
     samples = document["samples"]
     parts.append(f"{samples} draws" if samples > 1 else "nothing left to chance")
     return " · ".join(

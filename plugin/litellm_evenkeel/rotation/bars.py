@@ -17,6 +17,7 @@ class Why(StrEnum):
     """One request is finding out whether it works again; more would be too many."""
     WINDOW = "limit used up"
     CONCURRENT = "all its requests are under way"
+    SHARED = "little is left, and others have asked for less"
     TRIED = "tried already"
     """This very request has failed there."""
 

@@ -108,7 +108,7 @@ def _scores(position: int, place: Place, best: int, scene: Scene) -> str:
 
 def _opens(bar: Bar, place: Place, now: float) -> str:
     opens_in = max(bar.opens_at - now, 0.0)
-    return _SAID[bar.why](bar, place, said.time(opens_in) if opens_in < math.inf else "")
+    return SENTENCES[bar.why](bar, place, said.time(opens_in) if opens_in < math.inf else "")
 
 
 def _quarantined(bar: Bar, place: Place, _: str) -> str:
@@ -135,15 +135,20 @@ def _busy(_: Bar, place: Place, __: str) -> str:
     return f"one of its {place.account.in_flight} requests under way ends"
 
 
+def _shared(_: Bar, __: Place, soon: str) -> str:
+    return f"its client gets another part of what is left, in {soon}"
+
+
 def _tried(_: Bar, __: Place, ___: str) -> str:
     return "this request has failed there"
 
 
-_SAID: Mapping[Why, Callable[[Bar, Place, str], str]] = {
+SENTENCES: Mapping[Why, Callable[[Bar, Place, str], str]] = {
     Why.QUARANTINED: _quarantined,
     Why.HELD: _held,
     Why.PROBING: _probing,
     Why.WINDOW: _used_up,
     Why.CONCURRENT: _busy,
+    Why.SHARED: _shared,
     Why.TRIED: _tried,
 }

@@ -7,6 +7,7 @@ from copy import copy
 from statistics import median_low
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.fairness import Fairness, Stock
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.snapshot import Snapshot
 
@@ -25,6 +26,8 @@ CHANGED = 1.5
 USUAL = Need(1.0, 1000.0)
 # A limit that comes back bit by bit would wake the group at each bit.
 SOONEST = 0.05
+# How long a snapshot is good at most while little is left; longer where there are many candidates.
+LOW_SECONDS, LOW_SECONDS_EACH = 0.5, 1e-4
 
 
 class Group:
@@ -34,10 +37,12 @@ class Group:
         "_standing",
         "at_account",
         "dirty",
+        "fairness",
         "freed",
         "full",
         "full_tokens",
         "full_until",
+        "is_low",
         "is_refreshing",
         "median_latency",
         "name",
@@ -52,6 +57,8 @@ class Group:
         self.dirty: set[int] = set()
         """Candidates of which something has changed since the snapshot."""
         self.is_refreshing = False
+        self.is_low = False
+        """Whether so little is left that it is looked at more often."""
         self.median_latency: float | None = None
         """Of those that have answered lately, when all were looked at last."""
         self.patched = -math.inf
@@ -61,6 +68,7 @@ class Group:
         self.full_tokens = 0.0
         self.freed: set[int] = set()
         """Candidates at which something has happened since then, and that were not found shut again."""
+        self.fairness = Fairness()
         self.at_account: dict[str, list[int]] = {}
         self._standing: dict[int, list[int]] = {}
         for position, place in enumerate(self.places):
@@ -76,12 +84,12 @@ class Group:
         found = copy(self)
         found.places = tuple([place.twin() for place in self.places])
         found.strategy = self.strategy.twin(random)
-        found.dirty, found.freed = set(self.dirty), set(self.freed)
+        found.dirty, found.freed, found.fairness = set(self.dirty), set(self.freed), Fairness()
         return found
 
     def refreshing(self, now: float) -> Iterator[None]:
         """Look at all candidates anew; yields at times, so that others can have the thread."""
-        weights, opens = [], []
+        weights, opens, stock = [], [], Stock()
         self.dirty.clear()
         for position, place in enumerate(self.places):
             if position and position % SLICE == 0:
@@ -89,9 +97,12 @@ class Group:
             weight, opening = self.weighed(place, now)
             weights.append(weight)
             opens.append(opening)
+            if not place.is_held(now):
+                stock.add(*place.stock(USUAL, now))
         known = [each for place in self.places if (each := place.latency.fresh(now)) is not None]
         self.median_latency = median_low(known) if known else None
         self._replace(Snapshot.of(now, weights, opens, self._standing), now)
+        self.is_low = stock.share(self.fairness, now)
 
     def patch(self, now: float) -> None:
         """Look at those candidates anew of which something has changed, or should have by now."""
@@ -109,6 +120,10 @@ class Group:
         if bar is not None:
             return 0.0, max(bar.opens_at, now + SOONEST)
         return self.strategy.weight(place, now), math.inf
+
+    def lasts(self, ttl: float) -> float:
+        """Return for how long the snapshot is good: where little is left, it is looked at more often."""
+        return min(ttl, max(LOW_SECONDS, len(self.places) * LOW_SECONDS_EACH)) if self.is_low else ttl
 
     def has_changed(self, position: int, now: float) -> bool:
         """Return whether a candidate differs so much from the snapshot that it should be replaced."""

@@ -86,6 +86,10 @@ class Place:
             self._bar = bar
         return bar
 
+    def is_held(self, now: float) -> bool:
+        """Return whether it may not be used, whatever is left of its limits."""
+        return self.share(now) <= 0
+
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from here, whatever holds it beside."""
         return self.account.limits_bar(need, now) or self.model.limits_bar(need, now)
@@ -107,9 +111,15 @@ class Place:
         """Return how many such requests it bears in a second; infinite without limits."""
         return min(self.account.bears(need, now), self.model.bears(need, now))
 
+    def stock(self, need: Need, now: float) -> tuple[float, float, float]:
+        """Return how many such requests are left here, of how many, and when the first come back; infinite if free."""
+        return min(self.account.stock(need, now), self.model.stock(need, now))
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
         pace = min(self.account.pace(need, now), self.model.pace(need, now))
+        if not self.leases:
+            return pace
         stalled = self._stalled(now)
         usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
         return pace * usual / stalled if stalled > usual else pace

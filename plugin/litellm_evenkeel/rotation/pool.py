@@ -62,6 +62,10 @@ class Pool:
         self._heard: dict[tuple[str, str | None], Held] = {}
         """Of accounts that nobody has asked for here yet."""
 
+    def now(self) -> float:
+        """Return what its clock says."""
+        return self._clock()
+
     def place(self, seat: Seat) -> Place:
         """Return the place of a seat; a seat that has changed takes what was used so far with it."""
         key = (seat.id, seat.model)
@@ -87,7 +91,7 @@ class Pool:
     def twin(self, group: Group, random: Callable[[], float]) -> Group:
         """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
         found, now = group.twin(random), self._clock()
-        if self._refresh == self.refresh:
+        if self._refresh == self.refresh or not self.terms.snapshot_ttl:
             self._keep_fresh(found, now)
         return found
 
@@ -192,7 +196,7 @@ class Pool:
     def refresh(self, group: Group) -> None:
         """Make the snapshot anew, now."""
         now = self._clock()
-        if now >= group.snapshot.taken + self.terms.snapshot_ttl:
+        if now >= group.snapshot.taken + group.lasts(self.terms.snapshot_ttl):
             for _ in group.refreshing(now):
                 pass
         else:
@@ -202,7 +206,7 @@ class Pool:
         snapshot = group.snapshot
         if not self.terms.snapshot_ttl:
             self.refresh(group)
-        elif now >= snapshot.taken + self.terms.snapshot_ttl or group.dirty or now >= snapshot.opens_at:
+        elif now >= snapshot.taken + group.lasts(self.terms.snapshot_ttl) or group.dirty or now >= snapshot.opens_at:
             self._refresh(group)
 
     def _take(self, group: Group, position: int, asked: Asked, now: float, reason: Reason) -> Pick:

@@ -45,7 +45,7 @@ class Refreshing:
     def _refresh(self, group: Group) -> None:
         assert self._pool is not None
         now = self._clock()
-        if now < group.snapshot.taken + self._pool.terms.snapshot_ttl:
+        if now < group.snapshot.taken + group.lasts(self._pool.terms.snapshot_ttl):
             began = time.perf_counter()
             try:
                 group.patch(now)

@@ -120,23 +120,12 @@ class Side:
         self.opened += 1
 
     def pace(self, need: Need, now: float) -> float:
-        """Return how far it is ahead of an even use of its limits: 1 when it is used evenly, or has no limits.
-
-        The share that is left over the share of time that is left, of the tightest of its limits; less where it runs
-        out before its reset, as things go now, and where few requests of this size still fit.
-        """
-        found = 1.0 if not self.windows else math.inf
-        for window in self.windows:
-            limit = window.limit
-            resets_in = window.resets_in(now)
-            left, amount = max(window.left(now), 0.0), window.amount(need)
-            share = left / limit.amount
-            pace = share * limit.seconds / resets_in if resets_in < limit.seconds else share
-            lasts = window.runs_out_in(now)
-            if lasts < resets_in:
-                pace *= lasts / resets_in
-            pace *= left / (left + amount) if left > 0 else 0.0
-            found = min(found, pace)
+        """Return how far it is ahead of an even use of its tightest limit, less what is under way; 1 without limits."""
+        found = 1.0
+        if self.windows:
+            found = min([window.pace(need, now) for window in self.windows])
+        if not self.in_flight:
+            return found
         pressed = self.in_flight / (self.concurrent or PRESSED)
         return found * (1 - pressed if self.concurrent else 1 / (1 + pressed))
 
@@ -147,6 +136,17 @@ class Side:
             amount = window.amount(need)
             if amount > 0:
                 found = min(found, max(window.left(now), 0.0) / amount / window.resets_in(now))
+        return found
+
+    def stock(self, need: Need, now: float) -> tuple[float, float, float]:
+        """Return how many such requests are left of its tightest limit, of how many, and when the first come back."""
+        found = math.inf, math.inf, 0.0
+        for window in self.windows:
+            amount = window.amount(need)
+            if amount > 0:
+                left = max(window.left(now), 0.0) / amount
+                if left < found[0]:
+                    found = left, window.limit.amount / amount, window.returns_in(now)
         return found
 
     def runs_out_in(self, now: float) -> float:

@@ -161,14 +161,16 @@ class Steering:
         self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
     ) -> Pick | Full:
         group, now = known.group, self._clock()
+        group.fairness.asked(client, now)
         found: Pick | Full | None = None
-        if not self.waiting.is_line(group):
+        if not self.waiting.is_line(group) and not group.fairness.waits(client, now):
             found = self.pool.pick(group, asked, known.is_there(deployments))
             if found is None:
                 known = self.candidates.anew(group.name, deployments)
                 group = known.group
                 found = self.pool.pick(group, asked, known.is_there(deployments))
             if isinstance(found, Pick):
+                group.fairness.used(client, now)
                 return found
         if run.wait_ends is None:
             run.wait_ends = now + self.terms.wait

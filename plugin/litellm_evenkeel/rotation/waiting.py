@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.bars import Bar, Why
 from litellm_evenkeel.rotation.line import Line
 from litellm_evenkeel.rotation.picks import Full, Pick
 
@@ -51,7 +51,7 @@ class Waiting:
         if len(before.line) >= MOST_WAITING:
             return before.full
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(asked, is_there, loop.create_future())
+        waiter = _Waiter(asked, client, is_there, loop.create_future())
         end = loop.call_later(seconds, before.give_up, waiter)
         before.line.join(client, waiter)
         before.serve()
@@ -80,10 +80,10 @@ class Waiting:
 
 
 class _Waiter:
-    __slots__ = ("asked", "found", "is_there")
+    __slots__ = ("asked", "client", "found", "is_there")
 
-    def __init__(self, asked: Asked, is_there: IsThere, found: asyncio.Future[Pick | Full | None]) -> None:
-        self.asked, self.is_there, self.found = asked, is_there, found
+    def __init__(self, asked: Asked, client: str, is_there: IsThere, found: asyncio.Future[Pick | Full | None]) -> None:
+        self.asked, self.client, self.is_there, self.found = asked, client, is_there, found
 
 
 class _Before:
@@ -92,7 +92,7 @@ class _Before:
     def __init__(self, pool: Pool, group: Group) -> None:
         self._pool, self._group = pool, group
         self.line: Line[_Waiter] = Line()
-        self.full = Full(math.inf, None)
+        self.full = Full(1.0, None)
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._is_soon = False
         self._opens_in = LONGEST
@@ -128,10 +128,17 @@ class _Before:
     def _give(self, waiter: _Waiter) -> bool:
         if waiter.found.done():
             return True
+        fairness, now = self._group.fairness, self._pool.now()
+        pause = fairness.waits(waiter.client, now)
+        if pause:
+            self.full = Full(pause, Bar(Why.SHARED, now + pause, ""))
+            self._opens_in = min(self._opens_in, pause)
+            return False
         found = self._pool.pick(self._group, waiter.asked, waiter.is_there)
         if isinstance(found, Full):
             self.full = found
             self._opens_in = min(self._opens_in, found.opens_in)
             return False
+        fairness.used(waiter.client, now)
         waiter.found.set_result(found)
         return True

@@ -51,6 +51,10 @@ class Told:
     explanation: Explanation
     pinned_to: str | None
     advice: Advice | None
+    waiting: int
+    """How many requests wait for an account of this model: whoever asks now comes after them."""
+    is_scarce: bool
+    """Whether so little is left that it is shared among clients: one that has had its part waits."""
 
 
 class Watch:
@@ -125,7 +129,7 @@ class Watch:
         prefer = pinned if advice is not None and advice.follows else None
         asked = Asked(need, tried, prefer, is_stream=question.is_stream)
         told = await _patiently(explaining(self.pool, group, asked, self._clock(), random=self._random))
-        return Told(told, pinned, advice)
+        return Told(told, pinned, advice, self.waiting().get(group.name, 0), group.fairness.is_scarce)
 
     def release(self, account: str) -> bool:
         """Free an account of whatever holds it; whether there is one of that name."""

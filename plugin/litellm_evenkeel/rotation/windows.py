@@ -29,44 +29,49 @@ class Window:
 
     __slots__ = (
         "_at",
+        "_due",
         "_known_left",
         "_known_since",
         "_known_until",
-        "_leaves",
         "_parts",
         "_place",
         "_rate",
         "_used",
         "_watched",
+        "_whole",
         "_width",
         "limit",
     )
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
+        self._whole = limit.amount
         self._place = _PLACES.get(limit.unit, 0)
         self._width = limit.seconds / PARTS
         self._watched = min(limit.seconds, WATCHED_SECONDS)
         self._parts: dict[int, float] = {}
-        self._leaves = math.inf
         self._used = 0.0
+        self._due = math.inf
+        """When something is to be forgotten next."""
         self._rate = 0.0
         self._at = -math.inf
         self._known_left = math.inf
-        self._known_since = -math.inf
-        self._known_until = -math.inf
+        self._known_since = self._known_until = -math.inf
 
     def amount(self, need: Need) -> float:
         """Return how much of it a request takes; one that is larger than the whole limit takes all of it."""
-        return min(need[self._place], self.limit.amount)
+        return min(need[self._place], self._whole)
 
     def take(self, now: float, amount: float) -> None:
         """Count something that is being used."""
-        self._forget(now)
+        if now >= self._due:
+            self._forget(now)
         part = math.floor(now / self._width)
-        if not self._parts:
-            self._leaves = (part + PARTS + 1) * self._width
-        self._parts[part] = self._parts.get(part, 0.0) + amount
+        if part in self._parts:
+            self._parts[part] += amount
+        else:
+            self._parts[part] = amount
+            self._due = min(self._due, (part + PARTS + 1) * self._width)
         self._used += amount
         self._known_left -= amount
         self._rate = self.rate(now) + amount / self._watched
@@ -95,13 +100,14 @@ class Window:
         later = sum(used for part, used in self._parts.items() if part >= since)
         self._known_left = max(min(left, self.limit.amount) - later, 0.0)
         self._known_since, self._known_until = began, now + resets_in
+        self._due = min(self._due, self._known_until)
         self._drop(self._used - (self.limit.amount - self._known_left))
 
     def left(self, now: float) -> float:
         """Return how much may be used now."""
-        if now >= self._leaves or now >= self._known_until:
+        if now >= self._due:
             self._forget(now)
-        own = self.limit.amount - self._used
+        own = self._whole - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
     def resets_in(self, now: float) -> float:
@@ -120,6 +126,12 @@ class Window:
             return min(reset, self._rolls_in(now, over)) if self._known_left >= amount else reset
         return max(self._rolls_in(now, over), reset if self._known_left < amount else 0.0)
 
+    def returns_in(self, now: float) -> float:
+        """Return in how many seconds the first of what is used comes back."""
+        if now >= self._due:
+            self._forget(now)
+        return self._due - now if self._due < math.inf else self.limit.seconds
+
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
         return self._rate * math.exp(-max(now - self._at, 0.0) / self._watched)
@@ -131,7 +143,7 @@ class Window:
             return math.inf
         found = max(self.left(now), 0.0) / rate
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
-        steady = now >= self._known_until and rate * self.limit.seconds <= self.limit.amount
+        steady = now >= self._known_until and rate * self.limit.seconds <= self._whole
         return math.inf if steady or found >= self.resets_in(now) else found
 
     def with_less_used(self, amount: float) -> Window:
@@ -140,10 +152,35 @@ class Window:
         changed = {
             "_parts": dict(self._parts),
             "_used": max(self._used - amount, 0.0),
-            "_known_left": min(self._known_left + amount, self.limit.amount),
+            "_known_left": min(self._known_left + amount, self._whole),
         }
         for name, value in changed.items():
             setattr(found, name, value)
+        return found
+
+    def pace(self, need: Need, now: float) -> float:
+        """Return how far it is ahead of an even use: the share that is left over the share of time that is left.
+
+        Less where it runs out before its reset as things go now, and where few requests of this size still fit.
+        """
+        # `left` and `resets_in` once more, without the calls: this is where a choice spends its time.
+        if now >= self._due:
+            self._forget(now)
+        left = self._whole - self._used
+        seconds = resets_in = self.limit.seconds
+        if now < self._known_until:
+            left = min(left, self._known_left)
+            resets_in = max(self._known_until - now, SOONEST_SECONDS)
+        if left <= 0:
+            return 0.0
+        found = left / self._whole * left / (left + self.amount(need))
+        if resets_in < seconds:
+            found *= seconds / resets_in
+        # The rate of now is not higher than that of the last use: most need no closer look.
+        if self._rate * resets_in > left:
+            lasts = self.runs_out_in(now)
+            if lasts < resets_in:
+                found *= lasts / resets_in
         return found
 
     def _rolls_in(self, now: float, over: float) -> float:
@@ -161,21 +198,20 @@ class Window:
         return sum(used for part, used in self._parts.items() if part < before)
 
     def _forget(self, now: float) -> None:
+        if now < self._due:
+            return
         if self._known_until <= now and self._known_since > -math.inf:
             # The provider's window is over, and with it all that was used before it spoke.
             before = self._before(self._known_since)
             self._known_since = -math.inf
             self._drop(before)
-        if now < self._leaves:
-            return
         oldest = math.floor(now / self._width) - PARTS
         while self._parts:
             part = next(iter(self._parts))
             if part >= oldest:
-                self._leaves = (part + PARTS + 1) * self._width
-                return
+                break
             self._used -= self._parts.pop(part)
-        self._settle_empty()
+        self._settle_due()
 
     def _drop(self, amount: float) -> None:
         """Forget so much, the oldest first."""
@@ -187,11 +223,12 @@ class Window:
             amount -= gone
             if self._parts[part] <= HAIR:
                 del self._parts[part]
-        if self._parts:
-            self._leaves = (next(iter(self._parts)) + PARTS + 1) * self._width
-        else:
-            self._settle_empty()
+        self._settle_due()
 
-    def _settle_empty(self) -> None:
-        # Sums of fractions do not come back to nothing by themselves.
-        self._used, self._leaves = 0.0, math.inf
+    def _settle_due(self) -> None:
+        known = self._known_until if self._known_since > -math.inf else math.inf
+        if self._parts:
+            self._due = min(known, (next(iter(self._parts)) + PARTS + 1) * self._width)
+        else:
+            # Sums of fractions do not come back to nothing by themselves.
+            self._used, self._due = 0.0, known

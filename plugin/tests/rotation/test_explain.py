@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from litellm_evenkeel.rotation import counterfactuals
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.bars import Why
 from litellm_evenkeel.rotation.explain import explain
@@ -257,6 +258,10 @@ def test_nobody_says_who_opens_first() -> None:
     assert told.chosen is None
     assert told.verdict.startswith("nobody now; the first opens in ")
     assert on.explain(Asked(tried=frozenset({"id-a", "id-b"}))).as_json()["opens_in_seconds"] is None
+
+
+def test_every_obstacle_has_its_sentence() -> None:
+    assert set(counterfactuals.SENTENCES) == set(Why)
 
 
 def test_an_empty_group_says_so() -> None:

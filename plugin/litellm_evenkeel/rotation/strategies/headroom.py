@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.place import Place
     from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
 
-DRAWS = 4
+DRAWS = 3
 # What an account without limits is thought to bear in a second, beside others that have limits.
 UNLIMITED = 10.0
 LEAST = 1e-6
