@@ -103,7 +103,7 @@ def _scores(position: int, place: Place, best: int, scene: Scene) -> str:
         return f"its score {has:.3g} is no worse than that of {scene.twin.places[best].seat.account}"
     lack = f"score {to_beat:.3g} needed, has {has:.3g}"
     change = what_if.needed(place, scene.now, lambda other: scene.score(position, other) >= to_beat)
-    return f"{lack}: {change}" if change else f"{lack}: no one change is enough"
+    return f"{lack}: {change}" if change else f"{lack}: it would have less even if nothing of it were used"
 
 
 def _opens(bar: Bar, place: Place, now: float) -> str:
@@ -127,6 +127,7 @@ def _probing(bar: Bar, _: Place, soon: str) -> str:
 def _used_up(bar: Bar, _: Place, soon: str) -> str:
     missing = max(bar.wanted - bar.left, 0.0)
     unit = bar.what.partition("/")[0]
+    unit = unit.removesuffix("s") if missing == 1 else unit
     when = f"in {soon}" if soon else "never"
     return f"frees {said.amount(missing)} {unit} {when} ({bar.what}: {said.amount(max(bar.left, 0.0))} left)"
 

@@ -266,3 +266,18 @@ def test_every_obstacle_has_its_sentence() -> None:
 
 def test_an_empty_group_says_so() -> None:
     assert World("headroom", []).explain().verdict == "nobody: there are no candidates"
+
+
+def test_where_no_one_change_is_enough_all_of_them_may_be() -> None:
+    on = world("headroom", a={"tpm": 10_000, "rpm": 10}, b={"tpm": 10_000, "rpm": 10})
+    for _ in range(4):
+        on.ask(Asked(Need(1, 1000), tried=frozenset({"id-b"})))
+    assert on.explain(Asked(Need(1, 50))).chosen == "b"
+    (said,) = on.candidate("a", Asked(Need(1, 50))).changes
+    assert "% less of all" in said
+
+
+def test_where_even_that_is_not_enough_it_says_so() -> None:
+    on = world("headroom", a={"tpm": 4000}, b={"tpm": 100_000})
+    (said,) = on.candidate("a", Asked(Need(1, 3000))).changes
+    assert said.endswith("it would have less even if nothing of it were used")
