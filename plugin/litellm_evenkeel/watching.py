@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from prometheus_client import REGISTRY
 
 from litellm_evenkeel.desk import Desk, Worker
 from litellm_evenkeel.rotation.gauges import Gauges
+from litellm_evenkeel.rotation.metrics import Metrics
 from litellm_evenkeel.rotation.scraping import Collector, Writer, exposition, is_multiprocess
 
 if TYPE_CHECKING:
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from litellm_evenkeel.rotation.metrics import Metrics
     from litellm_evenkeel.rotation.watch import Watch
 
+LOG = logging.getLogger("litellm_evenkeel.rotation")
 SERVER = "litellm.proxy.proxy_server"
 # LiteLLM's command reads it; who starts workers otherwise does not say how many.
 WORKERS = "NUM_WORKERS"
@@ -30,25 +32,37 @@ _TASKS: set[asyncio.Task[None]] = set()
 
 def begin(
     watch: Watch,
-    metrics: Metrics,
+    counted: Metrics,
     happened: Callable[[str, Exception], None],
     *,
     is_shared: Callable[[], bool | None] = lambda: None,
-    registry: CollectorRegistry = REGISTRY,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
     """Let Prometheus and, in a proxy, its admins look; errors of ours are told to `happened`."""
-    gauges = Gauges(watch, metrics.accounts, metrics.models, is_shared)
+    if counted.registry is None:
+        # Those of the first rotation of this process are there; of this one, nobody asked.
+        return
+    gauges = Gauges(watch, counted.accounts, counted.models, is_shared)
     if is_multiprocess(environ):
         _write(Writer(gauges.samples, happened=happened))
     else:
-        Collector(gauges.samples, registry, happened=happened)
+        Collector(gauges.samples, counted.registry, happened=happened)
     if SERVER in sys.modules:
         # Not there, and not wanted, without a proxy.
         from litellm_evenkeel import admin  # noqa: PLC0415
 
+        registry = counted.registry
         desk = Desk(watch, Worker(os.getpid(), workers(environ), is_shared))
         admin.install(desk, lambda: exposition(registry, environ))
+
+
+def metrics(registry: CollectorRegistry = REGISTRY) -> Metrics:
+    """Return the metrics of this process; a second rotation in it, which a test or a mistake makes, is not counted."""
+    try:
+        return Metrics(registry)
+    except ValueError:
+        LOG.warning("evenkeel: a second rotation in the same process is not counted in its metrics, and has no routes.")
+        return Metrics(None)
 
 
 def deployments(model: str) -> Sequence[Mapping[str, Any]]:

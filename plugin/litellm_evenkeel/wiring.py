@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import watching
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.metrics import Metrics
 from litellm_evenkeel.rotation.router import Errors, Rotation_PROXY_, RotationWithHeader_PROXY_
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.steering import Steering
@@ -32,7 +31,7 @@ def rotation() -> Rotation_PROXY_:
         # What an operator wrote there is refused at the start, not at the first request.
         Seat.of(deployment, terms.accounts)
     seats = _Seats(terms)
-    metrics, clock = Metrics(), _clock()
+    metrics, clock = watching.metrics(), _clock()
     steering = Steering(terms, clock=clock, random=random.random, seat=seats.seat, observer=metrics)
     errors = Errors(metrics.plugin_error)
     watch = Watch(steering, metrics.tally, clock=clock, deployments=watching.deployments)

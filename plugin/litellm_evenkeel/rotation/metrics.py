@@ -58,6 +58,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, most_accounts: int = MOST_ACCOUNTS) -> None:
         self.accounts, self.models = Labels(most_accounts), Labels(MOST_MODELS)
         self.tally = Tally()
+        self.registry = registry
         self._made = {one: made(one, registry) for one in series.WRITTEN}
         self._picks: dict[tuple[str, str], Any] = {}
         self._others: dict[tuple[Series, str, str], Any] = {}
