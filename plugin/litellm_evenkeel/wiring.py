@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import watching
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.observer import Unobserved
 from litellm_evenkeel.rotation.router import Errors, Rotation_PROXY_, RotationWithHeader_PROXY_
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.watch import Watch
 from litellm_evenkeel.settings import SECTION, settings
 
 if TYPE_CHECKING:
@@ -30,9 +31,13 @@ def rotation() -> Rotation_PROXY_:
         # What an operator wrote there is refused at the start, not at the first request.
         Seat.of(deployment, terms.accounts)
     seats = _Seats(terms)
-    steering = Steering(terms, clock=_clock(), random=random.random, seat=seats.seat, observer=Unobserved())
+    metrics, clock = watching.metrics(), _clock()
+    steering = Steering(terms, clock=clock, random=random.random, seat=seats.seat, observer=metrics)
+    errors = Errors(metrics.plugin_error)
+    watch = Watch(steering, metrics.tally, clock=clock, deployments=watching.deployments)
+    watching.begin(watch, metrics, errors.happened)
     made = RotationWithHeader_PROXY_ if terms.account_header else Rotation_PROXY_
-    return made(terms, steering, Errors())
+    return made(terms, steering, errors)
 
 
 class _Seats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from litellm_evenkeel.rotation.bars import Bar
     from litellm_evenkeel.rotation.place import Place
@@ -77,6 +78,14 @@ class Group:
         self.snapshot = Snapshot(-math.inf, (), (), (), -math.inf)
         for _ in self.refreshing(now):
             pass
+
+    def twin(self, random: Callable[[], float]) -> Group:
+        """Return one of the same state, to try things with: nothing that is done to it is done to this one."""
+        found = copy(self)
+        found.places = tuple([place.twin() for place in self.places])
+        found.strategy = self.strategy.twin(random)
+        found.dirty, found.freed, found.fairness = set(self.dirty), set(self.freed), Fairness()
+        return found
 
     def refreshing(self, now: float) -> Iterator[None]:
         """Look at all candidates anew; yields at times, so that others can have the thread."""

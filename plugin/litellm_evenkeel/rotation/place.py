@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.latency import Latency
@@ -60,6 +61,10 @@ class Place:
     def in_flight(self) -> int:
         """How many requests are under way here."""
         return len(self.leases)
+
+    def twin(self) -> Place:
+        """Return one of the same state, to try things with: looking at it leaves no trace here."""
+        return copy(self)
 
     def forget(self) -> None:
         """Forget when it was thought to open."""

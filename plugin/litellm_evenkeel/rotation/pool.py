@@ -88,6 +88,13 @@ class Pool:
         strategy = STRATEGIES[self.terms.strategy](self._random)
         return Group(name, [self.place(seat) for seat in seats], strategy, self._clock())
 
+    def twin(self, group: Group, random: Callable[[], float]) -> Group:
+        """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
+        found, now = group.twin(random), self._clock()
+        if self._refresh == self.refresh or not self.terms.snapshot_ttl:
+            self._keep_fresh(found, now)
+        return found
+
     def forget(self, place: Place) -> None:
         """Let a deployment go that is no more."""
         self._part(place)

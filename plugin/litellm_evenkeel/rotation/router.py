@@ -21,6 +21,8 @@ from litellm_evenkeel.rotation.picks import Full
 from litellm_evenkeel.rotation.signals import Signal, classify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litellm_evenkeel.rotation.steering import Steering
     from litellm_evenkeel.rotation.terms import RotationTerms
 
@@ -158,13 +160,15 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
 class Errors:
     """Errors of ours: counted, and logged so seldom that a log survives them."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: Callable[[str], None] = lambda _: None) -> None:
+        self._count = count
         self.counts: dict[str, int] = {}
         self._quiet_until = 0.0
 
     def happened(self, where: str, error: Exception) -> None:
         """Know of one. Its text may hold what a client or a provider wrote, so only its kind and its place are told."""
         self.counts[where] = self.counts.get(where, 0) + 1
+        self._count(where)
         now = time.monotonic()
         if now < self._quiet_until:
             return

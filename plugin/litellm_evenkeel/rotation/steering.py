@@ -144,6 +144,13 @@ class Steering:
             self.forget_pins(attempt.pick.place.seat.account)
         self._observer.failed(attempt, signal)
 
+    def pin(self, group: Group, request: Mapping[str, Any], tried: frozenset[str]) -> tuple[str, Advice] | None:
+        """Return where a request's session is pinned as far as is known here, and whether it would go there."""
+        key = self._keys.of(group.name, request)
+        now = self._clock()
+        pinned = None if key is None else self.sticky.pinned(key, now)
+        return None if key is None or pinned is None else (pinned, self._advice(group, key, pinned, tried, now))
+
     def forget_pins(self, account: str) -> None:
         """Let the sessions of an account go elsewhere for good."""
         self.sticky.drop(account)

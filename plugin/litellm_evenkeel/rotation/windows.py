@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.limits import COUNTED
@@ -144,6 +145,18 @@ class Window:
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
         steady = now >= self._known_until and rate * self.limit.seconds <= self._whole
         return math.inf if steady or found >= self.resets_in(now) else found
+
+    def with_less_used(self, amount: float) -> Window:
+        """Return it as it would be if so much less had been used, to try things with."""
+        found = copy(self)
+        changed = {
+            "_parts": dict(self._parts),
+            "_used": max(self._used - amount, 0.0),
+            "_known_left": min(self._known_left + amount, self._whole),
+        }
+        for name, value in changed.items():
+            setattr(found, name, value)
+        return found
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use: the share that is left over the share of time that is left.
