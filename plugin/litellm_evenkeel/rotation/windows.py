@@ -103,6 +103,10 @@ class Window:
         own = self.limit.amount - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
+    def remains(self, now: float) -> float:
+        """Return how much is left for all; others may use the same account, and have what may not be used here now."""
+        return self.left(now)
+
     def resets_in(self, now: float) -> float:
         """Return in how many seconds what is used now will no longer count."""
         return max(self._known_until - now, SOONEST_SECONDS) if now < self._known_until else self.limit.seconds
@@ -119,6 +123,10 @@ class Window:
             return min(reset, self._rolls_in(now, over)) if self._known_left >= amount else reset
         return max(self._rolls_in(now, over), reset if self._known_left < amount else 0.0)
 
+    def comes_in(self, now: float, amount: float) -> float:
+        """Return in how many seconds so much may remain; whoever asks this wants nothing yet."""
+        return self.fits_in(now, amount)
+
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
         return self._rate * math.exp(-max(now - self._at, 0.0) / self._watched)
@@ -128,7 +136,7 @@ class Window:
         rate = self.rate(now)
         if rate <= 0:
             return math.inf
-        found = max(self.left(now), 0.0) / rate
+        found = max(self.remains(now), 0.0) / rate
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
         steady = now >= self._known_until and rate * self.limit.seconds <= self.limit.amount
         return math.inf if steady or found >= self.resets_in(now) else found
