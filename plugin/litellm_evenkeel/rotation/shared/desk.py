@@ -44,7 +44,7 @@ class Desk:
         """Return what is to be said to the store, if anything is; a sign of life confirms what is held."""
         self._asked = [(window, ask) for window in self.windows.values() if (ask := window.ask(now)) is not None]
         is_local = self._ground.standing.is_local
-        slots = self.slots.ask(now, is_local=is_local, confirms=confirms) if self.slots else None
+        slots = self.slots.ask(now, self._ground.workers, is_local=is_local, confirms=confirms) if self.slots else None
         if not self._asked and slots is None:
             return None
         keeps = max((window.keeps for window in self.windows.values()), default=0.0)
@@ -56,7 +56,7 @@ class Desk:
         opened = [window.answered(asked, told, now, times) for (window, asked), told in pairs]
         self._asked = []
         if self.slots and ask.slots and answer.slots and not self._ground.standing.is_local:
-            opened.append(self.slots.answered(ask.slots, answer.slots))
+            opened.append(self.slots.answered(ask.slots, answer.slots, now))
         return any(opened)
 
     def leave(self, now: float) -> SideAsk | None:

@@ -43,6 +43,10 @@ class Ground(Protocol):
         """How things are now."""
 
     @property
+    def workers(self) -> int:
+        """How many there are."""
+
+    @property
     def times(self) -> Times | None:
         """None if the store has never answered."""
 

@@ -71,7 +71,7 @@ class Shared:
         self.times: Times | None = None
         self.is_connected = False
         self._opens = 0.0
-        self._workers = terms.workers
+        self.workers = terms.workers
         self._pause = 0.0
         self._ticks_at = self._beats_at = self._answered_at = self._warned_at = -math.inf
         self._outages = self._exchanges = 0
@@ -140,7 +140,7 @@ class Shared:
             is_connected=self.is_connected,
             is_local=self.standing.is_local,
             age=self._clock() - self._answered_at,
-            workers=self._workers,
+            workers=self.workers,
             outages=self._outages,
             errors=dict(self._errors),
             exchanges=self._exchanges,
@@ -224,7 +224,7 @@ class Shared:
             raise
         now = self._clock()
         self._exchanges += 1
-        self._answered_at, self._workers = now, reply.workers
+        self._answered_at, self.workers = now, reply.workers
         self.times = Times(reply.now - now, reply.now - sent)
         for (desk, ask), answer in zip(asks, reply.sides, strict=False):
             if desk.answered(ask, answer, now, self.times):
@@ -277,7 +277,7 @@ class Shared:
         if self.is_connected:
             self.is_connected, self._pause = False, FIRST_PAUSE
             self._outages += 1
-            self.standing = Standing(is_local=True, workers=self._workers, epoch=self.standing.epoch)
+            self.standing = Standing(is_local=True, workers=self.workers, epoch=self.standing.epoch)
             self._share_slots()
             self._open_all()
         now = self._clock()
@@ -288,7 +288,7 @@ class Shared:
                 "The Redis that the workers share does not answer (%s): each of %d goes on with its part of the limits"
                 " until it does. See `shared` in the settings of the rotation.",
                 type(error).__name__,
-                self._workers,
+                self.workers,
             )
         with contextlib.suppress(Exception):
             await within(self._store.drop(), LAST_WORDS_SECONDS)

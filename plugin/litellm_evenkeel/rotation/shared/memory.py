@@ -179,6 +179,6 @@ class MemoryStore:
         granted = ask.in_flight if is_closed else max(ask.in_flight, min(ask.wanted, ask.limit - others))
         if granted > 0:
             account.slots[call.worker] = granted, now
-        if ask.lacks and granted <= ask.in_flight:
+        if ask.lacks and granted == 0:
             account.hungry = now
         return SlotsAnswer(granted, account.hungry > now - HUNGRY)

@@ -122,7 +122,7 @@ local function slots(key, held, hungry, ask, closed)
   elseif held[call.worker] then
     redis.call('HDEL', key, 's|' .. call.worker)
   end
-  if lacks and granted <= in_flight then
+  if lacks and granted == 0 then
     hungry = now
     redis.call('HSET', key, 'h', text(now))
   end

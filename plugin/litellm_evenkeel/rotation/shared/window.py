@@ -23,6 +23,8 @@ SHORTEST_PART, FEWEST_PARTS = 0.25, 4
 AHEAD, LOW = 1.0, 0.5
 # What was refused is asked for again so often: others may have given something back.
 AGAIN = 0.25
+# A request that takes nothing of a limit still needs it not to be used up.
+LEAST = 1e-4
 # Alone, each comes from what it used lately to an equal part of the limit within so many lengths of the window.
 DRIFT = 4.0
 
@@ -168,7 +170,8 @@ class SharedWindow(Window):
         """Return in how many seconds so much may be used here; what it lacks is asked for."""
         if amount > self.limit.amount:
             return math.inf
-        if amount <= self.left(now) + HAIR:
+        left = self.left(now)
+        if left > 0 and amount <= left + HAIR:
             return 0.0
         self._barred = True
         if self._standing.is_local:
@@ -181,7 +184,7 @@ class SharedWindow(Window):
             self._demand = 0.0
         is_burst = now < self._granted_at + AGAIN
         self._burst = 2 * max(self._burst, amount) if is_burst else 0.0
-        self._demand = max(self._demand, amount)
+        self._demand = max(self._demand, amount, self.limit.amount * LEAST)
         self._again = self._refused_until = -math.inf
         self._ground.lacks(self._desk)
         return BRIEF

@@ -51,6 +51,7 @@ class Worker:
     name: str
     behind: float
     standing: Standing = field(default_factory=lambda: Standing(is_local=False, workers=4, epoch="e"))
+    workers: int = 4
     lacking: int = 0
     asked: tuple[float, SideAsk, Reply] | None = None
 
