@@ -34,6 +34,13 @@ class Desk:
         """Whether there is nothing to say, and nothing to give back."""
         return all(window.is_idle for window in self.windows.values()) and (self.slots is None or self.slots.is_idle)
 
+    @property
+    def is_restless(self) -> bool:
+        """Whether it is to be looked at again soon."""
+        if self.slots and not self.slots.is_idle:
+            return True
+        return any(window.is_demanding for window in self.windows.values())
+
     def window(self, limit: Limit) -> SharedWindow:
         """Return a new window; one of the same name was of a limit that has changed."""
         window = SharedWindow(limit, self, self._ground)
@@ -42,7 +49,12 @@ class Desk:
 
     def ask(self, now: float, *, confirms: bool) -> SideAsk | None:
         """Return what is to be said to the store, if anything is; a sign of life confirms what is held."""
-        self._asked = [(window, ask) for window in self.windows.values() if (ask := window.ask(now)) is not None]
+        is_pulled = any(window.is_demanding for window in self.windows.values())
+        self._asked = [
+            (window, ask)
+            for window in self.windows.values()
+            if (ask := window.ask(now, is_pulled=is_pulled, confirms=confirms)) is not None
+        ]
         is_local = self._ground.standing.is_local
         slots = self.slots.ask(now, self._ground.workers, is_local=is_local, confirms=confirms) if self.slots else None
         if not self._asked and slots is None:

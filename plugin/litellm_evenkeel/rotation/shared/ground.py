@@ -50,8 +50,8 @@ class Ground(Protocol):
     def times(self) -> Times | None:
         """None if the store has never answered."""
 
-    def lacks(self, desk: Desk) -> None:
-        """Ask for it at once: somebody waits."""
+    def lacks(self, desk: Desk) -> bool:
+        """Ask for it at once, as somebody waits; return whether it is asked for."""
 
     def wishes(self, desk: Desk) -> None:
         """Ask for it some time soon."""

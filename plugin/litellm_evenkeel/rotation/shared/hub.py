@@ -35,6 +35,8 @@ Found = TypeVar("Found")
 
 # So many sides are asked for in one call, so that the server has time for others.
 AT_ONCE = 64
+# Where so many are asked for already, others that nobody used lately are not asked for as well.
+MOST_URGENT = 4
 # No request waits for these.
 JOIN_SECONDS, LAST_WORDS_SECONDS = 2.0, 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
@@ -64,6 +66,7 @@ class Shared:
         self._desks: dict[Key, Desk] = {}
         self._active: dict[Desk, None] = {}
         self._urgent: dict[Desk, None] = {}
+        self._due: dict[Desk, None] = {}
         self._barred: dict[Desk, None] = {}
         self._wake, self._joined = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -98,16 +101,23 @@ class Shared:
 
         side.lacks = lacks
 
-    def lacks(self, desk: Desk) -> None:
-        """Ask for it at once: somebody waits."""
-        self._active[desk] = self._urgent[desk] = self._barred[desk] = None
+    def lacks(self, desk: Desk) -> bool:
+        """Ask for it at once: somebody waits. Not for all at once, where one of many will do."""
+        self._barred[desk] = None
+        if self.standing.is_local:
+            return True
+        if len(self._urgent) >= MOST_URGENT and desk not in self._active:
+            return False
+        self._active[desk] = self._urgent[desk] = None
         self._wake.set()
+        return True
 
     def wishes(self, desk: Desk) -> None:
         """Ask for it some time soon."""
-        if not self._active:
+        if not self._due:
+            # It may sleep until the next heartbeat.
             self._wake.set()
-        self._active[desk] = None
+        self._active[desk] = self._due[desk] = None
 
     async def start(self, pool: Pool, patience: float = 1.0) -> None:
         """Begin to share; a server that does not answer is waited for a little, and tried again by and by."""
@@ -166,7 +176,7 @@ class Shared:
     async def _turn(self) -> None:
         """Wait until there is something to say, and say it."""
         now = self._clock()
-        until = min(self._beats_at, self._ticks_at) if self._active else self._beats_at
+        until = min(self._beats_at, self._ticks_at) if self._due else self._beats_at
         if not self._wake.is_set() and until > now:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(until - now):
@@ -182,23 +192,28 @@ class Shared:
         """Say what is to be asked, in parts."""
         desks, self._urgent = self._urgent, {}
         confirms = now >= self._beats_at
-        if confirms or now >= self._ticks_at:
+        if now >= self._ticks_at:
             self._ticks_at = now + self._terms.tick
-            self._active = {desk: None for desk in self._active if not desk.is_idle}
-            desks |= self._active
+            desks |= self._due
+            self._due = {}
         if confirms:
             self._beats_at = now + self._terms.heartbeat
+            self._active = {desk: None for desk in self._active if not desk.is_idle}
+            desks |= self._active
         if self.standing.is_local and now >= self.standing.ends:
             self._close_slots()
         asks: list[tuple[Desk, SideAsk]] = []
+        is_heard = False
         for desk in desks:
             ask = desk.ask(now, confirms=confirms)
+            if desk.is_restless:
+                self._due[desk] = None
             if ask:
                 asks.append((desk, ask))
             if len(asks) == AT_ONCE:
                 yield asks
-                asks, confirms = [], False
-        if asks or confirms:
+                asks, is_heard = [], True
+        if asks or (confirms and not is_heard):
             yield asks
 
     async def _exchange(self, asks: list[tuple[Desk, SideAsk]], *, leaves: bool = False) -> None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 SHORTEST_PART, FEWEST_PARTS = 0.25, 4
 # As much as is used in so many seconds is granted ahead; there is more when less than this share of it is left.
 AHEAD, LOW = 1.0, 0.5
+# It is not reckoned from less than so many seconds.
+SHORTEST = 0.05
+# What is given back is told by and by, unless it is such a share of the limit.
+MUCH = 0.05
 # What was refused is asked for again so often: others may have given something back.
 AGAIN = 0.25
 # A request that takes nothing of a limit still needs it not to be used up.
@@ -55,6 +59,7 @@ class SharedWindow(Window):
         "_returns",
         "_seen",
         "_sent",
+        "_spent",
         "_standing",
         "_told",
         "_usual",
@@ -76,7 +81,7 @@ class SharedWindow(Window):
         self._sent: dict[int, float] = {}
         self._owing = 0.0
         self._told: tuple[float, float, float] | None = None
-        self._demand = self._burst = self._usual = 0.0
+        self._demand = self._burst = self._usual = self._spent = 0.0
         self._barred = False
         self._last = self._granted_at = self._seen = -math.inf
         self._refused_until = self._again = self._poor_until = -math.inf
@@ -118,6 +123,7 @@ class SharedWindow(Window):
             self.stand(now)
         super().take(now, amount)
         self._last, self._usual = now, amount
+        self._spent += amount
         if self._standing.is_local:
             self._owe(now, amount)
             return
@@ -186,7 +192,8 @@ class SharedWindow(Window):
         self._burst = 2 * max(self._burst, amount) if is_burst else 0.0
         self._demand = max(self._demand, amount, self.limit.amount * LEAST)
         self._again = self._refused_until = -math.inf
-        self._ground.lacks(self._desk)
+        if not self._ground.lacks(self._desk):
+            self._demand = 0.0
         return BRIEF
 
     def comes_in(self, now: float, amount: float) -> float:
@@ -195,17 +202,26 @@ class SharedWindow(Window):
             return self._fits_alone_in(now, amount)
         return max(self._refused_until - now, BRIEF)
 
-    def ask(self, now: float) -> WindowAsk | None:
-        """Return what is to be said to the store, if anything is."""
+    @property
+    def is_demanding(self) -> bool:
+        """Whether somebody waits."""
+        return self._demand > self._granted
+
+    def ask(self, now: float, *, is_pulled: bool = False, confirms: bool = True) -> WindowAsk | None:
+        """Return what is to be said to the store, if anything is; what is only given back waits to be confirmed.
+
+        It is pulled where somebody waits for another window of the same side: this one will be wanted next.
+        """
         if self._standing is not self._ground.standing:
             self.stand(now)
         if now >= self._ends:
             self._lapse(now)
         if now >= self._last + IDLE and now >= self._granted_at + IDLE:
             self._lapse(math.inf)
-        demand, ahead = (0.0, 0.0) if self._standing.is_local else self._wanted(now)
+        demand, ahead = (0.0, 0.0) if self._standing.is_local else self._wanted(now, is_pulled=is_pulled)
         times = self._ground.times
-        if times is None or not (demand or ahead or self._returns or self._owed):
+        gives_back = self._returns and (confirms or sum(self._returns.values()) > MUCH * self.limit.amount)
+        if times is None or not (demand or ahead or gives_back or self._owed):
             return None
         returns = tuple(Return(first, last, amount) for (first, last), amount in self._returns.items())
         self._sent, self._owed = self._owed, {}
@@ -234,7 +250,7 @@ class SharedWindow(Window):
             ends = (answer.part + LATER) * self._each - times.high
             self._grants.append([answer.part, answer.granted, ends])
             self._count_grants()
-            self._granted_at = now
+            self._granted_at, self._spent = now, 0.0
             self._refused_until = -math.inf
             if answer.granted + HAIR >= ask.demand:
                 self._demand = 0.0
@@ -278,16 +294,18 @@ class SharedWindow(Window):
             self._count_grants()
             self._owed, self._sent = dict(self._parts), {}
 
-    def _wanted(self, now: float) -> tuple[float, float]:
+    def _wanted(self, now: float, *, is_pulled: bool) -> tuple[float, float]:
         if self._demand and now >= max(self._refused_until, self._again) > -math.inf:
             # Whoever still wants it says so.
             self._demand, self._refused_until = 0.0, -math.inf
         demand = 0.0
         if now >= self._again:
             demand = max(self._demand - max(self._granted - self._owing, 0.0), 0.0)
-        target = max(self.rate(now) * self._ahead, self._usual, self._burst if demand else 0.0)
+        # The rate is that of minutes; what was just granted may have gone faster.
+        lately = self._spent / max(now - self._granted_at, SHORTEST)
+        target = max(max(self.rate(now), lately) * self._ahead, self._usual, self._burst if demand else 0.0)
         is_low = self._granted < LOW * target and now < self._last + IDLE and now >= self._poor_until
-        return demand, max(target - self._granted, 0.0) if demand or is_low else 0.0
+        return demand, max(target - self._granted, 0.0) if demand or is_low or is_pulled else 0.0
 
     @property
     def _ahead(self) -> float:

@@ -11,6 +11,8 @@ from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.kinds import Kind
 
 VERSION = 1
+# A list, because what others say may not even be hashable.
+KINDS = [str(kind) for kind in Kind]
 MOST_BYTES = 4096
 MOST_REASON = 200
 # No hold but a quarantine lasts longer.
@@ -84,7 +86,7 @@ def heard(text: bytes | str) -> tuple[str, Held] | None:
         return None
     try:
         told = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(told, dict) or told.get("v") != VERSION or not isinstance(told.get("from"), str):
         return None
@@ -97,7 +99,7 @@ def _held(told: dict[str, Any]) -> Held | None:
     until, is_told = told.get("until"), told.get("told")
     if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_told, bool):
         return None
-    if not isinstance(model, str | None) or (kind is not None and kind not in set(Kind)):
+    if not isinstance(model, str | None) or (kind is not None and kind not in KINDS):
         return None
     if until is None:
         until = math.inf

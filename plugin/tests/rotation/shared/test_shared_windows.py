@@ -64,8 +64,9 @@ class Worker:
     def now(self) -> float:
         return self.world.now - self.behind
 
-    def lacks(self, desk: Desk) -> None:
+    def lacks(self, desk: Desk) -> bool:
         self.lacking += 1
+        return True
 
     def wishes(self, desk: Desk) -> None:
         pass
