@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.shared.asks import Call, Return, SideAsk, SlotsAsk, Told, WindowAsk
 
 # Who has lacked a slot within so many seconds still does.
-HUNGRY = 1.0
+HUNGRY = 0.5
 
 
 @dataclass(slots=True)
@@ -116,7 +116,8 @@ class Account:
 
     windows: dict[str, Tally] = field(default_factory=dict)
     slots: dict[str, tuple[int, float]] = field(default_factory=dict)
-    hungry: float = -math.inf
+    queue: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Who has no slot: since when, and when that was last said."""
 
 
 class MemoryStore:
@@ -176,9 +177,13 @@ class MemoryStore:
             worker: one for worker, one in account.slots.items() if one[1] > now - call.gone and worker != call.worker
         }
         others = sum(number for number, _ in account.slots.values())
-        granted = ask.in_flight if is_closed else max(ask.in_flight, min(ask.wanted, ask.limit - others))
+        account.queue = {worker: one for worker, one in account.queue.items() if one[1] > now - HUNGRY}
+        since, _ = account.queue.pop(call.worker, (now, now))
+        before = sum(one[0] < since for one in account.queue.values())
+        granted = ask.in_flight if is_closed else max(ask.in_flight, min(ask.wanted, ask.limit - others - before))
+        answer = SlotsAnswer(granted, bool(account.queue))
         if granted > 0:
             account.slots[call.worker] = granted, now
-        if ask.lacks and granted == 0:
-            account.hungry = now
-        return SlotsAnswer(granted, account.hungry > now - HUNGRY)
+        elif ask.lacks:
+            account.queue[call.worker] = since, now
+        return answer

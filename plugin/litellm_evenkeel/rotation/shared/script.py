@@ -2,11 +2,11 @@
 
 KEYS: what all share, who is alive, then one for each side. What is counted of a side is one hash: `w|limit|part` how
 much was granted in a part, `k|limit` what its provider has said, `s|worker` slots and when they were last confirmed,
-`h` when somebody last lacked one.
+`q|worker` since when somebody has none and when that was last said: who has waited longest comes first.
 """
 
 EXCHANGE = """
-local HAIR, HUNGRY, LATER = 1e-9, 1, 2
+local HAIR, HUNGRY, LATER = 1e-9, 0.5, 2
 local t = redis.call('TIME')
 local now = tonumber(t[1]) + tonumber(t[2]) / 1000000
 local call = cjson.decode(ARGV[1])
@@ -107,7 +107,7 @@ local function window(key, parts, known, ask, closed, alive)
   return string.format('%.0f', current) .. ' ' .. text(granted) .. ' ' .. text(left) .. ' ' .. text(opens_in)
 end
 
-local function slots(key, held, hungry, ask, closed)
+local function slots(key, held, queue, ask, closed)
   local limit, in_flight, wanted, lacks = ask[1], ask[2], ask[3], ask[4]
   local others = 0
   for worker, one in pairs(held) do
@@ -115,7 +115,17 @@ local function slots(key, held, hungry, ask, closed)
       if one.at <= now - call.gone then redis.call('HDEL', key, 's|' .. worker) else others = others + one.number end
     end
   end
-  local granted = math.max(in_flight, math.min(wanted, limit - others))
+  local mine, waiting, before = queue[call.worker], 0, 0
+  local since = mine and mine.last > now - HUNGRY and mine.since or now
+  for worker, one in pairs(queue) do
+    if one.last <= now - HUNGRY then
+      redis.call('HDEL', key, 'q|' .. worker)
+    elseif worker ~= call.worker then
+      waiting = 1
+      if one.since < since then before = before + 1 end
+    end
+  end
+  local granted = math.max(in_flight, math.min(wanted, limit - others - before))
   if closed then granted = in_flight end
   if granted > 0 then
     redis.call('HSET', key, 's|' .. call.worker, granted .. ' ' .. text(now))
@@ -123,15 +133,16 @@ local function slots(key, held, hungry, ask, closed)
     redis.call('HDEL', key, 's|' .. call.worker)
   end
   if lacks and granted == 0 then
-    hungry = now
-    redis.call('HSET', key, 'h', text(now))
+    redis.call('HSET', key, 'q|' .. call.worker, text(since) .. ' ' .. text(now))
+  elseif mine then
+    redis.call('HDEL', key, 'q|' .. call.worker)
   end
-  return string.format('%.0f', granted) .. ' ' .. (hungry > now - HUNGRY and 1 or 0)
+  return string.format('%.0f', granted) .. ' ' .. waiting
 end
 
 local function side(key, ask, closed, alive)
   local flat = redis.call('HGETALL', key)
-  local parts, known, held, hungry = {}, {}, {}, -1
+  local parts, known, held, queue = {}, {}, {}, {}
   for i = 1, #flat, 2 do
     local kind, name, rest = string.match(flat[i], '^(%a)|?([^|]*)|?(.*)$')
     local value = flat[i + 1]
@@ -144,15 +155,16 @@ local function side(key, ask, closed, alive)
     elseif kind == 's' then
       local number, at = string.match(value, '^(%S+) (%S+)$')
       held[name] = {number = tonumber(number), at = tonumber(at)}
-    elseif kind == 'h' then
-      hungry = tonumber(value)
+    elseif kind == 'q' then
+      local since, last = string.match(value, '^(%S+) (%S+)$')
+      queue[name] = {since = tonumber(since), last = tonumber(last)}
     end
   end
   local found = {}
   for _, one in ipairs(ask[2]) do
     found[#found + 1] = window(key, parts[one[1]] or {}, known[one[1]], one, closed, alive)
   end
-  if ask[3] then found[#found + 1] = slots(key, held, hungry, ask[3], closed) end
+  if ask[3] then found[#found + 1] = slots(key, held, queue, ask[3], closed) end
   if redis.call('PTTL', key) < ask[1] then redis.call('PEXPIRE', key, ask[1]) end
   return table.concat(found, ' ')
 end

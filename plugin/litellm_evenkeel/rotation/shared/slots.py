@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 # After so long, a worker makes do with an equal part if another has none.
 TURN = 0.5
-# Whoever gave back its last one lets others come first.
-REST = 0.25
 # Of those under way, one in so many is kept ready beside them.
 SPARE = 4
 
@@ -33,7 +31,6 @@ class Slots:
         "_lacked",
         "_lacks",
         "_most",
-        "_rests_until",
         "_since",
         "_used",
         "side",
@@ -42,7 +39,7 @@ class Slots:
     def __init__(self, side: Side, standing: Standing) -> None:
         self.side = side
         self._lacks = self._is_new = self._is_wanted = False
-        self._used = self._lacked = self._since = self._rests_until = -math.inf
+        self._used = self._lacked = self._since = -math.inf
         self._held = 0
         """As the store knows it."""
         self._most = side.concurrent or 0
@@ -76,7 +73,7 @@ class Slots:
         self._look(now)
         if is_local:
             return SlotsAsk(side.concurrent, side.in_flight, side.in_flight, lacks=False) if confirms else None
-        yields = self._is_wanted and (now >= self._since + TURN if self._held else now < self._rests_until)
+        yields = self._is_wanted and bool(self._held) and now >= self._since + TURN
         self._most = side.concurrent // workers if yields else side.concurrent
         spare = 0 if self._is_wanted or now >= self._used + IDLE else max(side.in_flight // SPARE, 1)
         wanted = min(side.in_flight + max(spare, int(self._lacks)), self._most)
@@ -93,8 +90,6 @@ class Slots:
         side = self.side
         if answer.granted and not self._held:
             self._since = now
-        if self._held and not answer.granted:
-            self._rests_until = now + REST
         self._is_wanted, self._held = answer.is_wanted, answer.granted
         side.slots = min(answer.granted, self._most)
         was_lacking = self._lacks
