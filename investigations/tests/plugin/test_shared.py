@@ -25,7 +25,7 @@ from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Pick
 from litellm_evenkeel.rotation.pool import Pool, PoolTerms
 from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.shared import SharedTerms, opened
+from litellm_evenkeel.rotation.shared import SharedTerms, opened, redis as redis_store
 from litellm_evenkeel.rotation.shared.asks import Call, Debt, Return, SideAsk, SlotsAsk, Told, WindowAsk
 from litellm_evenkeel.rotation.shared.memory import MemoryStore
 from litellm_evenkeel.rotation.shared.redis import RedisStore
@@ -213,6 +213,18 @@ async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address:
             await until(lambda: last.state("4") is State.QUARANTINED)
             assert last.state("3") is State.OPEN
         assert first.shared.counts().damaged == 0
+
+
+async def test_who_hears_nothing_for_long_still_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "HEARD_SECONDS", 0.1)
+    async with working(address, {"a": Limits()}, 2) as (first, second):
+        await until(lambda: first.shared.counts().is_listening and second.shared.counts().is_listening)
+        await asyncio.sleep(0.6)
+        assert second.shared.counts().is_listening
+        lease = await first.ask()
+        assert lease
+        first.pool.fail(lease, DEAD)
+        await until(lambda: second.state("a") is State.QUARANTINED)
 
 
 async def test_words_that_nobody_understands_are_counted(address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.shared.asks import Call, SideAsk
     from litellm_evenkeel.rotation.shared.words import Word
 
-# A server that hangs is found out by asking it, on another connection.
+# Where nothing is heard for so long, it is asked whether anybody is there.
 HEARD_SECONDS = 5.0
 
 
@@ -48,14 +49,23 @@ class RedisStore:
 
     async def said(self) -> list[bytes | str]:
         """Return what was said and still holds."""
-        return list((await self._ear.hgetall(f"{self._prefix}:holds")).values())
+        async with asyncio.timeout(HEARD_SECONDS):
+            return list((await self._ear.hgetall(f"{self._prefix}:holds")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:
         """Hear what others say; the first None says that from now on nothing is missed."""
         async with self._ear.pubsub() as ear:
-            await ear.subscribe(f"{self._prefix}:held")
+            async with asyncio.timeout(HEARD_SECONDS):
+                await ear.subscribe(f"{self._prefix}:held")
+            is_asked = False
             while True:
                 heard = await ear.get_message(timeout=HEARD_SECONDS)
+                if heard is None:
+                    # Nobody has anything to say, or nobody is there.
+                    if is_asked:
+                        raise TimeoutError
+                    await ear.ping()
+                is_asked = heard is None
                 if heard and heard["type"] == "subscribe":
                     yield None
                 elif heard and heard["type"] == "message":

@@ -25,8 +25,8 @@ AHEAD, LOW = 1.0, 0.5
 SHORTEST = 0.05
 # What is given back is told by and by, unless it is such a share of the limit.
 MUCH = 0.05
-# What was refused is asked for again so often: others may have given something back.
-AGAIN = 0.25
+# What was refused is asked for again, ever more rarely: others may have given something back.
+AGAIN, RAREST = 0.25, 1.0
 # A request that takes nothing of a limit still needs it not to be used up.
 LEAST = 1e-4
 # Alone, each comes from what it used lately to an equal part of the limit within so many lengths of the window.
@@ -54,6 +54,7 @@ class SharedWindow(Window):
         "_left_at_store",
         "_owed",
         "_owing",
+        "_pause",
         "_poor_until",
         "_refused_until",
         "_returns",
@@ -83,6 +84,7 @@ class SharedWindow(Window):
         self._told: tuple[float, float, float] | None = None
         self._demand = self._burst = self._usual = self._spent = 0.0
         self._barred = False
+        self._pause = AGAIN / 2
         self._last = self._granted_at = self._seen = -math.inf
         self._refused_until = self._again = self._poor_until = -math.inf
         self._left_at_store = limit.amount
@@ -192,6 +194,7 @@ class SharedWindow(Window):
         self._burst = 2 * max(self._burst, amount) if is_burst else 0.0
         self._demand = max(self._demand, amount, self.limit.amount * LEAST)
         self._again = self._refused_until = -math.inf
+        self._pause = AGAIN / 2
         if not self._ground.lacks(self._desk):
             self._demand = 0.0
         return BRIEF
@@ -258,7 +261,8 @@ class SharedWindow(Window):
             return was_barred
         if ask.demand > 0:
             self._refused_until = now + max(answer.opens_in, BRIEF)
-            self._again = now + min(max(answer.opens_in, BRIEF), AGAIN)
+            self._pause = min(self._pause * 2, RAREST)
+            self._again = now + min(max(answer.opens_in, BRIEF), self._pause)
         elif ask.ahead > 0:
             self._poor_until = now + AGAIN
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -228,3 +230,8 @@ def test_sharing_without_an_address_is_refused_and_a_secret_is_not_shown() -> No
     with pytest.raises(SettingsError, match=r"shared\.url"):
         opened(SharedTerms(), time.monotonic)
     assert "hush" not in repr(SharedTerms(url="redis://:hush@127.0.0.1:1"))
+
+
+def test_the_pool_does_not_import_what_shares_it() -> None:
+    code = "import sys, litellm_evenkeel.rotation.pool; sys.exit('redis' in sys.modules or 'asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
