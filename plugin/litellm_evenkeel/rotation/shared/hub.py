@@ -8,7 +8,7 @@ import logging
 import math
 import secrets
 from collections import Counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.shared.asks import Call
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 log = logging.getLogger(__name__)
-Found = TypeVar("Found")
 
 # So many sides are asked for in one call, so that the server has time for others.
 AT_ONCE = 64
