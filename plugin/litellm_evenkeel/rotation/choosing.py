@@ -62,7 +62,7 @@ def _first_open(
         if place.seat.id in asked.tried:
             continue
         if place.bar(asked.need, now) is not None:
-            group.found_shut(position)
+            group.found_shut(position, now)
             continue
         share = place.share(now)
         if share >= 1 or random() < share:

@@ -116,7 +116,7 @@ class Group:
 
     def weighed(self, place: Place, now: float) -> tuple[float, float]:
         """Return a candidate's weight in draws, and when it may open if it is shut."""
-        bar = place.bar(USUAL, now)
+        bar = place.outlook(USUAL, now)
         if bar is not None:
             return 0.0, max(bar.opens_at, now + SOONEST)
         return self.strategy.weight(place, now), math.inf
@@ -131,9 +131,9 @@ class Group:
         known = self.snapshot.weights[position]
         return not known / CHANGED <= weight <= known * CHANGED
 
-    def found_shut(self, position: int) -> None:
-        """Know that a candidate is shut that may be open in the snapshot."""
-        if self.snapshot.weights[position] > 0:
+    def found_shut(self, position: int, now: float) -> None:
+        """Know that a candidate is shut that may be open in the snapshot; it stays so if others may still use it."""
+        if self.snapshot.weights[position] > 0 and self.places[position].outlook(USUAL, now) is not None:
             self.dirty.add(position)
         self.freed.discard(position)
         self.full_until = min(self.full_until, self.places[position].shut_until)

@@ -90,6 +90,14 @@ class Place:
         """Return whether it may not be used, whatever is left of its limits."""
         return self.share(now) <= 0
 
+    def outlook(self, need: Need, now: float) -> Bar | None:
+        """Return what keeps such a request from here, wherever it is asked for."""
+        account, model = self.account.outlook(need, now), self.model.outlook(need, now)
+        is_first = (
+            model is None or (account is not None and account.is_sure) or (account is not None and not model.is_sure)
+        )
+        return account if is_first else model
+
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from here, whatever holds it beside."""
         return self.account.limits_bar(need, now) or self.model.limits_bar(need, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
@@ -31,15 +31,30 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.candidates import Deployment, Known
     from litellm_evenkeel.rotation.group import Group
     from litellm_evenkeel.rotation.held import Held
+    from litellm_evenkeel.rotation.limits import Limit
     from litellm_evenkeel.rotation.observer import Observer
     from litellm_evenkeel.rotation.pins.remote import Remote
     from litellm_evenkeel.rotation.seat import Seat
     from litellm_evenkeel.rotation.session_key import SessionKey
-    from litellm_evenkeel.rotation.side import MakeWindow
+    from litellm_evenkeel.rotation.side import Key, Side
     from litellm_evenkeel.rotation.signals import Signal
     from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
+
+
+class Shares(Protocol):
+    """What workers share."""
+
+    def tell(self, held: Held) -> None:
+        """Tell the others of a hold."""
+
+    def window(self, key: Key, limit: Limit) -> Window:
+        """Return a limit that all of them use up together."""
+
+    def slots(self, side: Side) -> None:
+        """Have the requests under way at a side bounded for all of them together."""
 
 
 class Steering:
@@ -53,20 +68,27 @@ class Steering:
         random: Callable[[], float],
         seat: Callable[[Deployment, str], Seat],
         observer: Observer,
-        tell: Callable[[Held], None] | None = None,
-        window: MakeWindow | None = None,
+        shared: Shares | None = None,
+        sticky: Sticky | None = None,
         remote: Remote | None = None,
     ) -> None:
         self.terms, self._clock, self._observer, self._remote = terms, clock, observer, remote
         refreshing = Refreshing(clock, observer.rebuilt)
         self.pool = Pool(
-            terms, clock=clock, random=random, refresh=refreshing, tell=tell, window=window, opened=self._opened
+            terms,
+            clock=clock,
+            random=random,
+            refresh=refreshing,
+            opened=self._opened,
+            tell=shared.tell if shared else None,
+            window=shared.window if shared else None,
+            slots=shared.slots if shared else None,
         )
         refreshing.serve(self.pool)
         self.waiting = Waiting(self.pool)
         self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
         self.attempts = Attempts(self)
-        self.sticky = Sticky(terms.sticky)
+        self.sticky = sticky or Sticky(terms.sticky)
         self.estimates = Estimates(terms.expected_output)
         self._keys = SessionKeys(terms.sticky)
 
