@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.held import Held
 
 
 class World:
@@ -36,11 +37,17 @@ class World:
         return self.now
 
     def made(
-        self, strategy: str = "headroom", refresh: Callable[[Group], None] | None = None, **terms: object
+        self,
+        strategy: str = "headroom",
+        *,
+        refresh: Callable[[Group], None] | None = None,
+        opened: Callable[[Group], None] | None = None,
+        tell: Callable[[Held], None] | None = None,
+        **terms: object,
     ) -> Pool:
         """Use a new pool."""
         told = RotationTerms(strategy=Strategy(strategy), **terms)
-        self.pool = Pool(told, clock=self.clock, random=self.random, refresh=refresh)
+        self.pool = Pool(told, clock=self.clock, random=self.random, refresh=refresh, opened=opened, tell=tell)
         return self.pool
 
     @staticmethod
