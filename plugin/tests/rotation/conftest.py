@@ -51,9 +51,7 @@ class World:
         return self.pool
 
     @staticmethod
-    def seat(
-        name: str, limits: Mapping[str, object] | None = None, *, weight: float = 1.0, priority: int = 1
-    ) -> Seat:
+    def seat(name: str, limits: Mapping[str, object] | None = None, *, weight: float = 1.0, priority: int = 1) -> Seat:
         return Seat(name, name, "m", weight, priority, Limits.of(limits, name))
 
     def group(self, *seats: Seat) -> Group:
@@ -73,9 +71,7 @@ class World:
             found[pick.place.seat.id] += 1
         return found
 
-    def hold(
-        self, group: Group, name: str, seconds: float | None = 10.0, kind: Kind = Kind.RATE_LIMIT
-    ) -> None:
+    def hold(self, group: Group, name: str, seconds: float | None = 10.0, kind: Kind = Kind.RATE_LIMIT) -> None:
         """Let a request fail at an account."""
         place = next(one for one in group.places if one.seat.id == name)
         tried = frozenset(one.seat.id for one in group.places if one is not place)

@@ -9,23 +9,25 @@ from litellm_evenkeel.rotation.answers import answer, told
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            [
-                "prompt_tokens",
-                "completion_tokens",
-                "total_tokens",
-                "prompt_tokens_details",
-                "cached_tokens",
-                "input_tokens",
-                "output_tokens",
-                "cache_read_input_tokens",
-                "input_tokens_details",
-            ]
-        ),
-        inner,
-        max_size=6,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "prompt_tokens",
+                    "completion_tokens",
+                    "total_tokens",
+                    "prompt_tokens_details",
+                    "cached_tokens",
+                    "input_tokens",
+                    "output_tokens",
+                    "cache_read_input_tokens",
+                    "input_tokens_details",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
     ),
     max_leaves=12,
 )

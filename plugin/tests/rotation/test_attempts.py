@@ -14,7 +14,9 @@ from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
+
+    from conftest import World
 
     from litellm_evenkeel.rotation.answers import Answer
     from litellm_evenkeel.rotation.attempts import Run
@@ -31,7 +33,7 @@ class Stream:
 class Rig:
     """Attempts, and what is told of their ends."""
 
-    def __init__(self, world) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.group = world.group(world.seat("a"), world.seat("b"))
         self.attempts = Attempts(self)
@@ -65,7 +67,7 @@ class Rig:
 
 
 @pytest.fixture
-def rig(world) -> Rig:
+def rig(world: World) -> Rig:
     return Rig(world)
 
 
@@ -187,9 +189,7 @@ async def test_a_stream_that_is_let_go_without_an_event_is_over(rig: Rig, monkey
     assert rig.attempts.streams == 0
 
 
-async def test_an_event_after_it_was_let_go_is_the_one_that_counts(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVENT_SECONDS", 0.02)
     stream = await run(rig.request(Stream()))
     del stream
@@ -273,7 +273,7 @@ async def test_streams_that_never_end_are_forgotten_in_the_end(rig: Rig, monkeyp
     del streams
 
 
-async def eventually(holds) -> None:
+async def eventually(holds: Callable[[], object]) -> None:
     async with asyncio.timeout(10):
         while not holds():
             await asyncio.sleep(0.005)

@@ -8,11 +8,13 @@ from litellm_evenkeel.rotation.need import Need
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5),
-    lambda inner: st.lists(inner, max_size=5)
-    | st.dictionaries(
-        st.sampled_from(["content", "text", "role", "type", "input", "prompt", "max_tokens", "max_output_tokens"]),
-        inner,
-        max_size=5,
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(
+            st.sampled_from(["content", "text", "role", "type", "input", "prompt", "max_tokens", "max_output_tokens"]),
+            inner,
+            max_size=5,
+        )
     ),
     max_leaves=15,
 )
@@ -33,13 +35,18 @@ def test_whatever_a_request_is_made_of_it_needs_something(request: dict[str, obj
 
 def test_it_is_reckoned_from_the_length_and_the_answers_maximum() -> None:
     estimates = Estimates(500)
-    messages = [{"role": "user", "content": "x" * 400}, {"role": "user", "content": [{"type": "text", "text": "y" * 40}]}]
+    messages = [
+        {"role": "user", "content": "x" * 400},
+        {"role": "user", "content": [{"type": "text", "text": "y" * 40}]},
+    ]
     assert estimates.of("g", {}, messages).tokens == 100 + 10 + 500
     assert estimates.of("g", {"max_tokens": 20}, messages).tokens == 130
     assert estimates.of("g", {"max_tokens": 20_000}, messages).tokens == 610
     assert estimates.of("g", {"input": "x" * 40}, None).tokens == 510
     assert estimates.of("g", {"input": [1, 2, 3]}, None).tokens == 503
-    assert estimates.of("g", {}, [{"content": [{"type": "image_url", "image_url": {"url": "x" * 9000}}]}]).tokens == 1300
+    assert (
+        estimates.of("g", {}, [{"content": [{"type": "image_url", "image_url": {"url": "x" * 9000}}]}]).tokens == 1300
+    )
 
 
 def test_a_long_conversation_is_reckoned_from_its_beginning() -> None:

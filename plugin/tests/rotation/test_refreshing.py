@@ -3,19 +3,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.group import SLICE, Group
 from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.refreshing import Refreshing
 
 if TYPE_CHECKING:
+    import pytest
+    from conftest import World
+
     from litellm_evenkeel.rotation.pool import Pool
 
 
 class Rig:
-    def __init__(self, world, number: int = 4, **terms: object) -> None:
+    def __init__(self, world: World, number: int = 4, **terms: object) -> None:
         self.world = world
         self.rebuilt = 0
         refreshing = Refreshing(world.clock, self.count)
@@ -33,7 +34,7 @@ class Rig:
                 await asyncio.sleep(0)
 
 
-async def test_however_many_ask_a_snapshot_is_made_once(world) -> None:
+async def test_however_many_ask_a_snapshot_is_made_once(world: World) -> None:
     rig = Rig(world)
     world.now += 11
     first = rig.group.snapshot
@@ -49,7 +50,7 @@ async def test_however_many_ask_a_snapshot_is_made_once(world) -> None:
     assert rig.rebuilt == 1
 
 
-async def test_it_is_made_in_slices_that_leave_others_the_thread(world) -> None:
+async def test_it_is_made_in_slices_that_leave_others_the_thread(world: World) -> None:
     rig = Rig(world, 4 * SLICE)
     world.now += 11
     world.pick(rig.group)
@@ -63,7 +64,7 @@ async def test_it_is_made_in_slices_that_leave_others_the_thread(world) -> None:
     assert rig.group.snapshot.taken == world.now
 
 
-async def test_a_failure_is_seen_at_once(world) -> None:
+async def test_a_failure_is_seen_at_once(world: World) -> None:
     rig = Rig(world)
     world.now += 1
     world.hold(rig.group, "2", kind=Kind.PERMANENT)
@@ -73,7 +74,7 @@ async def test_a_failure_is_seen_at_once(world) -> None:
     assert rig.group.snapshot.taken < world.now
 
 
-async def test_what_happens_while_one_is_made_is_in_the_next(world) -> None:
+async def test_what_happens_while_one_is_made_is_in_the_next(world: World) -> None:
     rig = Rig(world, 3 * SLICE)
     world.now += 11
     world.pick(rig.group)
@@ -89,7 +90,7 @@ async def test_what_happens_while_one_is_made_is_in_the_next(world) -> None:
     assert rig.group.snapshot.weights[0] == 0
 
 
-async def test_without_a_time_to_live_each_request_has_its_own(world) -> None:
+async def test_without_a_time_to_live_each_request_has_its_own(world: World) -> None:
     rig = Rig(world, snapshot_ttl=0.0)
     for _ in range(5):
         world.now += 0.001
@@ -98,7 +99,7 @@ async def test_without_a_time_to_live_each_request_has_its_own(world) -> None:
 
 
 async def test_an_error_while_it_is_made_does_not_end_it_for_ever(
-    world, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig = Rig(world)
     loop = asyncio.get_running_loop()

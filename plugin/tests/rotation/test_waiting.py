@@ -13,7 +13,10 @@ from litellm_evenkeel.rotation.picks import Full, Pick
 from litellm_evenkeel.rotation.waiting import Waiting
 
 if TYPE_CHECKING:
+    from conftest import World
+
     from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.lease import Lease
 
 LONG = 30.0
 
@@ -21,11 +24,14 @@ LONG = 30.0
 class Before:
     """A group of one account that bears one request at a time, and those who wait for it."""
 
-    def __init__(self, world, number: int = 1) -> None:
+    def __init__(self, world: World, number: int = 1) -> None:
         self.world = world
-        self.pool = world.made(opened=lambda group: self.waiting.woken(group))
+        self.pool = world.made(opened=self.woken)
         self.waiting = Waiting(self.pool)
         self.group: Group = world.group(*(world.seat(str(each), {"concurrent": 1}) for each in range(number)))
+
+    def woken(self, group: Group) -> None:
+        self.waiting.woken(group)
 
     def come(self, client: str = "c", seconds: float = LONG, *, is_there: bool = True) -> asyncio.Task:
         return asyncio.create_task(
@@ -38,7 +44,7 @@ class Before:
 
 
 @pytest.fixture
-def before(world) -> Before:
+def before(world: World) -> Before:
     return Before(world)
 
 
@@ -155,10 +161,14 @@ async def test_a_line_has_an_end(before: Before, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_whatever_happens_nothing_is_lost(seed: int, world) -> None:
+async def test_whatever_happens_nothing_is_lost(seed: int, world: World) -> None:
     before, chance = Before(world, 3), random.Random(seed)
-    held: list = [before.world.pick(before.group).lease for _ in range(3)]
+    held = [before.world.pick(before.group).lease for _ in range(3)]
     waiters: list[asyncio.Task] = []
+
+    def served(found: list[object]) -> list[Lease]:
+        return [one.lease for one in found if isinstance(one, Pick)]
+
     for _ in range(150):
         what = chance.random()
         if what < 0.5:
@@ -169,15 +179,11 @@ async def test_whatever_happens_nothing_is_lost(seed: int, world) -> None:
             before.pool.release(held.pop())
         if chance.random() < 0.6:
             await asyncio.sleep(0)
-        for waiter in [one for one in waiters if one.done()]:
-            waiters.remove(waiter)
-            if not waiter.cancelled() and isinstance(waiter.result(), Pick):
-                held.append(waiter.result().lease)
+        held += served([one.result() for one in waiters if one.done() and not one.cancelled()])
+        waiters = [one for one in waiters if not one.done()]
         assert before.in_flight <= 3
     for waiter in waiters:
         waiter.cancel()
-    for found in await asyncio.gather(*waiters, return_exceptions=True):
-        if isinstance(found, Pick):
-            held.append(found.lease)
+    held += served(await asyncio.gather(*waiters, return_exceptions=True))
     assert before.in_flight == len(held)
     assert before.waiting.waiting() == {}

@@ -16,6 +16,8 @@ from litellm_evenkeel.rotation.strategies import STRATEGIES
 from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
 
 if TYPE_CHECKING:
+    from conftest import World
+
     from litellm_evenkeel.rotation.group import Group
 
 every = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -52,7 +54,7 @@ def test_each_candidate_of_a_tier_is_yielded_once(
 
 
 @every
-def test_nothing_that_is_shut_is_chosen(strategy: str, world) -> None:
+def test_nothing_that_is_shut_is_chosen(strategy: str, world: World) -> None:
     world.made(strategy)
     group = world.group(*(world.seat(name) for name in "abcd"))
     world.hold(group, "b")
@@ -62,7 +64,7 @@ def test_nothing_that_is_shut_is_chosen(strategy: str, world) -> None:
 
 
 @every
-def test_who_opens_again_is_chosen_again(strategy: str, world) -> None:
+def test_who_opens_again_is_chosen_again(strategy: str, world: World) -> None:
     world.made(strategy)
     group = world.group(world.seat("a"), world.seat("b"))
     world.hold(group, "a", 10.0)
@@ -72,7 +74,7 @@ def test_who_opens_again_is_chosen_again(strategy: str, world) -> None:
 
 
 @every
-def test_a_tier_is_left_only_when_nothing_of_it_is_open(strategy: str, world) -> None:
+def test_a_tier_is_left_only_when_nothing_of_it_is_open(strategy: str, world: World) -> None:
     world.made(strategy)
     group = world.group(world.seat("spare", priority=2), world.seat("a"), world.seat("b"))
     assert "spare" not in world.used(group, 40)
@@ -83,7 +85,7 @@ def test_a_tier_is_left_only_when_nothing_of_it_is_open(strategy: str, world) ->
 
 
 @every
-def test_of_two_the_one_with_the_better_score_is_chosen(strategy: str, world) -> None:
+def test_of_two_the_one_with_the_better_score_is_chosen(strategy: str, world: World) -> None:
     world.made(strategy)
     limits = {"rpm": 500, "concurrent": 100}
     group = world.group(world.seat("a", limits, weight=2), world.seat("b", limits, weight=3))
@@ -102,7 +104,7 @@ def scored(group: Group, now: float) -> list[float]:
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "fill_first"])
 @pytest.mark.parametrize("number", [2, 3, 8, 40])
-def test_equals_get_equal_parts(strategy: str, number: int, world) -> None:
+def test_equals_get_equal_parts(strategy: str, number: int, world: World) -> None:
     world.made(strategy)
     group = world.group(*(world.seat(str(each)) for each in range(number)))
     used = world.used(group, 100 * number)
@@ -111,7 +113,7 @@ def test_equals_get_equal_parts(strategy: str, number: int, world) -> None:
 
 @pytest.mark.parametrize("strategy", ["headroom", "weighted", "least_loaded", "lowest_latency"])
 @pytest.mark.parametrize("number", [3, 40])
-def test_who_is_heavier_gets_more_where_nothing_else_tells_them_apart(strategy: str, number: int, world) -> None:
+def test_who_is_heavier_gets_more_where_nothing_else_tells_them_apart(strategy: str, number: int, world: World) -> None:
     world.made(strategy)
     group = world.group(world.seat("heavy", weight=5), *(world.seat(str(each)) for each in range(number - 1)))
     used = world.used(group, 100 * number)

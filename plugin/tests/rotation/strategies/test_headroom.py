@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from litellm_evenkeel.rotation.asked import Asked
@@ -7,14 +9,19 @@ from litellm_evenkeel.rotation.limit_headers import Reading
 from litellm_evenkeel.rotation.need import ONE, Need
 from litellm_evenkeel.rotation.picks import Full
 
+if TYPE_CHECKING:
+    from conftest import World
+
+    from litellm_evenkeel.rotation.group import Group
+
 RPM = {"a": 10, "b": 20, "c": 40, "d": 80}
 
 
-def limited(world, amounts):
+def limited(world: World, amounts: dict[str, int]) -> Group:
     return world.group(*(world.seat(name, {"rpm": amount}) for name, amount in amounts.items()))
 
 
-def test_unequal_limits_are_used_up_together(world) -> None:
+def test_unequal_limits_are_used_up_together(world: World) -> None:
     group = limited(world, RPM)
     half = world.used(group, 75)
     for name, amount in RPM.items():
@@ -24,7 +31,7 @@ def test_unequal_limits_are_used_up_together(world) -> None:
     assert isinstance(world.pool.pick(group, Asked()), Full)
 
 
-def test_the_same_over_time_at_nearly_all_there_is(world) -> None:
+def test_the_same_over_time_at_nearly_all_there_is(world: World) -> None:
     group = limited(world, RPM)
     refused = 0
     total = sum(RPM.values())
@@ -37,7 +44,7 @@ def test_the_same_over_time_at_nearly_all_there_is(world) -> None:
     assert refused == 0
 
 
-def preferred(world, group, need: Need = ONE) -> str:
+def preferred(world: World, group: Group, need: Need = ONE) -> str:
     """Return who is chosen every time."""
     names = set()
     for _ in range(10):
@@ -48,11 +55,11 @@ def preferred(world, group, need: Need = ONE) -> str:
     return name
 
 
-def windows(world, **each) -> object:
+def windows(world: World, **each: dict[str, object]) -> Group:
     return world.group(*(world.seat(name, limits) for name, limits in each.items()))
 
 
-def told(world, group, name: str, left: float, resets_in: float) -> None:
+def told(world: World, group: Group, name: str, left: float, resets_in: float) -> None:
     """Let a provider tell what is left of the only limit."""
     place = next(one for one in group.places if one.seat.id == name)
     limit = place.account.windows[0].limit
@@ -62,7 +69,7 @@ def told(world, group, name: str, left: float, resets_in: float) -> None:
 HOUR = {"windows": [{"for": "1h", "requests": 100}]}
 
 
-def test_what_would_run_out_before_its_reset_is_avoided(world) -> None:
+def test_what_would_run_out_before_its_reset_is_avoided(world: World) -> None:
     group = windows(world, fast=HOUR, slow=HOUR)
     fast = group.places[0].account.windows[0]
     for _ in range(40):
@@ -82,14 +89,14 @@ def test_what_would_run_out_before_its_reset_is_avoided(world) -> None:
     assert later[0] == pytest.approx(later[1])
 
 
-def test_a_window_that_ends_soon_is_used_first(world) -> None:
+def test_a_window_that_ends_soon_is_used_first(world: World) -> None:
     group = windows(world, later=HOUR, soon=HOUR)
     told(world, group, "later", 50.0, 3500.0)
     told(world, group, "soon", 50.0, 100.0)
     assert preferred(world, group) == "soon"
 
 
-def test_large_requests_go_where_much_is_left(world) -> None:
+def test_large_requests_go_where_much_is_left(world: World) -> None:
     group = windows(world, little={"tpm": 10_000}, much={"tpm": 100_000})
     world.pool.settle(world.pick(group, Asked(prefer="little")).lease, Need(1, 2_000))
     world.pool.settle(world.pick(group, Asked(prefer="much")).lease, Need(1, 40_000))
@@ -97,7 +104,7 @@ def test_large_requests_go_where_much_is_left(world) -> None:
     assert preferred(world, group, Need(1, 7_500)) == "much"
 
 
-def test_what_is_under_way_counts(world) -> None:
+def test_what_is_under_way_counts(world: World) -> None:
     group = windows(world, a={"concurrent": 4}, b={"concurrent": 12})
     for _ in range(12):
         world.pick(group)
@@ -105,7 +112,7 @@ def test_what_is_under_way_counts(world) -> None:
     assert shares == pytest.approx([0.75, 0.75], abs=0.25)
 
 
-def test_of_many_each_bears_what_it_can(world) -> None:
+def test_of_many_each_bears_what_it_can(world: World) -> None:
     group = world.group(*(world.seat(str(each), {"rpm": 10 if each % 2 else 30}) for each in range(60)))
     used = world.used(group, 600)
     small, large = (sum(used[str(each)] for each in range(start, 60, 2)) for start in (1, 0))

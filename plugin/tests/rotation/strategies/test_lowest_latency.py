@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from litellm_evenkeel.rotation.need import ONE
 
+if TYPE_CHECKING:
+    from conftest import World
 
-def heard(world, group, slow: str) -> None:
+    from litellm_evenkeel.rotation.group import Group
+
+
+def heard(world: World, group: Group, slow: str) -> None:
     for _ in range(60):
         pick = world.pick(group)
         world.pool.settle(pick.lease, ONE, latency=8.0 if pick.place.seat.id == slow else 0.1)
 
 
-def test_the_slow_one_is_avoided(world) -> None:
+def test_the_slow_one_is_avoided(world: World) -> None:
     world.made("lowest_latency")
     group = world.group(*(world.seat(name) for name in "abcd"))
     heard(world, group, "b")
@@ -17,7 +24,7 @@ def test_the_slow_one_is_avoided(world) -> None:
     assert world.used(group, 400)["b"] < 400 / 16 * 2
 
 
-def test_it_is_tried_again_after_a_while(world) -> None:
+def test_it_is_tried_again_after_a_while(world: World) -> None:
     world.made("lowest_latency")
     group = world.group(world.seat("a"), world.seat("b"))
     heard(world, group, "b")
@@ -32,7 +39,7 @@ def test_it_is_tried_again_after_a_while(world) -> None:
     assert 5 < found < 35
 
 
-def test_who_does_not_answer_at_all_counts_as_slow(world) -> None:
+def test_who_does_not_answer_at_all_counts_as_slow(world: World) -> None:
     world.made("lowest_latency")
     group = world.group(world.seat("a"), world.seat("b"))
     hanging = world.pick(group)

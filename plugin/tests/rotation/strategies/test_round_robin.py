@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+if TYPE_CHECKING:
+    from conftest import World
 
-def test_each_has_its_turn(world) -> None:
+
+def test_each_has_its_turn(world: World) -> None:
     world.made("round_robin")
     group = world.group(*(world.seat(name, weight=5 if name == "b" else 1) for name in "abc"))
     assert [world.pick(group).place.seat.id for _ in range(7)] == list("abcabca")
 
 
-def test_turns_are_fair_while_some_are_shut_and_when_they_open(world) -> None:
+def test_turns_are_fair_while_some_are_shut_and_when_they_open(world: World) -> None:
     world.made("round_robin")
     group = world.group(*(world.seat(name) for name in "abcde"))
     world.used(group, 7)

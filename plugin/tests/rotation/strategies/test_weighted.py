@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -9,6 +10,9 @@ from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+
+if TYPE_CHECKING:
+    from conftest import World
 
 TERMS = RotationTerms(strategy=Strategy.WEIGHTED)
 
@@ -35,7 +39,7 @@ def runs(order: list[str], name: str) -> int:
     return longest
 
 
-def test_who_has_half_of_it_does_not_get_it_at_once(world) -> None:
+def test_who_has_half_of_it_does_not_get_it_at_once(world: World) -> None:
     world.made("weighted")
     group = world.group(*(world.seat(name) for name in "abcd"), world.seat("heavy", weight=4))
     order = [world.pick(group).place.seat.id for _ in range(80)]
@@ -43,7 +47,7 @@ def test_who_has_half_of_it_does_not_get_it_at_once(world) -> None:
     assert runs(order, "heavy") <= 2
 
 
-def test_who_comes_back_makes_up_for_nothing(world) -> None:
+def test_who_comes_back_makes_up_for_nothing(world: World) -> None:
     world.made("weighted")
     group = world.group(world.seat("a"), world.seat("b"), world.seat("c"))
     world.hold(group, "a", 10.0)
@@ -56,7 +60,7 @@ def test_who_comes_back_makes_up_for_nothing(world) -> None:
     assert runs(order, "a") <= 2
 
 
-def test_a_session_that_is_out_of_turn_costs_its_account_a_turn(world) -> None:
+def test_a_session_that_is_out_of_turn_costs_its_account_a_turn(world: World) -> None:
     world.made("weighted")
     group = world.group(world.seat("a"), world.seat("b"))
     for _ in range(10):
