@@ -66,12 +66,17 @@ class Attempts:
         task = asyncio.current_task()
         assert task is not None
         run = self._running.get(task)
+        if run is not None and run.call_id == call_id:
+            return run
         if run is None:
-            run = self._running[task] = Run()
             task.add_done_callback(self._done)
-            # A stream that broke off after its first byte is taken up in another task, under the same call id.
-            for broken in self._by_call.get(call_id, ()):
-                run.tried.add(broken.deployment)
+        else:
+            # A guardrail may ask a model in the very task of a request.
+            self.end_last(run)
+        run = self._running[task] = Run(call_id)
+        # A stream that broke off after its first byte is taken up in another task, under the same call id.
+        for broken in self._by_call.get(call_id, ()) if call_id else ():
+            run.tried.add(broken.deployment)
         return run
 
     def end_last(self, run: Run) -> None:
@@ -115,6 +120,9 @@ class Attempts:
         result = task.result()
         if hasattr(result, "__aiter__"):
             self._is_streaming(attempt, result)
+        elif result is None or isinstance(result, str | bytes):
+            # It was a task that passes on the chunks of a stream.
+            self._ends.vanished(attempt)
         else:
             self._ends.answered(attempt, answer(result))
 
@@ -147,9 +155,10 @@ class Attempts:
 class Run:
     """The attempts of one request."""
 
-    __slots__ = ("current", "tried", "wait_ends")
+    __slots__ = ("call_id", "current", "tried", "wait_ends")
 
-    def __init__(self) -> None:
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
         self.current: Attempt | None = None
         self.tried: set[str] = set()
         """The deployments at which it has failed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.bars import Bar, Why
 from litellm_evenkeel.rotation.picks import Full, Reason
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
     bars = [
         (bar.opens_at, position, bar)
         for position, place in enumerate(group.places)
-        if place.seat.id not in asked.tried and (bar := place.bar(asked.need, now)) is not None
+        if (bar := place.bar(asked.need, now)) is not None
     ]
     guesses = [one[:2] for one in bars if _is_only_guessed(group, one[1], asked, now)]
     if guesses:
@@ -106,7 +105,8 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
         if place.seat.id in asked.tried and place.bar(asked.need, now) is None:
             return position, Reason.AGAIN
     if not bars:
-        return Full(math.inf, Bar(Why.TRIED, math.inf, "") if group.places else None)
+        return Full(math.inf, None)
+    # Those that it has tried among them: what has failed once is not dead.
     opens_at, _, first = min(bars, key=lambda one: one[:2])
     if not asked.tried:
         group.is_full(first, asked.need)

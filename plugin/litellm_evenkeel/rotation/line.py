@@ -43,21 +43,23 @@ class Line(Generic[Waiter]):
         Who could not be served keeps the turn: the next free account is offered to it first.
         """
         served = 0
-        passed = 0
-        while passed < len(self._clients):
+        passed: dict[str, None] = {}
+        while len(passed) < len(self._clients):
             client = next(iter(self._clients))
-            waiters = self._clients[client]
-            if give(waiters[0]):
-                waiters.popleft()
-                self._length -= 1
-                served += 1
-                passed = 0
-                if not waiters:
-                    del self._clients[client]
-                    continue
-            else:
-                passed += 1
             self._clients.move_to_end(client)
+            if client in passed:
+                continue
+            waiters = self._clients[client]
+            if not give(waiters[0]):
+                passed[client] = None
+                continue
+            waiters.popleft()
+            self._length -= 1
+            served += 1
+            if not waiters:
+                del self._clients[client]
+        for client in reversed(passed):
+            self._clients.move_to_end(client, last=False)
         return served
 
     @property

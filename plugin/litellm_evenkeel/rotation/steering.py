@@ -97,7 +97,7 @@ class Steering:
     ) -> Pick | Full:
         """Return which of the candidates a request gets, or why none."""
         began = time.perf_counter()
-        call_id = str(request.get("litellm_call_id") or "")
+        call_id = str(request.get("litellm_call_id") or request.get("litellm_trace_id") or "")
         run = self.attempts.run(call_id)
         self.attempts.end_last(run)
         known = self.candidates.of(model, deployments)

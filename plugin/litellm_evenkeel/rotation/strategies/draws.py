@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 def drawn(tier: Tier, number: int, random: Callable[[], float]) -> list[int]:
     """Return up to so many different positions, each drawn as often as its weight says."""
-    positions = tier.positions
-    if len(positions) <= number:
-        return list(positions)
-    reach = tier.reach
+    positions, reach = tier.positions, tier.reach
     total, last = reach[-1], len(positions) - 1
+    if last < number:
+        # All of them; who is first is drawn, for it is the one among equals.
+        first = min(bisect_right(reach, random() * total), last)
+        return [positions[first], *positions[:first], *positions[first + 1 :]]
     found: list[int] = []
     for _ in range(number):
         position = positions[min(bisect_right(reach, random() * total), last)]

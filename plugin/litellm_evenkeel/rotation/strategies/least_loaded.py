@@ -37,7 +37,7 @@ class LeastLoaded:
         """Yield the least loaded first."""
         few = drawn(tier, ALL if len(tier.positions) <= ALL else DRAWS, self._random)
         # Among equals, whoever was drawn first.
-        few.sort(key=lambda position: (-self.score(position, places[position], asked, now), self._random()))
+        few.sort(key=lambda position: -self.score(position, places[position], asked, now))
         return then_others(few, tier, self._random)
 
     def chosen(self, position: int) -> None:

@@ -1,7 +1,8 @@
 """Each as often as its weight says, evenly spread: nobody gets two in a row while another is due.
 
 Each candidate has a point at which it is due, and goes 1/weight further each time it is chosen; the one that is due
-first is next. That is the smooth weighted round robin, for the price of a heap.
+first is next. That is the smooth weighted round robin, for the price of a heap. They begin at different points of their
+way, or those of equal weights would always come all at once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.asked import Asked
     from litellm_evenkeel.rotation.place import Place
     from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+
+# Its multiples, less the whole numbers, are spread as evenly as can be, however many there are.
+GOLDEN = 0.618033988749895
 
 
 class Weighted:
@@ -43,7 +47,7 @@ class Weighted:
             for position in tier.positions:
                 due[position] = max(self._due.get(position, 0.0), self._now - 1 / self._weights[position])
                 if position not in self._due:
-                    due[position] = self._now + 1 / self._weights[position]
+                    due[position] = self._now + position * GOLDEN % 1 / self._weights[position]
         self._due = due
         self._heaps = {}
         for tier in snapshot.tiers:

@@ -1,0 +1,279 @@
+"""Real tasks, as LiteLLM makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation import attempts as module
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.attempts import Attempt, Attempts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from conftest import World
+
+    from litellm_evenkeel.rotation.answers import Answer
+    from litellm_evenkeel.rotation.attempts import Run
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+ANSWER = SimpleNamespace(usage=USAGE, _hidden_params={"additional_headers": {"a": "b"}})
+
+
+class Stream:
+    def __aiter__(self) -> Stream:
+        return self
+
+
+class Rig:
+    """Attempts, and what is told of their ends."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.group = world.group(world.seat("a"), world.seat("b"))
+        self.attempts = Attempts(self)
+        self.ends: list[tuple[str, Attempt]] = []
+        self.answers: list[Answer] = []
+
+    def answered(self, attempt: Attempt, answer: Answer) -> None:
+        self.ends.append(("answered", attempt))
+        self.answers.append(answer)
+
+    def vanished(self, attempt: Attempt) -> None:
+        self.ends.append(("vanished", attempt))
+
+    def begin(self, call_id: str = "call", prefer: str | None = None) -> Run:
+        """Do what the steering does at a choice."""
+        run = self.attempts.run(call_id)
+        self.attempts.end_last(run)
+        run.current = Attempt(self.world.pick(self.group, Asked(prefer=prefer)), "g", call_id)
+        return run
+
+    async def request(self, result: object, call_id: str = "call", prefer: str | None = None) -> object:
+        self.begin(call_id, prefer)
+        await asyncio.sleep(0)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    @property
+    def told(self) -> list[str]:
+        return [what for what, _ in self.ends]
+
+
+@pytest.fixture
+def rig(world: World) -> Rig:
+    return Rig(world)
+
+
+async def run(coroutine: Coroutine) -> object:
+    """Run it in a task of its own, and let its callbacks be done."""
+    (found,) = await asyncio.gather(asyncio.create_task(coroutine), return_exceptions=True)
+    await asyncio.sleep(0)
+    return found
+
+
+async def test_an_answer_ends_it(rig: Rig) -> None:
+    await run(rig.request(ANSWER))
+    assert rig.told == ["answered"]
+    assert rig.answers[0].total_tokens == 7
+    assert rig.answers[0].headers == {"a": "b"}
+
+
+@pytest.mark.parametrize("chunk", [b"data: x", "data: x", None])
+async def test_a_task_that_ends_with_no_answer_tells_nothing(rig: Rig, chunk: object) -> None:
+    await run(rig.request(chunk))
+    assert rig.told == ["vanished"]
+
+
+async def test_an_error_of_which_no_hook_tells_ends_it(rig: Rig) -> None:
+    await run(rig.request(ValueError("x")))
+    assert rig.told == ["vanished"]
+
+
+async def test_who_is_cancelled_gives_it_back(rig: Rig) -> None:
+    async def hanging() -> None:
+        rig.begin()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(hanging())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.sleep(0)
+    assert rig.told == ["vanished"]
+
+
+async def test_the_failure_hook_ends_it_once(rig: Rig) -> None:
+    found: list[Attempt | None] = []
+
+    async def failing() -> None:
+        run = rig.begin()
+        found.append(rig.attempts.failed("elsewhere"))
+        found.append(rig.attempts.failed(run.current.deployment))
+        found.append(rig.attempts.failed(found[1].deployment))
+        raise ValueError
+
+    await run(failing())
+    assert found[0] is None
+    assert found[1] is not None
+    assert found[2] is None
+    assert rig.told == []
+
+
+async def test_a_failure_in_another_task_is_not_ours(rig: Rig) -> None:
+    async def request() -> object:
+        run = rig.begin()
+        rig.found = await asyncio.create_task(elsewhere(run.current.deployment))
+        return ANSWER
+
+    async def elsewhere(deployment: str) -> Attempt | None:
+        return rig.attempts.failed(deployment)
+
+    await run(request())
+    assert rig.found is None
+    assert rig.told == ["answered"]
+
+
+async def test_the_next_choice_ends_the_one_before(rig: Rig) -> None:
+    async def retried() -> object:
+        first = rig.begin().current
+        again = rig.begin()
+        assert again.tried == {first.deployment}
+        rig.attempts.failed(again.current.deployment)
+        rig.begin()
+        return ANSWER
+
+    await run(retried())
+    assert rig.told == ["vanished", "answered"]
+
+
+async def test_another_request_in_the_same_task_has_tried_nothing(rig: Rig) -> None:
+    async def two() -> object:
+        first = rig.begin("one")
+        second = rig.begin("two")
+        assert second.tried == set()
+        assert second is not first
+        return ANSWER
+
+    await run(two())
+    assert rig.told == ["vanished", "answered"]
+
+
+async def test_a_stream_lasts_until_its_event(rig: Rig) -> None:
+    stream = await run(rig.request(Stream()))
+    assert (rig.told, rig.attempts.streams) == ([], 1)
+    assert rig.attempts.stream_ended("other", None) is None
+    assert rig.attempts.stream_ended("call", "elsewhere") is None
+    ended = rig.attempts.stream_ended("call", None)
+    assert ended is not None
+    assert rig.attempts.stream_ended("call", None) is None
+    assert rig.attempts.streams == 0
+    del stream
+
+
+async def test_a_stream_that_is_let_go_without_an_event_is_over(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVENT_SECONDS", 0.01)
+    stream = await run(rig.request(Stream()))
+    await asyncio.sleep(0.03)
+    assert rig.told == []
+    del stream
+    gc.collect()
+    await eventually(lambda: rig.told)
+    assert rig.told == ["vanished"]
+    assert rig.attempts.streams == 0
+
+
+async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVENT_SECONDS", 0.02)
+    stream = await run(rig.request(Stream()))
+    del stream
+    gc.collect()
+    assert rig.attempts.stream_ended("call", None) is not None
+    await asyncio.sleep(0.05)
+    assert rig.told == []
+
+
+async def test_a_stream_may_be_let_go_in_another_thread(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVENT_SECONDS", 0.0)
+    held = [await run(rig.request(Stream()))]
+    await asyncio.to_thread(held.clear)
+    gc.collect()
+    await eventually(lambda: rig.told)
+    assert rig.told == ["vanished"]
+
+
+async def test_a_stream_that_takes_no_weak_references_ends_by_its_event(rig: Rig) -> None:
+    class Slotted:
+        __slots__ = ("__aiter__",)
+
+        def __init__(self) -> None:
+            self.__aiter__ = None
+
+    await run(rig.request(Slotted()))
+    assert rig.attempts.stream_ended("call", None) is not None
+
+
+async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
+    streams = await asyncio.gather(
+        asyncio.create_task(rig.request(Stream(), prefer="a")),
+        asyncio.create_task(rig.request(Stream(), prefer="b")),
+        asyncio.create_task(rig.request(ANSWER)),
+    )
+    await asyncio.sleep(0)
+    assert rig.told == ["answered"]
+    assert rig.attempts.streams == 2
+    for name in ("b", "a"):
+        ended = rig.attempts.stream_ended("call", name)
+        assert ended is not None
+        assert ended.deployment == name
+    del streams
+
+
+async def test_a_stream_that_broke_is_taken_up_elsewhere(rig: Rig) -> None:
+    stream = await run(rig.request(Stream(), prefer="a"))
+
+    async def again() -> object:
+        taken_up = rig.begin(prefer="b")
+        assert taken_up.tried == {"a"}
+        return b"data: the rest"
+
+    await run(again())
+    assert rig.told == ["vanished"]
+    # The event of the first still comes.
+    ended = rig.attempts.stream_ended("call", None)
+    assert ended is not None
+    assert ended.deployment == "a"
+    del stream
+
+
+async def test_requests_without_a_call_id_know_nothing_of_each_other(rig: Rig) -> None:
+    stream = await run(rig.request(Stream(), "", prefer="a"))
+
+    async def other() -> object:
+        assert rig.begin("").tried == set()
+        return ANSWER
+
+    await run(other())
+    assert rig.told == ["answered"]
+    del stream
+
+
+async def test_streams_that_never_end_are_forgotten_in_the_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_STREAMS", 2)
+    streams = [await run(rig.request(Stream(), call_id=str(number))) for number in range(4)]
+    assert rig.attempts.streams == 2
+    assert rig.attempts.stream_ended("0", None) is None
+    assert rig.attempts.stream_ended("3", None) is not None
+    del streams
+
+
+async def eventually(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)

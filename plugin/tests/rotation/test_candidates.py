@@ -1,0 +1,108 @@
+"""The list is the truth: whatever is remembered of former ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.candidates import Candidates
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+
+def deployment(number: int, **params: object) -> dict[str, object]:
+    return {"model_name": "g", "litellm_params": {"model": "m", **params}, "model_info": {"id": f"d{number}"}}
+
+
+def seat(one: object, requested: str) -> Seat:
+    return Seat.of(one, {}, requested)
+
+
+def made(most: int = 512, *, is_cached: bool = True) -> tuple[Pool, Candidates]:
+    pool = Pool(RotationTerms(), clock=lambda: 1.0, random=random.Random(5).random)
+    return pool, Candidates(pool, seat, is_cached=is_cached, most=most)
+
+
+def picked(pool: Pool, candidates: Candidates, model: str, deployments: list[dict[str, object]]) -> Pick:
+    """Do as the steering does."""
+    known = candidates.of(model, deployments)
+    found = pool.pick(known.group, Asked(), known.is_there(deployments))
+    if found is None:
+        known = candidates.anew(model, deployments)
+        found = pool.pick(known.group, Asked(), known.is_there(deployments))
+    assert isinstance(found, Pick)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.booleans(), st.integers(1, 6))
+def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, is_cached: bool, most: int) -> None:  # noqa: FBT001
+    pool, candidates = made(most, is_cached=is_cached)
+    all_of_them = [deployment(number) for number in range(6)]
+    for _ in range(data.draw(st.integers(1, 25))):
+        replaced = data.draw(st.none() | st.integers(0, 5))
+        if replaced is not None:
+            # As an operator's change does: another object with the same id.
+            all_of_them[replaced] = deployment(replaced)
+        order = data.draw(st.permutations(range(6)))
+        deployments = [all_of_them[each] for each in order[: data.draw(st.integers(1, 6))]]
+        model = data.draw(st.sampled_from(["g", "h"]))
+        found = picked(pool, candidates, model, deployments)
+        assert deployments[found.position]["model_info"]["id"] == found.place.seat.id
+        pool.release(found.lease)
+        groups = candidates.groups()
+        assert len(groups) <= most
+        # Those that were forgotten stand nowhere any more.
+        assert {group for place in pool.places.values() for group, _ in place.groups} <= set(groups)
+
+
+def test_the_same_list_is_looked_through_once() -> None:
+    pool, candidates = made()
+    deployments = [deployment(number) for number in range(5)]
+    for _ in range(10):
+        picked(pool, candidates, "g", list(deployments))
+    assert (candidates.hits, candidates.misses) == (9, 1)
+
+
+def test_switched_off_each_list_is_looked_through() -> None:
+    pool, candidates = made(is_cached=False)
+    deployments = [deployment(number) for number in range(5)]
+    for _ in range(10):
+        picked(pool, candidates, "g", list(deployments))
+    assert (candidates.hits, candidates.misses) == (0, 10)
+
+
+def test_those_that_were_asked_for_last_are_remembered() -> None:
+    pool, candidates = made(most=3)
+    lists = [[deployment(number)] for number in range(4)]
+    for each in (0, 1, 2, 0, 3):
+        picked(pool, candidates, "g", lists[each])
+    misses = candidates.misses
+    for each in (0, 2, 3):
+        picked(pool, candidates, "g", lists[each])
+    assert candidates.misses == misses
+    picked(pool, candidates, "g", lists[1])
+    assert candidates.misses == misses + 1
+
+
+@pytest.mark.parametrize(
+    ("one", "has_tags", "has_order"),
+    [
+        (deployment(1), False, False),
+        (deployment(1, tags=["a"]), True, False),
+        (deployment(1, tag_regex=["^a"]), True, False),
+        (deployment(1, order=1), False, True),
+        (deployment(1, order=0), False, True),
+        ({"litellm_params": {}, "model_info": {"id": "d", "enable_tag_filtering": True}}, True, False),
+        ({}, False, False),
+    ],
+)
+def test_it_is_known_what_must_be_looked_at_besides(one: object, has_tags: bool, has_order: bool) -> None:  # noqa: FBT001
+    _, candidates = made()
+    known = candidates.of("g", [deployment(0), one])
+    assert (known.has_tags, known.has_order) == (has_tags, has_order)

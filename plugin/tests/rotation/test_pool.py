@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.limit_headers import Reading
+from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+
+if TYPE_CHECKING:
+    from conftest import World
+
+
+def test_what_was_reserved_becomes_what_was_used(world: World) -> None:
+    group = world.group(world.seat("a", {"tpm": 1000}))
+    window = group.places[0].account.windows[0]
+    lease = world.pick(group, Asked(Need(1, 300))).lease
+    assert window.left(world.now) == 700
+    world.pool.settle(lease, Need(1, 120))
+    assert window.left(world.now) == 880
+    world.pool.settle(lease, Need(1, 999))
+    assert window.left(world.now) == 880
+    world.pool.release(world.pick(group, Asked(Need(1, 300))).lease)
+    assert window.left(world.now) == 880
+
+
+def test_one_that_used_more_than_it_was_thought_to_counts_in_full(world: World) -> None:
+    group = world.group(world.seat("a", {"tpm": 1000}))
+    world.pool.settle(world.pick(group, Asked(Need(1, 100))).lease, Need(1, 600))
+    assert group.places[0].account.windows[0].left(world.now) == 400
+
+
+def test_leases_of_which_nothing_is_heard_are_given_back(world: World) -> None:
+    world.made(lease=60.0)
+    group = world.group(world.seat("a", {"concurrent": 2, "tpm": 1000}))
+    leases = [world.pick(group, Asked(Need(1, 400))).lease for _ in range(2)]
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    world.now += 61
+    assert isinstance(world.pool.pick(group, Asked(Need(1, 900))), Pick)
+    assert not leases[0].is_open
+    assert group.places[0].in_flight == 1
+
+
+def test_accounts_are_one_over_all_their_models(world: World) -> None:
+    limits = Limits.of({"rpm": 3}, "a")
+    small, large = (
+        world.pool.group(model, [Seat(f"a-{model}", "a", model, limits=limits)]) for model in ("small", "large")
+    )
+    for group in (small, large, small):
+        world.pick(group)
+    assert isinstance(world.pool.pick(large, Asked()), Full)
+
+
+@pytest.mark.parametrize(("scope", "other_is_held"), [(Scope.ACCOUNT, True), (Scope.ACCOUNT_MODEL, False)])
+def test_a_hold_reaches_as_far_as_its_signal(world: World, scope: Scope, *, other_is_held: bool) -> None:
+    small, large = (world.pool.group(model, [Seat(f"a-{model}", "a", model)]) for model in ("small", "large"))
+    world.pool.fail(world.pick(small).lease, Signal(Kind.QUOTA, scope, 100.0, "used up"))
+    assert isinstance(world.pool.pick(small, Asked()), Full)
+    assert isinstance(world.pool.pick(large, Asked()), Full) == other_is_held
+
+
+def test_a_clients_own_fault_holds_nobody(world: World) -> None:
+    group = world.group(world.seat("a"))
+    for _ in range(10):
+        world.pool.fail(world.pick(group).lease, Signal(Kind.CLIENT, Scope.NOTHING, None, "bad request"))
+    assert isinstance(world.pool.pick(group, Asked()), Pick)
+
+
+def test_others_are_told_and_what_they_tell_is_believed(world: World) -> None:
+    told: list[Held] = []
+    world.made(tell=told.append)
+    group = world.group(world.seat("a"), world.seat("b"))
+    world.hold(group, "a", 50.0)
+    assert [(one.account, one.model, one.kind, one.is_told) for one in told] == [("a", None, Kind.RATE_LIMIT, True)]
+    world.made()
+    group = world.group(world.seat("a"), world.seat("b"))
+    world.pool.hold(told[0])
+    assert set(world.used(group, 10)) == {"b"}
+    assert len(told) == 1
+
+
+def test_what_was_heard_of_an_account_before_it_was_known_holds(world: World) -> None:
+    world.pool.hold(Held("a", None, Kind.QUOTA, "used up", world.now + 100, is_told=True))
+    world.pool.hold(Held("b", "m", Kind.PERMANENT, "no such model", math.inf, is_told=True))
+    group = world.group(world.seat("a"), world.seat("b"), world.seat("c"))
+    assert set(world.used(group, 10)) == {"c"}
+
+
+def test_an_operator_releases_an_account_and_all_are_told(world: World) -> None:
+    told: list[Held] = []
+    world.made(tell=told.append)
+    group = world.group(world.seat("a"))
+    world.hold(group, "a", kind=Kind.PERMANENT)
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    assert world.pool.release_account("a")
+    assert told[-1].kind is None
+    assert isinstance(world.pool.pick(group, Asked()), Pick)
+    assert not world.pool.release_account("nobody")
+
+
+def test_limits_that_a_provider_tells_are_kept(world: World) -> None:
+    group = world.group(world.seat("a"))
+    readings = (Reading("requests", None, 100.0, 2.0, None, 30.0),)
+    world.pool.settle(world.pick(group).lease, Need(1, 0), readings=readings)
+    # It may not have counted the request that it answered.
+    found = [world.pool.pick(group, Asked()) for _ in range(3)]
+    assert isinstance(found[0], Pick)
+    assert isinstance(found[2], Full)
+    world.now += 31
+    assert isinstance(world.pool.pick(group, Asked()), Pick)
+
+
+def test_a_deployment_that_has_changed_keeps_what_was_used(world: World) -> None:
+    world.used(world.group(world.seat("a", {"rpm": 5})), 5)
+    group = world.group(world.seat("a", {"rpm": 5}, weight=3))
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    assert len(world.pool.places) == 1
+    assert len(group.places[0].account.places) == 1
+
+
+def test_a_deployment_that_is_no_more_is_forgotten(world: World) -> None:
+    group = world.group(world.seat("a", {"rpm": 5}), world.seat("b"))
+    place = group.places[0]
+    world.pool.forget(place)
+    assert place not in place.account.places
+    assert list(world.pool.places) == [("b", "m")]
+    assert group.places[1].groups == []
+
+
+def test_what_providers_ask_for_is_believed_up_to_a_point(world: World) -> None:
+    group = world.group(world.seat("a"), world.seat("b"))
+    world.hold(group, "a", 1e9)
+    hold = group.places[0].account.hold
+    assert hold.state(world.now) is State.HELD
+    assert hold.until <= world.now + world.pool.terms.holds.longest_rate_limit + 10

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation import waiting as module
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.bars import Why
+from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.waiting import Waiting
+
+if TYPE_CHECKING:
+    from conftest import World
+
+    from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.lease import Lease
+
+LONG = 30.0
+
+
+class Before:
+    """A group of one account that bears one request at a time, and those who wait for it."""
+
+    def __init__(self, world: World, number: int = 1) -> None:
+        self.world = world
+        self.pool = world.made(opened=self.woken)
+        self.waiting = Waiting(self.pool)
+        self.group: Group = world.group(*(world.seat(str(each), {"concurrent": 1}) for each in range(number)))
+
+    def woken(self, group: Group) -> None:
+        self.waiting.woken(group)
+
+    def come(self, client: str = "c", seconds: float = LONG, *, is_there: bool = True) -> asyncio.Task:
+        return asyncio.create_task(
+            self.waiting.wait(self.group, Asked(), client, seconds, lambda _position, _place: is_there)
+        )
+
+    @property
+    def in_flight(self) -> int:
+        return sum(place.in_flight for place in self.group.places)
+
+
+@pytest.fixture
+def before(world: World) -> Before:
+    return Before(world)
+
+
+async def turns(number: int = 5) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_who_waits_is_served_when_something_is_freed(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    waiter = before.come()
+    await turns()
+    assert before.waiting.is_line(before.group)
+    assert before.waiting.waiting() == {"g": 1}
+    before.pool.release(lease)
+    found = await waiter
+    assert isinstance(found, Pick)
+    assert before.in_flight == 1
+    assert not before.waiting.is_line(before.group)
+
+
+async def test_what_is_free_already_is_not_waited_for(before: Before) -> None:
+    assert isinstance(await before.come(), Pick)
+
+
+async def test_clients_take_turns(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    order: list[str] = []
+
+    async def ask(client: str) -> None:
+        found = await before.come(client)
+        order.append(client)
+        await asyncio.sleep(0.001)
+        before.pool.release(found.lease)
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in ("much", "much", "much", "much", "little", "other"):
+            tasks.create_task(ask(client))
+        await turns()
+        before.pool.release(lease)
+    assert order == ["much", "little", "other", "much", "much", "much"]
+
+
+async def test_nobody_waits_longer_than_it_may(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    short, long = before.come(seconds=0.02), before.come()
+    found = await short
+    assert isinstance(found, Full)
+    assert found.bar is not None
+    assert found.bar.why is Why.CONCURRENT
+    assert not long.done()
+    before.pool.release(lease)
+    assert isinstance(await long, Pick)
+    assert before.in_flight == 1
+
+
+async def test_what_opens_by_itself_is_noticed(before: Before) -> None:
+    group = before.world.group(before.world.seat("limited", {"rpm": 1}))
+    before.world.pick(group)
+    waiter = asyncio.create_task(before.waiting.wait(group, Asked(), "c", LONG, lambda *_: True))
+    await turns()
+    before.world.now += 90
+    assert isinstance(await waiter, Pick)
+
+
+async def test_who_leaves_while_waiting_takes_nothing(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    gone, stays = before.come(), before.come()
+    await turns()
+    gone.cancel()
+    before.pool.release(lease)
+    found = await stays
+    assert isinstance(found, Pick)
+    assert before.in_flight == 1
+    assert gone.cancelled()
+    assert not before.waiting.is_line(before.group)
+
+
+async def test_who_leaves_in_the_moment_of_being_served_gives_it_back(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    gone, stays = before.come("a"), before.come("b")
+    await turns()
+    before.pool.release(lease)
+    await asyncio.sleep(0)
+    # It has been given the account, and does not know it yet.
+    assert before.in_flight == 1
+    gone.cancel()
+    found = await stays
+    assert gone.cancelled()
+    assert isinstance(found, Pick)
+    assert before.in_flight == 1
+
+
+async def test_who_has_waited_among_other_candidates_is_told(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    waiter = before.come(is_there=False)
+    await turns()
+    before.pool.release(lease)
+    assert await waiter is None
+    assert before.in_flight == 0
+    assert not before.waiting.is_line(before.group)
+
+
+async def test_a_line_has_an_end(before: Before, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    before.world.pick(before.group)
+    waiters = [before.come() for _ in range(2)]
+    await turns()
+    assert isinstance(await before.come(), Full)
+    for waiter in waiters:
+        waiter.cancel()
+    await asyncio.gather(*waiters, return_exceptions=True)
+    assert not before.waiting.is_line(before.group)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_happens_nothing_is_lost(seed: int, world: World) -> None:
+    before, chance = Before(world, 3), random.Random(seed)
+    held = [before.world.pick(before.group).lease for _ in range(3)]
+    waiters: list[asyncio.Task] = []
+
+    def served(found: list[object]) -> list[Lease]:
+        return [one.lease for one in found if isinstance(one, Pick)]
+
+    for _ in range(150):
+        what = chance.random()
+        if what < 0.5:
+            waiters.append(before.come(chance.choice("abc"), chance.choice([0.001, LONG])))
+        elif what < 0.7 and waiters:
+            chance.choice(waiters).cancel()
+        elif held:
+            before.pool.release(held.pop())
+        if chance.random() < 0.6:
+            await asyncio.sleep(0)
+        held += served([one.result() for one in waiters if one.done() and not one.cancelled()])
+        waiters = [one for one in waiters if not one.done()]
+        assert before.in_flight <= 3
+    for waiter in waiters:
+        waiter.cancel()
+    held += served(await asyncio.gather(*waiters, return_exceptions=True))
+    assert before.in_flight == len(held)
+    assert before.waiting.waiting() == {}
