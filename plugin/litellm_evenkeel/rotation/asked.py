@@ -17,3 +17,5 @@ class Asked:
     prefer: str | None = None
     """The account at which the session is pinned."""
     is_stream: bool = False
+    presses: bool = False
+    """Whether it has waited, and would be refused otherwise."""

@@ -33,5 +33,20 @@ class Bar:
     """The limit or the reason, by name."""
     is_sure: bool = True
     """Whether a provider or an operator said so; a guess of ours never refuses a request by itself."""
+    is_part: bool = False
+    """Whether only this worker's part of a limit is used up, and nobody knows of the others': it is exceeded rather than
+    a request refused."""
     wanted: float = 0.0
     left: float = 0.0
+
+    @property
+    def weight(self) -> int:
+        """Return how much it says, beside another obstacle."""
+        return self.is_sure + (self.is_sure and not self.is_part)
+
+
+def graver(one: Bar | None, other: Bar | None) -> Bar | None:
+    """Return the one of two obstacles that counts: the surer, and of equals the first."""
+    if one is None or (other is not None and other.weight > one.weight):
+        return other
+    return one

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from litellm_evenkeel.rotation.asked import Asked
+    from litellm_evenkeel.rotation.bars import Bar
     from litellm_evenkeel.rotation.group import Group
 
 Found = tuple[int, Reason]
@@ -39,7 +40,8 @@ def preferred(group: Group, asked: Asked, now: float) -> int | None:
 
 def is_known_full(group: Group, asked: Asked, now: float) -> bool:
     """Return whether all were found shut for such a request, and none can have opened but those that were freed."""
-    return now < group.full_until and asked.need.tokens >= group.full_tokens and group.full is not None
+    is_found = now < group.full_until and asked.need.tokens >= group.full_tokens and group.full is not None
+    return is_found and not asked.presses
 
 
 def _ordered(group: Group, asked: Asked, now: float) -> Iterator[int]:
@@ -83,12 +85,14 @@ def _is_only_guessed(group: Group, position: int, asked: Asked, now: float) -> b
     """Return whether nothing but a guess of ours stands in the way."""
     place = group.places[position]
     bar = place.bar(asked.need, now)
-    return (
-        bar is not None
-        and not bar.is_sure
-        and place.seat.id not in asked.tried
-        and place.limits_bar(asked.need, now) is None
-    )
+    if bar is None or place.seat.id in asked.tried or not _gives_way(bar, asked):
+        return False
+    limit = place.limits_bar(asked.need, now)
+    return limit is None or _gives_way(limit, asked)
+
+
+def _gives_way(bar: Bar, asked: Asked) -> bool:
+    return not bar.is_sure or (bar.is_part and asked.presses)
 
 
 def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:

@@ -6,6 +6,7 @@ import math
 from copy import copy
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.bars import graver
 from litellm_evenkeel.rotation.latency import Latency
 
 if TYPE_CHECKING:
@@ -76,11 +77,7 @@ class Place:
         opened = account.opened + model.opened
         if now < self.shut_until and self._shut_opened == opened and need.tokens >= self._shut_tokens:
             return self._bar
-        bar = account.bar(need, now)
-        if bar is None or not bar.is_sure:
-            # What is sure counts before a guess.
-            other = model.bar(need, now)
-            bar = other if bar is None or (other is not None and other.is_sure) else bar
+        bar = graver(account.bar(need, now), model.bar(need, now))
         if bar is not None:
             self.shut_until, self._shut_tokens, self._shut_opened = bar.opens_at, need.tokens, opened
             self._bar = bar
@@ -92,15 +89,11 @@ class Place:
 
     def outlook(self, need: Need, now: float) -> Bar | None:
         """Return what keeps such a request from here, wherever it is asked for."""
-        account, model = self.account.outlook(need, now), self.model.outlook(need, now)
-        is_first = (
-            model is None or (account is not None and account.is_sure) or (account is not None and not model.is_sure)
-        )
-        return account if is_first else model
+        return graver(self.account.outlook(need, now), self.model.outlook(need, now))
 
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from here, whatever holds it beside."""
-        return self.account.limits_bar(need, now) or self.model.limits_bar(need, now)
+        return graver(self.account.limits_bar(need, now), self.model.limits_bar(need, now))
 
     def learn(self, readings: Sequence[Reading], began: float, now: float) -> None:
         """Believe what the provider says; most limits it has for each model, those of subscriptions for all of them."""

@@ -88,13 +88,20 @@ class Side:
         bar = self._slots_bar(now)
         if bar is not None:
             return bar
+        found = None
         for window in self.windows:
             amount = window.amount(need)
             left = window.left(now)
             if left + HAIR < amount or left <= 0:
                 opens_in = window.fits_in(now, max(amount, HAIR))
-                return Bar(Why.WINDOW, now + opens_in, window.limit.name, wanted=amount, left=left)
-        return None
+                is_part = window.is_part(now, amount)
+                bar = Bar(
+                    Why.WINDOW, now + opens_in, window.limit.name, is_part=is_part, wanted=amount, left=left
+                )
+                if not is_part:
+                    return bar
+                found = found or bar
+        return found
 
     def outlook(self, need: Need, now: float) -> Bar | None:
         """Return what keeps such a request from it, wherever it is; whoever asks this wants nothing yet."""

@@ -114,6 +114,11 @@ class Window:
         """Return how much is left for all; others may use the same account, and have what may not be used here now."""
         return self.left(now)
 
+    def is_part(self, now: float, amount: float) -> bool:
+        """Return whether `left` tells of a part only, and the whole may have so much."""
+        del now, amount
+        return False
+
     def resets_in(self, now: float) -> float:
         """Return in how many seconds what is used now will no longer count."""
         return max(self._known_until - now, SOONEST_SECONDS) if now < self._known_until else self.limit.seconds

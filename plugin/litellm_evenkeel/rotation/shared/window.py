@@ -30,6 +30,8 @@ MUCH = 0.05
 AGAIN, RAREST = 0.25, 1.0
 # A request that takes nothing of a limit still needs it not to be used up.
 LEAST = 1e-4
+# What comes back as soon is a rate; what takes longer is a quota.
+LONGEST_RATE = 3600.0
 # Alone, each comes from what it used lately to an equal part of the limit within so many lengths of the window.
 DRIFT = 4.0
 
@@ -119,6 +121,15 @@ class SharedWindow(Window):
             return self._left_alone(now)
         regained = (self.limit.amount - self._left_at_store) * min((now - self._seen) / self.limit.seconds, 1.0)
         return min(super().left(now), self._left_at_store + self._granted + regained)
+
+    def is_part(self, now: float, amount: float) -> bool:
+        """Return whether only our part of a rate is used up: alone, nobody knows whether others use theirs.
+
+        Too much of a rate is answered by a refusal that costs nothing. Quotas and money are not risked.
+        """
+        standing = self._standing
+        is_rate = self.limit.seconds <= LONGEST_RATE and self.limit.unit is not Unit.DOLLARS
+        return is_rate and standing.is_local and now < standing.ends and super().left(now) + HAIR >= amount
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what is left for all."""
