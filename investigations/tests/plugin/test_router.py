@@ -356,3 +356,48 @@ async def test_what_an_operator_wrote_wrong_is_refused_at_the_start_and_survived
     assert set(await rig.asked()) == {"a", "b"}
     assert "rpms" in caplog.text
     assert rig.errors == {}
+
+
+async def test_a_stream_that_breaks_before_its_first_chunk_is_taken_up_elsewhere(
+    rig: Rig, eventually: Callable
+) -> None:
+    rig.start(
+        [rig.deployment("a"), rig.deployment("b", group="spare")], num_retries=0, fallbacks=[{"gpt-4o-mini": ["spare"]}]
+    )
+    await rig.fails(a="reset=0")
+    call_id = "broken"
+
+    async def reading() -> bytes:
+        stream = await rig.ask(stream=True, litellm_call_id=call_id)
+        text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices])
+        return text.encode()
+
+    assert await asyncio.create_task(reading())
+    assert await rig.asked() == {"a": 1, "b": 1}
+    await eventually(lambda: rig.under_way() == 0)
+    assert rig.errors == {}
+
+
+async def test_a_batch_under_one_call_id_is_given_back_in_full(rig: Rig) -> None:
+    rig.start([rig.deployment("a"), rig.deployment("b", group="other")])
+    await asyncio.gather(
+        rig.ask(litellm_call_id="batch"), rig.ask(litellm_call_id="batch", model="other"), rig.ask(litellm_call_id="x")
+    )
+    assert (rig.under_way(), rig.errors) == (0, {})
+    assert await rig.asked() == {"a": 2, "b": 1}
+
+
+async def test_without_any_setting_a_proxys_line_of_yaml_is_enough(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    import litellm  # noqa: PLC0415
+
+    from litellm_evenkeel import proxy  # noqa: PLC0415
+
+    rig.start()
+    made = proxy.rotation
+    assert made is proxy.rotation
+    monkeypatch.delitem(vars(proxy), "rotation")
+    # LiteLLM leaves out callbacks where a client asks for no log, but for those that are its own.
+    assert "_PROXY_" in type(made).__name__
+    rig.rotation = made
+    monkeypatch.setattr(litellm, "callbacks", [made])
+    assert (await rig.ask()).choices
