@@ -2,6 +2,7 @@
 
 EvenkeelError
 ├── SettingsError          what an operator wrote cannot be
+├── Refused                an operator's question that cannot be answered
 └── UnsupportedLiteLLM     the running LiteLLM is too old, or a compromised release
 """
 
@@ -18,3 +19,11 @@ class SettingsError(EvenkeelError):
 
 class UnsupportedLiteLLM(EvenkeelError):
     """The plugin must not or cannot work with this LiteLLM."""
+
+
+class Refused(EvenkeelError):
+    """A question of an operator's that cannot be answered: what is wrong with it, and the cure."""
+
+    def __init__(self, what: str, cure: str, status: int = 422) -> None:
+        super().__init__(f"{what} {cure}")
+        self.what, self.cure, self.status = what, cure, status

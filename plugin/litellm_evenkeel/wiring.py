@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import addresses, watching
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.pins.opening import opened as keeping
+from litellm_evenkeel.rotation.pins.remote import Remote
 from litellm_evenkeel.rotation.router import Errors, Rotation_PROXY_, RotationWithHeader_PROXY_
 from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.shared import Shared, Sharing, opened
 from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.sticky import Sticky
+from litellm_evenkeel.rotation.sticky_terms import Backend
+from litellm_evenkeel.rotation.watch import Watch
 from litellm_evenkeel.settings import SECTION, settings
 
 if TYPE_CHECKING:
@@ -29,10 +37,50 @@ def rotation() -> Rotation_PROXY_:
     for deployment in config.get("model_list") or ():
         # What an operator wrote there is refused at the start, not at the first request.
         Seat.of(deployment, terms.accounts)
-    seats = _Seats(terms)
-    steering = Steering(terms, clock=_clock(), random=random.random, seat=seats.seat, observer=Unobserved())
+    metrics, clock = watching.metrics(), _clock()
+    shared = _shared(terms, config, clock)
+    sticky = Sticky(terms.sticky)
+    steering = Steering(
+        terms,
+        clock=clock,
+        random=random.random,
+        seat=_Seats(terms).seat,
+        observer=metrics,
+        sticky=sticky,
+        remote=_remote(terms, config, clock, sticky),
+        shared=shared,
+    )
+    errors = Errors(metrics.plugin_error)
+    watch = Watch(steering, metrics.tally, clock=clock, deployments=watching.deployments)
+    watching.begin(
+        watch, metrics, errors.happened, is_shared=lambda: None if shared is None else shared.counts().is_connected
+    )
     made = RotationWithHeader_PROXY_ if terms.account_header else Rotation_PROXY_
-    return made(terms, steering, Errors())
+    begin = None if shared is None else lambda: shared.start(steering.pool)
+    return made(terms, steering, errors, begin)
+
+
+def _shared(terms: RotationTerms, config: Mapping[str, Any], clock: Callable[[], float]) -> Shared | None:
+    """Return this worker's part in what workers share, if they do."""
+    address = terms.shared.redis_url
+    if address is None:
+        return None
+    where = "evenkeel.rotation.shared.redis_url"
+    url = addresses.redis(config, os.environ, where) if address.is_of_proxy else address.value
+    return opened(Sharing(url=url, prefix=terms.shared.prefix, workers=watching.workers(os.environ) or 1), clock)
+
+
+def _remote(
+    terms: RotationTerms, config: Mapping[str, Any], clock: Callable[[], float], sticky: Sticky
+) -> Remote | None:
+    """Return where this worker's pins are kept for others, if anywhere."""
+    own = terms.sticky
+    if own.url is None and own.backend is Backend.POSTGRES:
+        own = replace(own, url=addresses.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
+    elif own.url is None and own.backend is Backend.REDIS:
+        own = replace(own, url=addresses.redis(config, os.environ, "evenkeel.rotation.sticky.backend"))
+    pins = keeping(own, clock, terms.shared.prefix)
+    return None if pins is None else Remote(pins, own, lambda key, account: sticky.adopt(key, account, clock()), clock)
 
 
 class _Seats:

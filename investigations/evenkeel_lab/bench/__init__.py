@@ -7,6 +7,7 @@ from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
 from evenkeel_lab.bench.report import bench_report
 from evenkeel_lab.bench.result import Bench
+from evenkeel_lab.bench.rotation import bench_rotation
 from evenkeel_lab.bench.verdict import bench_verdict
 
 BENCHES = {
@@ -14,6 +15,7 @@ BENCHES = {
     for bench in (
         Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
         Bench("failover", "what clients see of accounts that fail, in the real proxy", bench_failover, tuple(PARTS)),
+        Bench("rotation", "what choosing an account costs, against LiteLLM's own choice", bench_rotation),
         Bench("load", "whether a load tells the truth, open against closed", bench_load),
         Bench(
             "report", "how long a report takes, of a million records; and whether it is the same again", bench_report

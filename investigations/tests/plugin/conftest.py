@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import orjson
 import pytest
+from prometheus_client import CollectorRegistry
 
 from evenkeel_lab.stack.accounts import Account, provider
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.mock import mock
+from litellm_evenkeel.rotation.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -66,18 +68,25 @@ class Rig:
         """Begin as a proxy does: first the callback is made, then the router."""
         import litellm  # noqa: PLC0415 - as late as can be: it takes seconds
 
-        from litellm_evenkeel import wiring  # noqa: PLC0415
+        from litellm_evenkeel import admin, watching, wiring  # noqa: PLC0415
 
         deployments = deployments or [self.deployment(name) for name in ACCOUNTS]
         server = ModuleType(SERVER)
         terms = {"wait": 0, "snapshot_ttl": 0, **(rotation or {})}
         server.proxy_config = SimpleNamespace(config={"model_list": deployments, "evenkeel": {"rotation": terms}})
         self._monkeypatch.setitem(sys.modules, SERVER, server)
+        # There is no app to which routes could be added, and each rotation has metrics of its own.
+        self._monkeypatch.setattr(admin, "install", lambda *_: None)
+        self._monkeypatch.setattr(watching, "metrics", self._metrics)
         self.rotation = wiring.rotation()
         # It keeps one callback of each class, the first.
         litellm.logging_callback_manager._reset_all_callbacks()
         self._monkeypatch.setattr(litellm, "callbacks", [self.rotation])
         server.llm_router = self.router = litellm.Router(model_list=deployments, **{"num_retries": 4, **router})
+
+    def _metrics(self) -> Metrics:
+        self.registry = CollectorRegistry()
+        return Metrics(self.registry)
 
     @property
     def errors(self) -> Mapping[str, int]:

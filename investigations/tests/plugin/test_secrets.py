@@ -8,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from evenkeel_lab.stack.accounts import provider
 from litellm_evenkeel.rotation import router
@@ -118,6 +119,7 @@ async def test_no_key_is_told(rig: Rig, caplog: pytest.LogCaptureFixture, monkey
             await asyncio.sleep(0.05)
             foreign = {id(one) for one in rig.router.model_list}
             assert found(rig.rotation, foreign) == [], fault
+            told.append(generate_latest(rig.registry).decode())
         await rig.fails()
         rig.start(deployments(rig, limits={"rpm": 1}))
         told += [await ask(rig) for _ in range(6)]

@@ -18,15 +18,16 @@ Found = tuple[int, Reason]
 
 def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | Full:
     """Return the position of the one to take, and why it is that one; or that there is none."""
-    preferred = _preferred(group, asked, now)
-    if preferred is not None:
-        return preferred, Reason.STICKY
-    if now < group.full_until and asked.need.tokens >= group.full_tokens and group.full is not None:
+    pinned = preferred(group, asked, now)
+    if pinned is not None:
+        return pinned, Reason.STICKY
+    if is_known_full(group, asked, now):
         return _among_freed(group, asked, now, random) or Full(max(group.full_until - now, 0.0), group.full)
     return _first_open(_ordered(group, asked, now), group, asked, now, random) or _making_do(group, asked, now)
 
 
-def _preferred(group: Group, asked: Asked, now: float) -> int | None:
+def preferred(group: Group, asked: Asked, now: float) -> int | None:
+    """Return the position at which the session is pinned, if it may be used."""
     if asked.prefer is None:
         return None
     for position in group.at_account.get(asked.prefer, ()):
@@ -34,6 +35,11 @@ def _preferred(group: Group, asked: Asked, now: float) -> int | None:
         if place.seat.id not in asked.tried and place.bar(asked.need, now) is None:
             return position
     return None
+
+
+def is_known_full(group: Group, asked: Asked, now: float) -> bool:
+    """Return whether all were found shut for such a request, and none can have opened but those that were freed."""
+    return now < group.full_until and asked.need.tokens >= group.full_tokens and group.full is not None
 
 
 def _ordered(group: Group, asked: Asked, now: float) -> Iterator[int]:
@@ -55,7 +61,7 @@ def _first_open(
         if place.seat.id in asked.tried:
             continue
         if place.bar(asked.need, now) is not None:
-            group.found_shut(position)
+            group.found_shut(position, now)
             continue
         share = place.share(now)
         if share >= 1 or random() < share:

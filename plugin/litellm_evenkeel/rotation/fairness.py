@@ -21,10 +21,14 @@ WATCHED = 0.5
 SOONEST_SECONDS = 0.1
 # Over how long it is watched how much a client asks for.
 WATCHED_SECONDS = 20.0
+# Over how long it is remembered how much a client got.
+REMEMBERED_SECONDS = 60.0
 # Those of whom less than this was heard lately are no more.
 SILENT = 0.005
 # What a client may use at once of its part.
 AT_ONCE_SECONDS, AT_ONCE = 1.0, 2.0
+# After so many seconds what is left is shared anew.
+LONGEST_SECONDS = 1.0
 MOST_CLIENTS = 10_000
 
 
@@ -54,14 +58,12 @@ class Stock:
 class Fairness:
     """The clients of one group of candidates. All times are the same clock's, in seconds."""
 
-    __slots__ = ("_clients", "is_scarce", "part")
+    __slots__ = ("_clients", "is_scarce")
 
     def __init__(self) -> None:
         self._clients: dict[str, _Client] = {}
         self.is_scarce = False
-        """Whether anybody is held to a part."""
-        self.part = math.inf
-        """How many requests a second a client may make while it is so."""
+        """Whether clients are held to their parts."""
 
     def asked(self, client: str, now: float) -> None:
         """Know that a client asks for an account, whether it gets one or not."""
@@ -70,55 +72,71 @@ class Fairness:
             if len(self._clients) >= MOST_CLIENTS:
                 self._forget_silent(now)
             found = self._clients[client] = _Client(now)
-        found.asked(now)
+        found.wanted.add(now)
 
-    def may(self, client: str, now: float) -> bool:
-        """Return whether a client is within its part; `used` tells that it went on."""
-        if not self.is_scarce:
-            return True
-        found = self._clients.get(client)
-        return found is None or found.credit(self.part, now) >= 1
-
-    def used(self, client: str) -> None:
+    def used(self, client: str, now: float) -> None:
         """Know that a client got an account."""
-        if self.is_scarce:
-            found = self._clients.get(client)
-            if found is not None:
-                found.left -= 1
+        found = self._clients.get(client)
+        if found is not None:
+            found.got.add(now)
+            found.credit -= 1
+
+    def waits(self, client: str, now: float) -> float:
+        """Return in how many seconds a client may have another account, for all that others need."""
+        found = self._clients.get(client) if self.is_scarce else None
+        return 0.0 if found is None else found.waits(now)
 
     def share(self, left: float, whole: float, seconds: float, now: float) -> None:
         """Share so many requests, of so many when nothing is used, that must last for so many seconds."""
         self._forget_silent(now)
-        rates = [client.rate(now) for client in self._clients.values()]
-        is_low = left <= LOW * whole and sum(rates) * seconds > left
-        if not is_low or len(rates) < 2:  # noqa: PLR2004 - one client alone has nobody to leave anything to
-            self.is_scarce, self.part = False, math.inf
+        clients = list(self._clients.values())
+        wanted = [client.wanted.rate(now) * seconds for client in clients]
+        self.is_scarce = len(clients) > 1 and left <= LOW * whole and sum(wanted) > left
+        if not self.is_scarce:
             return
-        self.is_scarce, self.part = True, level(rates, left / seconds)
+        # What they got of late counts: who has had more than the others waits for them.
+        got = [client.got.rate(now) * REMEMBERED_SECONDS for client in clients]
+        each = level(map(sum, zip(got, wanted, strict=True)), sum(got) + left)
+        for client, had in zip(clients, got, strict=True):
+            client.part = max(each - had, 0.0) / seconds
 
     def _forget_silent(self, now: float) -> None:
-        self._clients = {name: one for name, one in self._clients.items() if one.rate(now) > SILENT}
+        self._clients = {name: one for name, one in self._clients.items() if one.wanted.rate(now) > SILENT}
 
 
-class _Client:
-    __slots__ = ("_at", "_rate", "_refilled", "left")
+class _Rate:
+    """How often something happens in a second, lately."""
 
-    def __init__(self, now: float) -> None:
-        self._rate, self._at = 0.0, now
-        self.left, self._refilled = AT_ONCE, now
+    __slots__ = ("_at", "_rate", "_seconds")
 
-    def asked(self, now: float) -> None:
-        self._rate = self.rate(now) + 1 / WATCHED_SECONDS
+    def __init__(self, seconds: float, now: float) -> None:
+        self._seconds, self._rate, self._at = seconds, 0.0, now
+
+    def add(self, now: float) -> None:
+        self._rate = self.rate(now) + 1 / self._seconds
         self._at = now
 
     def rate(self, now: float) -> float:
-        return self._rate * math.exp(-max(now - self._at, 0.0) / WATCHED_SECONDS)
+        return self._rate * math.exp(-max(now - self._at, 0.0) / self._seconds)
 
-    def credit(self, part: float, now: float) -> float:
-        most = max(AT_ONCE, part * AT_ONCE_SECONDS)
-        self.left = min(self.left + max(now - self._refilled, 0.0) * part, most)
-        self._refilled = now
-        return self.left
+
+class _Client:
+    __slots__ = ("_filled", "credit", "got", "part", "wanted")
+
+    def __init__(self, now: float) -> None:
+        self.wanted, self.got = _Rate(WATCHED_SECONDS, now), _Rate(REMEMBERED_SECONDS, now)
+        self.part = math.inf
+        """How many requests a second it may make while clients are held to that."""
+        self.credit, self._filled = AT_ONCE, now
+
+    def waits(self, now: float) -> float:
+        most = max(AT_ONCE, self.part * AT_ONCE_SECONDS)
+        gained = max(now - self._filled, 0.0) * self.part if self.part < math.inf else most
+        # Who was not held to anything may have used more than it will ever be held to.
+        self.credit, self._filled = min(max(self.credit, 0.0) + gained, most), now
+        if self.credit >= 1:
+            return 0.0
+        return (1 - self.credit) / self.part if self.part > 0 else LONGEST_SECONDS
 
 
 def level(wanted: Iterable[float], total: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from litellm_evenkeel.rotation.bars import Bar
     from litellm_evenkeel.rotation.place import Place
@@ -78,6 +79,14 @@ class Group:
         for _ in self.refreshing(now):
             pass
 
+    def twin(self, random: Callable[[], float]) -> Group:
+        """Return one of the same state, to try things with: nothing that is done to it is done to this one."""
+        found = copy(self)
+        found.places = tuple([place.twin() for place in self.places])
+        found.strategy = self.strategy.twin(random)
+        found.dirty, found.freed, found.fairness = set(self.dirty), set(self.freed), Fairness()
+        return found
+
     def refreshing(self, now: float) -> Iterator[None]:
         """Look at all candidates anew; yields at times, so that others can have the thread."""
         weights, opens, stock = [], [], Stock()
@@ -107,7 +116,7 @@ class Group:
 
     def weighed(self, place: Place, now: float) -> tuple[float, float]:
         """Return a candidate's weight in draws, and when it may open if it is shut."""
-        bar = place.bar(USUAL, now)
+        bar = place.outlook(USUAL, now)
         if bar is not None:
             return 0.0, max(bar.opens_at, now + SOONEST)
         return self.strategy.weight(place, now), math.inf
@@ -122,9 +131,9 @@ class Group:
         known = self.snapshot.weights[position]
         return not known / CHANGED <= weight <= known * CHANGED
 
-    def found_shut(self, position: int) -> None:
-        """Know that a candidate is shut that may be open in the snapshot."""
-        if self.snapshot.weights[position] > 0:
+    def found_shut(self, position: int, now: float) -> None:
+        """Know that a candidate is shut that may be open in the snapshot; it stays so if others may still use it."""
+        if self.snapshot.weights[position] > 0 and self.places[position].outlook(USUAL, now) is not None:
             self.dirty.add(position)
         self.freed.discard(position)
         self.full_until = min(self.full_until, self.places[position].shut_until)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.latency import Latency
@@ -61,6 +62,10 @@ class Place:
         """How many requests are under way here."""
         return len(self.leases)
 
+    def twin(self) -> Place:
+        """Return one of the same state, to try things with: looking at it leaves no trace here."""
+        return copy(self)
+
     def forget(self) -> None:
         """Forget when it was thought to open."""
         self.shut_until = -math.inf
@@ -84,6 +89,14 @@ class Place:
     def is_held(self, now: float) -> bool:
         """Return whether it may not be used, whatever is left of its limits."""
         return self.share(now) <= 0
+
+    def outlook(self, need: Need, now: float) -> Bar | None:
+        """Return what keeps such a request from here, wherever it is asked for."""
+        account, model = self.account.outlook(need, now), self.model.outlook(need, now)
+        is_first = (
+            model is None or (account is not None and account.is_sure) or (account is not None and not model.is_sure)
+        )
+        return account if is_first else model
 
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from here, whatever holds it beside."""

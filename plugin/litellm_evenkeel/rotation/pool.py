@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.limit_headers import Reading
     from litellm_evenkeel.rotation.need import Need
     from litellm_evenkeel.rotation.seat import Seat
-    from litellm_evenkeel.rotation.side import Key, MakeWindow
+    from litellm_evenkeel.rotation.side import Key, MakeWindow, ShareSlots
     from litellm_evenkeel.rotation.signals import Signal
     from litellm_evenkeel.rotation.terms import RotationTerms
 
@@ -49,6 +49,7 @@ class Pool:
         tell: Callable[[Held], None] | None = None,
         window: MakeWindow | None = None,
         opened: Callable[[Group], None] | None = None,
+        slots: ShareSlots | None = None,
     ) -> None:
         self.terms = terms
         self._clock, self._random = clock, random
@@ -56,6 +57,7 @@ class Pool:
         self._tell = tell or (lambda _: None)
         self._opened = opened or (lambda _: None)
         self._window = window or (lambda _key, limit: Window(limit))
+        self._slots = slots or (lambda _: None)
         self.sides: dict[Key, Side] = {}
         self.places: dict[tuple[str, str], Place] = {}
         self._leases: dict[Lease, None] = {}
@@ -87,6 +89,13 @@ class Pool:
         """Return candidates as a group of its own."""
         strategy = STRATEGIES[self.terms.strategy](self._random)
         return Group(name, [self.place(seat) for seat in seats], strategy, self._clock())
+
+    def twin(self, group: Group, random: Callable[[], float]) -> Group:
+        """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
+        found, now = group.twin(random), self._clock()
+        if self._refresh == self.refresh or not self.terms.snapshot_ttl:
+            self._keep_fresh(found, now)
+        return found
 
     def forget(self, place: Place) -> None:
         """Let a deployment go that is no more."""
@@ -153,6 +162,9 @@ class Pool:
 
     def hold(self, held: Held) -> None:
         """Know what another worker has learned; nobody is told again."""
+        if held.kind is None and held.model is None:
+            self._release(held.account)
+            return
         side = self.sides.get((held.account, held.model))
         if side is None:
             if len(self._heard) < MOST_HEARD:
@@ -164,15 +176,9 @@ class Pool:
 
     def release_account(self, account: str) -> bool:
         """Free an account and all its models of whatever holds them, as an operator says; whether there is one."""
-        sides = [side for (owner, _), side in self.sides.items() if owner == account]
-        now = self._clock()
-        for side in sides:
-            side.hold.release(now)
-            side.opened += 1
-            self._touch(side)
-        if not sides:
+        if not self._release(account):
             return False
-        self._tell(Held(account, None, None, "", now, is_told=True))
+        self._tell(Held(account, None, None, "", self._clock(), is_told=True))
         return True
 
     def expire(self, now: float) -> int:
@@ -274,10 +280,21 @@ class Pool:
         )
         return signal if seconds == signal.seconds else type(signal)(signal.kind, signal.scope, seconds, signal.reason)
 
+    def _release(self, account: str) -> bool:
+        for key in [key for key in self._heard if key[0] == account]:
+            del self._heard[key]
+        sides = [side for (owner, _), side in self.sides.items() if owner == account]
+        now = self._clock()
+        for side in sides:
+            side.hold.release(now)
+            side.opened += 1
+            self._touch(side)
+        return bool(sides)
+
     def _side(self, key: Key) -> Side:
         side = self.sides.get(key)
         if side is None:
-            side = self.sides[key] = Side(key, Hold(self.terms.holds, self._random), self._window)
+            side = self.sides[key] = Side(key, Hold(self.terms.holds, self._random), self._window, self._slots)
         return side
 
     def _part(self, place: Place) -> None:

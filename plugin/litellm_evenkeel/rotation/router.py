@@ -5,6 +5,7 @@ An error of ours never fails a request: it is logged without a word of what was 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import time
@@ -21,6 +22,8 @@ from litellm_evenkeel.rotation.picks import Full
 from litellm_evenkeel.rotation.signals import Signal, classify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from litellm_evenkeel.rotation.steering import Steering
     from litellm_evenkeel.rotation.terms import RotationTerms
 
@@ -37,10 +40,19 @@ LITELLMS_OWN = (ValueError, litellm.BadRequestError)
 class Rotation_PROXY_(CustomLogger):  # noqa: N801
     """The callback."""
 
-    def __init__(self, terms: RotationTerms, steering: Steering, errors: Errors) -> None:
+    def __init__(
+        self,
+        terms: RotationTerms,
+        steering: Steering,
+        errors: Errors,
+        begin: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
         super().__init__()
         self.terms, self.steering, self._errors = terms, steering, errors
+        self._begin = begin
+        self._beginning: asyncio.Task[None] | None = None
         self._router: Any = None
+        self._begin_once()
 
     async def async_filter_deployments(
         self,
@@ -54,6 +66,7 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         del parent_otel_span
         if not healthy_deployments:
             return healthy_deployments
+        self._begin_once()
         try:
             request = request_kwargs if request_kwargs is not None else {}
             candidates = await self._candidates(model, healthy_deployments, messages, request)
@@ -118,6 +131,17 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         except Exception as error:  # noqa: BLE001
             self._errors.happened("learning from a broken stream", error)
 
+    def _begin_once(self) -> None:
+        """Start what runs beside the requests: at the import, in a proxy's loop, else with the first request."""
+        if self._begin is None:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        begin, self._begin = self._begin, None
+        self._beginning = loop.create_task(begin())
+
     async def _candidates(
         self, model: str, deployments: list[dict[str, Any]], messages: list[Any] | None, request: dict[str, Any]
     ) -> list[dict[str, Any]]:
@@ -163,13 +187,15 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
 class Errors:
     """Errors of ours: counted, and logged so seldom that a log survives them."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: Callable[[str], None] = lambda _: None) -> None:
+        self._count = count
         self.counts: dict[str, int] = {}
         self._quiet_until = 0.0
 
     def happened(self, where: str, error: Exception) -> None:
         """Know of one. Its text may hold what a client or a provider wrote, so only its kind and its place are told."""
         self.counts[where] = self.counts.get(where, 0) + 1
+        self._count(where)
         now = time.monotonic()
         if now < self._quiet_until:
             return

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 Key = tuple[str, str | None]
 """An account, and the model at it or None for the account as a whole."""
 MakeWindow = Callable[[Key, Limit], Window]
+ShareSlots = Callable[["Side"], None]
 
 # An account without a bound on what is under way is pressed by each of its requests as if it had this one.
 PRESSED = 40
 # When something ends that is under way, nobody knows before it does.
 SOON = 1.0
+# Another worker may give something back at any time.
+SOONER = 0.05
 
 
 class Side:
@@ -33,19 +36,21 @@ class Side:
     __slots__ = (
         "_learned",
         "_make",
+        "_share",
         "_told",
         "concurrent",
         "hold",
         "in_flight",
         "key",
+        "lacks",
         "opened",
         "places",
         "slots",
         "windows",
     )
 
-    def __init__(self, key: Key, hold: Hold, make: MakeWindow) -> None:
-        self.key, self.hold, self._make = key, hold, make
+    def __init__(self, key: Key, hold: Hold, make: MakeWindow, share: ShareSlots) -> None:
+        self.key, self.hold, self._make, self._share = key, hold, make, share
         self.places: dict[Place, None] = {}
         self.in_flight = 0
         self.opened = 0
@@ -53,6 +58,8 @@ class Side:
         self.concurrent: int | None = None
         self.slots: int | None = None
         """How many of them may be used here, where others use the same account; None for all."""
+        self.lacks: Callable[[], None] = lambda: None
+        """Who hears that all of those are in use."""
         self.windows: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
@@ -78,8 +85,9 @@ class Side:
 
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from it, whatever holds it beside."""
-        if self.concurrent is not None and self.in_flight >= (self.concurrent if self.slots is None else self.slots):
-            return Bar(Why.CONCURRENT, now + SOON, "concurrent", wanted=1, left=0)
+        bar = self._slots_bar(now)
+        if bar is not None:
+            return bar
         for window in self.windows:
             amount = window.amount(need)
             left = window.left(now)
@@ -88,9 +96,26 @@ class Side:
                 return Bar(Why.WINDOW, now + opens_in, window.limit.name, wanted=amount, left=left)
         return None
 
+    def outlook(self, need: Need, now: float) -> Bar | None:
+        """Return what keeps such a request from it, wherever it is; whoever asks this wants nothing yet."""
+        hold = self.hold
+        if hold.kind is not None and hold.share(now) <= 0:
+            return self._held(now)
+        if self.concurrent is not None and self.in_flight >= self.concurrent:
+            return Bar(Why.CONCURRENT, now + SOON, "concurrent", wanted=1, left=0)
+        for window in self.windows:
+            amount = window.amount(need)
+            left = window.remains(now)
+            if left + HAIR < amount or left <= 0:
+                opens_in = window.comes_in(now, max(amount, HAIR))
+                return Bar(Why.WINDOW, now + opens_in, window.limit.name, wanted=amount, left=left)
+        return None
+
     def take(self, need: Need, now: float) -> None:
         """Reserve what a request needs, and count it as under way."""
         self.in_flight += 1
+        if self.slots is not None and self.in_flight >= self.slots:
+            self.lacks()
         self.hold.picked(now)
         for window in self.windows:
             window.take(now, window.amount(need))
@@ -135,7 +160,7 @@ class Side:
         for window in self.windows:
             amount = window.amount(need)
             if amount > 0:
-                found = min(found, max(window.left(now), 0.0) / amount / window.resets_in(now))
+                found = min(found, max(window.remains(now), 0.0) / amount / window.resets_in(now))
         return found
 
     def stock(self, need: Need, now: float) -> tuple[float, float, float]:
@@ -144,7 +169,7 @@ class Side:
         for window in self.windows:
             amount = window.amount(need)
             if amount > 0:
-                left = max(window.left(now), 0.0) / amount
+                left = max(window.remains(now), 0.0) / amount
                 if left < found[0]:
                     found = left, window.limit.amount / amount, window.returns_in(now)
         return found
@@ -157,12 +182,24 @@ class Side:
         """Take the tightest of what its deployments say; what was used of limits that stay still counts."""
         limits = Limits.tightest(self._told.values())
         self.concurrent = limits.concurrent
+        if self.concurrent is not None:
+            self._share(self)
         kept = {window.limit: window for window in self.windows}
         self._learned = self._learned.with_own(
             [kept.get(limit) or self._make(self.key, limit) for limit in limits.windows]
         )
         self.windows = self._learned.windows
         self.opened += 1
+
+    def _slots_bar(self, now: float) -> Bar | None:
+        if self.concurrent is None:
+            return None
+        if self.in_flight >= self.concurrent:
+            return Bar(Why.CONCURRENT, now + SOON, "concurrent", wanted=1, left=0)
+        if self.slots is not None and self.in_flight >= self.slots:
+            self.lacks()
+            return Bar(Why.CONCURRENT, now + SOONER, "concurrent", wanted=1, left=0)
+        return None
 
     def _held(self, now: float) -> Bar:
         hold = self.hold

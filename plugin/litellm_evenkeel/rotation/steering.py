@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
@@ -32,16 +32,31 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.candidates import Deployment, Known
     from litellm_evenkeel.rotation.group import Group
     from litellm_evenkeel.rotation.held import Held
+    from litellm_evenkeel.rotation.limits import Limit
     from litellm_evenkeel.rotation.observer import Observer
     from litellm_evenkeel.rotation.pins.remote import Remote
     from litellm_evenkeel.rotation.seat import Seat
     from litellm_evenkeel.rotation.session_key import SessionKey
-    from litellm_evenkeel.rotation.side import MakeWindow
+    from litellm_evenkeel.rotation.side import Key, Side
     from litellm_evenkeel.rotation.signals import Signal
     from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
 CLIENT_DIGITS = 16
+
+
+class Shares(Protocol):
+    """What workers share."""
+
+    def tell(self, held: Held) -> None:
+        """Tell the others of a hold."""
+
+    def window(self, key: Key, limit: Limit) -> Window:
+        """Return a limit that all of them use up together."""
+
+    def slots(self, side: Side) -> None:
+        """Have the requests under way at a side bounded for all of them together."""
 
 
 class Steering:
@@ -55,20 +70,27 @@ class Steering:
         random: Callable[[], float],
         seat: Callable[[Deployment, str], Seat],
         observer: Observer,
-        tell: Callable[[Held], None] | None = None,
-        window: MakeWindow | None = None,
+        shared: Shares | None = None,
+        sticky: Sticky | None = None,
         remote: Remote | None = None,
     ) -> None:
         self.terms, self._clock, self._observer, self._remote = terms, clock, observer, remote
         refreshing = Refreshing(clock, observer.rebuilt)
         self.pool = Pool(
-            terms, clock=clock, random=random, refresh=refreshing, tell=tell, window=window, opened=self._opened
+            terms,
+            clock=clock,
+            random=random,
+            refresh=refreshing,
+            opened=self._opened,
+            tell=shared.tell if shared else None,
+            window=shared.window if shared else None,
+            slots=shared.slots if shared else None,
         )
         refreshing.serve(self.pool)
         self.waiting = Waiting(self.pool)
         self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
         self.attempts = Attempts(self)
-        self.sticky = Sticky(terms.sticky)
+        self.sticky = sticky or Sticky(terms.sticky)
         self.estimates = Estimates(terms.expected_output)
         self._keys = SessionKeys(terms.sticky)
 
@@ -146,6 +168,13 @@ class Steering:
             self.forget_pins(attempt.pick.place.seat.account)
         self._observer.failed(attempt, signal)
 
+    def pin(self, group: Group, request: Mapping[str, Any], tried: frozenset[str]) -> tuple[str, Advice] | None:
+        """Return where a request's session is pinned as far as is known here, and whether it would go there."""
+        key = self._keys.of(group.name, request)
+        now = self._clock()
+        pinned = None if key is None else self.sticky.pinned(key, now)
+        return None if key is None or pinned is None else (pinned, self._advice(group, key, pinned, tried, now))
+
     def forget_pins(self, account: str) -> None:
         """Let the sessions of an account go elsewhere for good."""
         self.sticky.drop(account)
@@ -158,14 +187,14 @@ class Steering:
         group, now = known.group, self._clock()
         group.fairness.asked(client, now)
         found: Pick | Full | None = None
-        if not self.waiting.is_line(group) and group.fairness.may(client, now):
+        if not self.waiting.is_line(group) and not group.fairness.waits(client, now):
             found = self.pool.pick(group, asked, known.is_there(deployments))
             if found is None:
                 known = self.candidates.anew(group.name, deployments)
                 group = known.group
                 found = self.pool.pick(group, asked, known.is_there(deployments))
             if isinstance(found, Pick):
-                group.fairness.used(client)
+                group.fairness.used(client, now)
                 return found
         if run.wait_ends is None:
             run.wait_ends = now + self.terms.wait

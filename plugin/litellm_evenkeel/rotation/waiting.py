@@ -129,8 +129,8 @@ class _Before:
         if waiter.found.done():
             return True
         fairness, now = self._group.fairness, self._pool.now()
-        if not fairness.may(waiter.client, now):
-            pause = 1 / fairness.part
+        pause = fairness.waits(waiter.client, now)
+        if pause:
             self.full = Full(pause, Bar(Why.SHARED, now + pause, ""))
             self._opens_in = min(self._opens_in, pause)
             return False
@@ -139,6 +139,6 @@ class _Before:
             self.full = found
             self._opens_in = min(self._opens_in, found.opens_in)
             return False
-        fairness.used(waiter.client)
+        fairness.used(waiter.client, now)
         waiter.found.set_result(found)
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.limits import COUNTED
@@ -109,6 +110,10 @@ class Window:
         own = self._whole - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
+    def remains(self, now: float) -> float:
+        """Return how much is left for all; others may use the same account, and have what may not be used here now."""
+        return self.left(now)
+
     def resets_in(self, now: float) -> float:
         """Return in how many seconds what is used now will no longer count."""
         return max(self._known_until - now, SOONEST_SECONDS) if now < self._known_until else self.limit.seconds
@@ -131,6 +136,10 @@ class Window:
             self._forget(now)
         return self._due - now if self._due < math.inf else self.limit.seconds
 
+    def comes_in(self, now: float, amount: float) -> float:
+        """Return in how many seconds so much may remain; whoever asks this wants nothing yet."""
+        return self.fits_in(now, amount)
+
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
         return self._rate * math.exp(-max(now - self._at, 0.0) / self._watched)
@@ -140,26 +149,40 @@ class Window:
         rate = self.rate(now)
         if rate <= 0:
             return math.inf
-        found = max(self.left(now), 0.0) / rate
+        found = max(self.remains(now), 0.0) / rate
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
         steady = now >= self._known_until and rate * self.limit.seconds <= self._whole
         return math.inf if steady or found >= self.resets_in(now) else found
+
+    def with_less_used(self, amount: float) -> Window:
+        """Return it as it would be if so much less had been used, to try things with."""
+        found = copy(self)
+        changed = {
+            "_parts": dict(self._parts),
+            "_used": max(self._used - amount, 0.0),
+            "_known_left": min(self._known_left + amount, self._whole),
+        }
+        for name, value in changed.items():
+            setattr(found, name, value)
+        return found
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use: the share that is left over the share of time that is left.
 
         Less where it runs out before its reset as things go now, and where few requests of this size still fit.
         """
-        # `left` and `resets_in` once more, without the calls: this is where a choice spends its time.
+        # `left` once more, without the call: this is where a choice spends its time.
         if now >= self._due:
             self._forget(now)
         left = self._whole - self._used
-        seconds = resets_in = self.limit.seconds
-        if now < self._known_until:
-            left = min(left, self._known_left)
-            resets_in = max(self._known_until - now, SOONEST_SECONDS)
+        return self._even(min(left, self._known_left) if now < self._known_until else left, need, now)
+
+    def _even(self, left: float, need: Need, now: float) -> float:
         if left <= 0:
             return 0.0
+        seconds = resets_in = self.limit.seconds
+        if now < self._known_until:
+            resets_in = max(self._known_until - now, SOONEST_SECONDS)
         found = left / self._whole * left / (left + self.amount(need))
         if resets_in < seconds:
             found *= seconds / resets_in

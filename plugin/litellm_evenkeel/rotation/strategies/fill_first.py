@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class FillFirst:
     """In the order in which the operator wrote them."""
 
+    is_by_turn = True
+
     def __init__(self, random: Callable[[], float]) -> None:
         del random
 
@@ -33,6 +35,15 @@ class FillFirst:
 
     def chosen(self, position: int) -> None:
         """Remember nothing."""
+
+    def draws(self, tier: Tier) -> bool:
+        """Return that nothing is left to chance."""
+        del tier
+        return False
+
+    def twin(self, random: Callable[[], float]) -> FillFirst:
+        """Return one that remembers the same."""
+        return FillFirst(random)
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how far in front it stands."""

@@ -29,6 +29,8 @@ LEAST = 1e-6
 class Headroom:
     """The default."""
 
+    is_by_turn = False
+
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
 
@@ -48,6 +50,14 @@ class Headroom:
 
     def chosen(self, position: int) -> None:
         """Remember nothing."""
+
+    def draws(self, tier: Tier) -> bool:
+        """Return whether there are more than are drawn."""
+        return len(tier.positions) > DRAWS
+
+    def twin(self, random: Callable[[], float]) -> Headroom:
+        """Return one that remembers the same."""
+        return Headroom(random)
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return its pace for a request of this size."""

@@ -20,6 +20,8 @@ ALL, DRAWS = 32, 8
 class LeastLoaded:
     """By what is under way."""
 
+    is_by_turn = False
+
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
 
@@ -40,6 +42,14 @@ class LeastLoaded:
 
     def chosen(self, position: int) -> None:
         """Remember nothing."""
+
+    def draws(self, tier: Tier) -> bool:
+        """Return whether there are too many to compare all."""
+        return len(tier.positions) > ALL
+
+    def twin(self, random: Callable[[], float]) -> LeastLoaded:
+        """Return one that remembers the same."""
+        return LeastLoaded(random)
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how little is under way at its account; what its models share counts for all of them."""

@@ -19,6 +19,8 @@ DRAWS = 2
 class LowestLatency:
     """Peak EWMA, two choices."""
 
+    is_by_turn = False
+
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
 
@@ -38,6 +40,14 @@ class LowestLatency:
 
     def chosen(self, position: int) -> None:
         """Remember nothing."""
+
+    def draws(self, tier: Tier) -> bool:
+        """Return whether there are more than are drawn."""
+        return len(tier.positions) > DRAWS
+
+    def twin(self, random: Callable[[], float]) -> LowestLatency:
+        """Return one that remembers the same."""
+        return LowestLatency(random)
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how soon it would answer; an account of which nothing is known yet is tried."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class RoundRobin:
     """Each in its turn."""
 
+    is_by_turn = True
+
     def __init__(self, random: Callable[[], float]) -> None:
         del random
         self._last = -1
@@ -44,6 +46,17 @@ class RoundRobin:
         self._last = position
         self._turn += 1
         self._chosen[position] = self._turn
+
+    def draws(self, tier: Tier) -> bool:
+        """Return that nothing is left to chance."""
+        del tier
+        return False
+
+    def twin(self, random: Callable[[], float]) -> RoundRobin:
+        """Return one that remembers the same."""
+        found = RoundRobin(random)
+        found._last, found._turn, found._chosen = self._last, self._turn, dict(self._chosen)
+        return found
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how long ago it had its turn, in turns."""

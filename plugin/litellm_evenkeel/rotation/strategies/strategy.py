@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from litellm_evenkeel.rotation.asked import Asked
     from litellm_evenkeel.rotation.place import Place
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 class Strategy(Protocol):
     """An order among the candidates of one group; whether one may be chosen at all is not its concern."""
+
+    is_by_turn: bool
+    """Whether it goes by turns or by places, which nothing that happens to a candidate can change."""
 
     def weight(self, place: Place, now: float) -> float:
         """Return how often an open candidate should be drawn, more than 0; read when a snapshot is made."""
@@ -26,6 +29,12 @@ class Strategy(Protocol):
 
     def chosen(self, position: int) -> None:
         """Know which one it was."""
+
+    def draws(self, tier: Tier) -> bool:
+        """Return whether chance says who is compared at all; if not, of those that are open the best is chosen."""
+
+    def twin(self, random: Callable[[], float]) -> Strategy:
+        """Return one that remembers the same and draws from a source of its own, to try things with."""
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how good a candidate is for a request, more being better; for those who want to understand."""

@@ -24,6 +24,8 @@ GOLDEN = 0.618033988749895
 class Weighted:
     """Smooth weighted round robin."""
 
+    is_by_turn = True
+
     def __init__(self, random: Callable[[], float]) -> None:
         del random
         self._due: dict[int, float] = {}
@@ -79,6 +81,18 @@ class Weighted:
             return
         self._now = max(self._now, self._due[position])
         self._due[position] += 1 / self._weights[position]
+
+    def draws(self, tier: Tier) -> bool:
+        """Return that nothing is left to chance."""
+        del tier
+        return False
+
+    def twin(self, random: Callable[[], float]) -> Weighted:
+        """Return one that remembers the same."""
+        found = Weighted(random)
+        found._due, found._weights, found._now = dict(self._due), self._weights, self._now
+        found._heaps = {priority: list(heap) for priority, heap in self._heaps.items()}
+        return found
 
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how overdue it is."""

@@ -1,0 +1,193 @@
+"""What the choice of an account costs, ours and LiteLLM's own, on the same deployments: `selection.py` prints JSON.
+
+A process of its own, because the lab imports no LiteLLM. Ours is timed as the proxy's hook calls it, from the session's
+key to the reservation, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in
+a clock of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the
+picks, as they are between the requests of a proxy, and timed apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import random
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.rotation.answers import Answer
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES = (10, 100, 1_000, 10_000)
+STOCK_SIZES = (10, 1_000)
+STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2")
+# Rounds in turn, so that what else the machine does meets all of them.
+ROUNDS, PICKS, STOCK_PICKS = 8, 1_500, 60
+WARM_UPS = 500
+SHARE, SECONDS_AN_ANSWER, FAILING = 0.9, 0.5, 0.01
+SESSIONS_AN_ACCOUNT, CLIENTS = 20, 16
+LENGTHS = (40, 400, 4_000)
+RPM = (300, 600, 1_200)
+ANSWER = Answer(prompt_tokens=500, output_tokens=300, total_tokens=800, cached_tokens=100, dollars=0.001)
+TOO_MANY = Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 2.0, "bench")
+MODEL = "m"
+SYSTEM = "You are a careful assistant. " * 60
+
+
+def deployments(number: int) -> list[dict[str, Any]]:
+    """Return so many, of accounts of unequal limits."""
+    return [
+        {
+            "model_name": MODEL,
+            "litellm_params": {"model": f"openai/{MODEL}", "api_key": f"key-{each}", "api_base": "http://127.0.0.1:9/"},
+            "model_info": {
+                "id": f"deployment-{each}",
+                "account": f"account-{each}",
+                "limits": {
+                    "rpm": RPM[each % len(RPM)],
+                    "tpm": 2_000 * RPM[each % len(RPM)],
+                    "concurrent": 64,
+                    "windows": [{"for": "5h", "requests": 200 * RPM[each % len(RPM)]}],
+                },
+            },
+        }
+        for each in range(number)
+    ]
+
+
+class Rebuilds(Unobserved):
+    """Adds up what snapshots cost."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def rebuilt(self, seconds: float) -> None:
+        """Know of one."""
+        self.seconds.append(seconds)
+
+
+class Ours:
+    """The rotation, under a steady load."""
+
+    def __init__(self, number: int, *, is_cached: bool = True) -> None:
+        self._random = random.Random(number)  # noqa: S311 - the same requests in each run
+        self._deployments = deployments(number)
+        self._now = 1_000_000.0
+        self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
+        self.rebuilds = Rebuilds()
+        self.steering = Steering(
+            RotationTerms(route_cache=is_cached, wait=0.0),
+            clock=lambda: self._now,
+            random=self._random.random,
+            seat=lambda deployment, model: Seat.of(deployment, {}, model),
+            observer=self.rebuilds,
+        )
+        self._open: list[Any] = []
+        self._number = 0
+        self.refused = 0
+
+    async def round(self, picks: int) -> list[float]:
+        """Return how many microseconds each of so many picks took."""
+        return [await self._one() for _ in range(picks)]
+
+    async def _one(self) -> float:
+        self._now += self._pause
+        self._number += 1
+        request = self._request()
+        messages = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": "y" * self._random.choice(LENGTHS)},
+        ]
+        # What the loop has to do comes between requests.
+        await asyncio.sleep(0)
+        began = time.perf_counter()
+        found = await self.steering.choose(MODEL, self._deployments, messages, request)
+        took = time.perf_counter() - began
+        run = self.steering.attempts.run(request["litellm_call_id"])
+        attempt, run.current = run.current, None
+        run.tried.clear()
+        run.wait_ends = None
+        if isinstance(found, Pick):
+            self._open.append(attempt)
+        else:
+            self.refused += 1
+        self._answer()
+        return took * 1e6
+
+    def _answer(self) -> None:
+        while self._open and self._open[0].pick.lease.began <= self._now - SECONDS_AN_ANSWER:
+            attempt = self._open.pop(0)
+            if self._random.random() < FAILING:
+                self.steering.pool.fail(attempt.pick.lease, TOO_MANY)
+            else:
+                self.steering.answered(attempt, ANSWER)
+
+    def _request(self) -> dict[str, Any]:
+        session = self._random.randrange(SESSIONS_AN_ACCOUNT * len(self._deployments))
+        client = self._random.randrange(CLIENTS)
+        return {
+            "litellm_call_id": f"call-{self._number}",
+            "metadata": {"user_api_key_hash": f"client-{client}", "session_id": f"session-{session:08}"},
+            "max_tokens": 500,
+            "stream": False,
+        }
+
+
+class Stock:
+    """LiteLLM's router, with one of its strategies."""
+
+    def __init__(self, strategy: str, number: int) -> None:
+        litellm = importlib.import_module("litellm")
+        self._router = litellm.Router(model_list=deployments(number), routing_strategy=strategy)
+
+    async def round(self, picks: int) -> list[float]:
+        """Return how many microseconds each of so many picks took."""
+        found = []
+        for number in range(picks):
+            request = {"litellm_call_id": f"call-{number}", "metadata": {}}
+            messages = [{"role": "user", "content": "y" * 400}]
+            await asyncio.sleep(0)
+            began = time.perf_counter()
+            await self._router.async_get_available_deployment(MODEL, request_kwargs=request, messages=messages)
+            found.append((time.perf_counter() - began) * 1e6)
+        return found
+
+
+async def measured() -> dict[str, Any]:
+    """Measure all of it, in turn."""
+    ours = {str(size): Ours(size) for size in SIZES}
+    stock = {f"{strategy} {size}": Stock(strategy, size) for strategy in STOCK for size in STOCK_SIZES}
+    rounds: dict[str, list[list[float]]] = {name: [] for name in (*ours, *stock)}
+    takers: list[tuple[str, Callable[[int], Any], int]] = [
+        *((name, one.round, PICKS) for name, one in ours.items()),
+        *((name, one.round, STOCK_PICKS) for name, one in stock.items()),
+    ]
+    for name, take, picks in takers:
+        await take(min(picks, WARM_UPS))
+        print(f"ready {name}", file=sys.stderr, flush=True)  # noqa: T201 - who waits wants to know
+    for _ in range(ROUNDS):
+        for name, take, picks in takers:
+            rounds[name].append(await take(picks))
+    return {
+        "litellm": importlib.import_module("importlib.metadata").version("litellm"),
+        "rounds": rounds,
+        "rebuild_seconds": {name: one.rebuilds.seconds for name, one in ours.items()},
+        "refused": {name: one.refused for name, one in ours.items()},
+    }
+
+
+if __name__ == "__main__":
+    # Or it asks the internet for prices.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    print(json.dumps(asyncio.run(measured())))  # noqa: T201 - that is what it is for

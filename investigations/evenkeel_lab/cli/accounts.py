@@ -1,0 +1,191 @@
+"""`evenkeel accounts`: how the accounts of a running proxy stand."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.cli.admin import Admin, with_proxy
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.errors import LabError, WrongUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import Console, RenderableType
+
+STATES = ("quarantined", "held", "probing", "ramping", "open")
+STYLES = {"quarantined": "bold red", "held": "red", "probing": "yellow", "ramping": "yellow", "open": "green"}
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+# Below it, why something is held is left to --json.
+WIDE = 100
+LOW, SOON_SECONDS = 0.1, 60
+
+
+@click.command()
+@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option(
+    "--every", metavar="SECONDS", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="With --watch."
+)
+@click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
+@click.option("--account", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+@with_proxy
+def accounts(
+    *,
+    watch: bool,
+    every: float,
+    state: str | None,
+    account: tuple[str, ...],
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+) -> None:
+    """Say how the accounts of a running proxy stand: what holds them, what is left of their limits.
+
+    The proxy needs the rotation of litellm-evenkeel. Of several workers, whichever is reached answers for itself.
+    """
+    if watch and as_json:
+        raise WrongUse("--watch and --json do not go together.", cure="Leave one of them out.")
+    admin = Admin.of(url, key)
+    wanted: dict[str, Any] = {"account": list(account)} if account else {}
+    if state:
+        wanted["state"] = state
+    if watch:
+        watching(admin, wanted, every, results())
+        return
+    document = admin.get("/evenkeel/accounts", wanted)
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        console = results()
+        console.print(page(document, console.width))
+
+
+def watching(admin: Admin, wanted: Mapping[str, Any], every: float, console: Console) -> None:
+    """Show them again and again: in place on a terminal, one below the other elsewhere. Ctrl-C is its end, no error."""
+    document = admin.get("/evenkeel/accounts", wanted)
+    try:
+        if not console.is_terminal:
+            while True:
+                console.print(page(document, console.width))
+                time.sleep(every)
+                document = admin.get("/evenkeel/accounts", wanted)
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                shown = page(document, console.width)
+                live.update(Group(shown, Text("Ctrl-C ends it", style="dim")), refresh=True)
+                time.sleep(every)
+                try:
+                    document = admin.get("/evenkeel/accounts", wanted)
+                except LabError as error:
+                    # It may come back: what was last seen stays.
+                    live.update(Group(Text(f"{error.what} {error.cure}", style="red"), shown), refresh=True)
+                    time.sleep(every)
+    except KeyboardInterrupt:
+        return
+
+
+def page(document: Mapping[str, Any], width: int) -> RenderableType:
+    """Return an answer for a person."""
+    told = sorted(document["accounts"], key=lambda one: (STATES.index(one["state"]), one["account"]))
+    if not told:
+        nothing = (
+            "no account fits" if document.get("models") else "no account yet: they are known from the first request on"
+        )
+        return Group(Text(nothing), Text(_footer(document, 0), style="dim"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24)
+    table.add_column("state", no_wrap=True)
+    for title in ("busy", "latency"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("limit", no_wrap=True)
+    for title in ("left", "used up", "picks", "failed"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if width >= WIDE:
+        table.add_column("why", overflow="ellipsis", no_wrap=True)
+    for one in told:
+        for row in _rows(one):
+            table.add_row(*row[: len(table.columns)])
+    return Group(table, Text(_footer(document, len(told)), style="dim"))
+
+
+def span(seconds: float | None) -> str:
+    """Return a time in few letters."""
+    if seconds is None:
+        return ""
+    for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "m")):
+        if seconds >= size:
+            return f"{seconds / size:.1f}{unit}" if seconds < 10 * size else f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds * 1000:.0f}ms"
+
+
+def _rows(one: Mapping[str, Any]) -> Iterator[list[Text]]:
+    picks, failed = sum(one["picks"].values()), sum(one["failures"].values())
+    yield from _side(one["account"], one, picks, failed)
+    for model in one["models"]:
+        if model["windows"] or model["state"] != "open":
+            yield from _side(f"  {model['model']}", model, None, None)
+
+
+def _side(name: str, one: Mapping[str, Any], picks: int | None, failed: int | None) -> Iterator[list[Text]]:
+    """Yield a row with the first limit, and one more for each other limit."""
+    windows = one["windows"] or [None]
+    for number, window in enumerate(windows):
+        first = number == 0
+        yield [
+            Text(name if first else ""),
+            _state(one) if first else Text(),
+            Text(_busy(one) if first else ""),
+            Text(span(one["latency_seconds"]) if first else ""),
+            Text(window["name"] if window else ""),
+            _left(window),
+            _runs_out(window),
+            Text(f"{picks:,}" if first and picks is not None else ""),
+            Text(f"{failed:,}" if first and failed else ""),
+            Text(one["why"] if first else ""),
+        ]
+
+
+def _state(one: Mapping[str, Any]) -> Text:
+    state = one["state"]
+    held = one["held_for_seconds"]
+    told = {"held": f"held {span(held)}" if held is not None else "held", "ramping": f"ramp {one['share']:.0%}"}
+    return Text(told.get(state, state), style=STYLES.get(state, ""))
+
+
+def _busy(one: Mapping[str, Any]) -> str:
+    return f"{one['in_flight']}/{one['concurrent']}" if one["concurrent"] is not None else f"{one['in_flight']}"
+
+
+def _left(window: Mapping[str, Any] | None) -> Text:
+    if window is None:
+        return Text()
+    left = 1 - window["used_share"]
+    return Text(f"{left:.0%}", style="red" if left < LOW else "")
+
+
+def _runs_out(window: Mapping[str, Any] | None) -> Text:
+    seconds = window["runs_out_in_seconds"] if window else None
+    if seconds is None:
+        return Text()
+    return Text(span(seconds), style="yellow" if seconds < SOON_SECONDS else "")
+
+
+def _footer(document: Mapping[str, Any], shown: int) -> str:
+    worker, sessions = document["worker"], document["sessions"]
+    many = f" of {worker['workers']}" if worker["workers"] else ""
+    parts = [f"{shown} of {document['total']} accounts", f"worker {worker['pid']}{many}"]
+    if worker["shared"] is not None:
+        parts.append("state shared" if worker["shared"] else "SHARED STATE CUT OFF")
+    waiting = sum(document["waiting"].values())
+    parts += [f"{waiting} waiting"] if waiting else []
+    parts.append(f"{sessions['pins']:,} pins")
+    return " · ".join(parts)

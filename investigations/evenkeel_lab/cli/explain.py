@@ -1,0 +1,138 @@
+"""`evenkeel explain`: why the next pick of a running proxy is what it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.cli.accounts import STYLES, span
+from evenkeel_lab.cli.admin import Admin, with_proxy
+from evenkeel_lab.cli.output import results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+
+@click.command()
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--tokens", metavar="N", type=click.FloatRange(min=0), help="How many tokens it may need; as usual if not given."
+)
+@click.option("--session", metavar="ID", help="The id of its session.")
+@click.option("--client", metavar="HASH", help="The hash of the key that the session is of; the admin's if not given.")
+@click.option(
+    "--tried", metavar="NAME", multiple=True, help="Where it has failed: an account or deployment; may be repeated."
+)
+@click.option("--stream", is_flag=True, help="It is a stream.")
+@click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="Show so many.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document with all of them instead of the table.")
+@with_proxy
+def explain(  # noqa: PLR0913  # one for each option
+    model: str,
+    *,
+    tokens: float | None,
+    session: str | None,
+    client: str | None,
+    tried: tuple[str, ...],
+    stream: bool,
+    top: int,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+) -> None:
+    """Say which account the next request for MODEL would get, why not the others, and what would have to change.
+
+    Nothing is sent to any provider, and nothing changes in the proxy.
+    """
+    told = {"model": model, "tokens": tokens, "session": session, "client": client, "tried": list(tried) or None}
+    asked = {name: value for name, value in told.items() if value is not None} | ({"stream": "true"} if stream else {})
+    document = Admin.of(url, key).get("/evenkeel/explain", asked)
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        results().print(page(document, top))
+
+
+def page(document: Mapping[str, Any], top: int) -> RenderableType:
+    """Return an answer for a person."""
+    candidates: Sequence[Mapping[str, Any]] = document["candidates"][:top]
+    left_out = len(document["candidates"]) - len(candidates)
+    parts: list[RenderableType] = [Text(document["verdict"], style="bold"), Text()]
+    if candidates:
+        parts += [_table(candidates), Text()]
+    parts += _changes(candidates)
+    if left_out:
+        parts.append(Text(f"and {left_out:,} more; --top shows more, --json all of them", style="dim"))
+    return Group(*parts, Text(_footer(document), style="dim"))
+
+
+def _table(candidates: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24)
+    for title in ("tier", "chance", "score", "weight", "busy", "latency"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True, overflow="ellipsis")
+    for one in candidates:
+        table.add_row(
+            one["account"],
+            str(one["tier"]),
+            _chance(one),
+            "-" if one["score"] is None else f"{one['score']:.3g}",
+            f"{one['weight']:.3g}",
+            str(one["in_flight"]),
+            span(one["latency_seconds"]),
+            _why(one),
+        )
+    return table
+
+
+def _changes(candidates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    if not any(one["changes"] for one in candidates):
+        return
+    yield Text("what would have to change", style="bold")
+    for one in candidates:
+        if one["changes"]:
+            yield Padding(Text.assemble((f"{one['account']}: ", "bold"), "; ".join(one["changes"])), (0, 0, 0, 2))
+    yield Text()
+
+
+def _chance(one: Mapping[str, Any]) -> str:
+    if one["chance"]:
+        return f"{one['chance']:.0%}" if one["chance"] >= 0.01 else "<1%"  # noqa: PLR2004 - a percent
+    return "~0%" if one["is_possible"] else "-"
+
+
+def _why(one: Mapping[str, Any]) -> Text:
+    obstacle = one["obstacle"]
+    if one["reason"] is not None:
+        return Text(one["reason"], style="green")
+    if obstacle is None:
+        return Text()
+    state = max((one["account_state"], one["model_state"]), key=lambda name: name != "open")
+    return Text(obstacle["why"], style=STYLES.get(state, "") if state != "open" else "yellow")
+
+
+def _footer(document: Mapping[str, Any]) -> str:
+    worker, asked, session = document["worker"], document["asked"], document["session"]
+    many = f" of {worker['workers']}" if worker["workers"] else ""
+    parts = [f"{document['strategy']}", f"{asked['tokens']:,.0f} tokens"]
+    if session:
+        pinned = f"pinned to {session['pinned_to']}: {session['advice']}" if session["pinned_to"] else "not pinned"
+        parts.append(f"session {pinned}")
+    if document["waiting"]:
+        parts.append(f"{document['waiting']:,} wait before it")
+    if document["scarce"]:
+        parts.append("little is left, and shared among clients")
+    samples = document["samples"]
+    parts.append(f"{samples} draws" if samples > 1 else "nothing left to chance")
+    return " · ".join(
+        [*parts, f"snapshot {span(document['snapshot_age_seconds'])} old", f"worker {worker['pid']}{many}"]
+    )

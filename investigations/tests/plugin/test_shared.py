@@ -1,0 +1,351 @@
+"""Workers that share a real Valkey: limits that hold for all, holds that all know of, and a server that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import secrets
+import statistics
+import time
+from typing import TYPE_CHECKING, Self
+
+import psutil
+import pytest
+from redis.asyncio import Redis
+
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.valkey import valkey
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.shared import Sharing, opened, redis as redis_store
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from litellm_evenkeel.rotation.lease import Lease
+
+ANCHOR = time.time() - time.monotonic()
+WORKERS = 4
+DEAD = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked")
+
+
+def clock() -> float:
+    return ANCHOR + time.monotonic()
+
+
+@pytest.fixture(scope="module")
+async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    async with stack_folder() as folder, valkey(folder, tmp_path_factory.mktemp("logs")) as server:
+        yield server.url
+
+
+class Worker:
+    """A worker with accounts of its own making."""
+
+    def __init__(self, url: str, prefix: str, accounts: dict[str, Limits], **terms: float) -> None:
+        self.shared = opened(Sharing(url=url, prefix=prefix, settle=1.0, **terms), clock)
+        self.pool = Pool(
+            RotationTerms(),
+            clock=clock,
+            random=random.Random(1).random,
+            tell=self.shared.tell,
+            window=self.shared.window,
+            slots=self.shared.slots,
+        )
+        seats = [Seat(f"{name}-m", name, "m", limits=limits) for name, limits in accounts.items()]
+        self.group = self.pool.group("m", seats)
+        self.longest = 0.0
+
+    async def __aenter__(self) -> Self:
+        await self.shared.start(self.pool)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shared.stop()
+
+    def pick(self, tokens: float = 0.0) -> Lease | None:
+        began = time.monotonic()
+        found = self.pool.pick(self.group, Asked(Need(1, tokens)))
+        self.longest = max(self.longest, time.monotonic() - began)
+        return found.lease if isinstance(found, Pick) else None
+
+    async def ask(self, patience: float = 2.0) -> Lease | None:
+        """Ask again and again for a while, as one who waits does."""
+        until = clock() + patience
+        while clock() < until:
+            lease = self.pick()
+            if lease:
+                return lease
+            await asyncio.sleep(0.005)
+        return None
+
+    def state(self, account: str) -> State:
+        return self.pool.sides[account, None].hold.state(clock())
+
+
+@contextlib.asynccontextmanager
+async def working(url: str, accounts: dict[str, Limits], number: int = WORKERS) -> AsyncIterator[list[Worker]]:
+    prefix = secrets.token_hex(4)
+    async with contextlib.AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(Worker(url, prefix, accounts)) for _ in range(number)]
+
+
+async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.002)
+
+
+def limits(**told: object) -> dict[str, Limits]:
+    return {"a": Limits.of(told, "a")}
+
+
+def most_within(moments: list[float], seconds: float) -> int:
+    moments.sort()
+    return max(sum(start <= one < start + seconds for one in moments) for start in moments)
+
+
+async def press(worker: Worker, until_at: float, uses: list[float], pause: float = 0.002) -> None:
+    draw = random.Random(id(worker))
+    while clock() < until_at:
+        lease = worker.pick()
+        if lease:
+            uses.append(clock())
+            worker.pool.settle(lease, Need(1))
+        await asyncio.sleep(draw.random() * 2 * pause)
+
+
+async def test_four_that_press_never_exceed_a_limit_and_use_it(address: str) -> None:
+    told = limits(windows=[{"for": "3s", "requests": 60}, {"for": "7d", "requests": 170}])
+    uses: list[float] = []
+    async with working(address, told) as workers:
+        ends = clock() + 7
+        await asyncio.gather(*(press(worker, ends, uses) for worker in workers))
+        assert all(worker.shared.counts().workers == WORKERS for worker in workers)
+    assert most_within(uses, 3.0) <= 60
+    assert 110 <= len(uses) <= 170
+
+
+async def test_tokens_that_were_reserved_and_not_used_are_everybodys_again(address: str) -> None:
+    async with working(address, limits(tpm=1000), 2) as (first, second):
+        await until(lambda: first.pick(900) is not None)
+        lease = next(iter(first.pool._leases))
+        assert await second.ask(0.3)
+        assert second.pick(900) is None
+        first.pool.settle(lease, Need(1, 10))
+        await until(lambda: second.pick(900) is not None)
+
+
+@pytest.mark.parametrize("concurrent", [1, 6])
+async def test_never_more_are_under_way_than_an_account_bears_and_nobody_starves(address: str, concurrent: int) -> None:
+    under_way, most, served = 0, 0, [0] * WORKERS
+
+    async def serve(number: int, worker: Worker, ends: float) -> None:
+        nonlocal under_way, most
+        while clock() < ends:
+            lease = await worker.ask(0.2)
+            if lease is None:
+                continue
+            under_way += 1
+            most = max(most, under_way)
+            served[number] += 1
+            await asyncio.sleep(0.01 + 0.02 * random.random())
+            under_way -= 1
+            worker.pool.settle(lease, Need(1))
+
+    async with working(address, limits(concurrent=concurrent)) as workers:
+        ends = clock() + 4
+        await asyncio.gather(*(serve(number, one, ends) for number, one in enumerate(workers) for _ in range(3)))
+    assert most == concurrent
+    assert min(served) >= 1, served
+
+
+async def test_what_a_dead_worker_held_comes_back(address: str) -> None:
+    prefix = secrets.token_hex(4)
+    terms = {"heartbeat": 0.1, "gone": 0.4}
+    dying = Worker(address, prefix, limits(concurrent=2), **terms)
+    async with Worker(address, prefix, limits(concurrent=2), **terms) as other:
+        await dying.shared.start(dying.pool)
+        assert await dying.ask()
+        assert await dying.ask()
+        assert await other.ask(0.5) is None
+        for task in dying.shared._tasks:
+            task.cancel()
+        assert await other.ask()
+        assert await other.ask()
+    await dying.shared.stop()
+
+
+async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address: str) -> None:
+    names = [str(number) for number in range(9)]
+    accounts = {name: Limits() for name in names}
+    prefix, took = secrets.token_hex(4), []
+    async with Worker(address, prefix, accounts) as first, Worker(address, prefix, accounts) as second:
+        await until(lambda: first.shared.counts().is_listening and second.shared.counts().is_listening)
+        for name in names:
+            lease = await first.ask()
+            assert lease
+            account = lease.place.seat.account
+            began = clock()
+            first.pool.fail(lease, DEAD)
+            await until(lambda name=account: second.state(name) is State.QUARANTINED)  # type: ignore[misc]
+            took.append(clock() - began)
+        assert statistics.median(took) < 0.25
+        async with Worker(address, prefix, accounts) as later:
+            await until(lambda: all(later.state(name) is State.QUARANTINED for name in names))
+            later.pool.release_account("3")
+            await until(lambda: first.state("3") is not State.QUARANTINED)
+            await until(lambda: second.state("3") is not State.QUARANTINED)
+        async with Worker(address, prefix, accounts) as last:
+            await until(lambda: last.state("4") is State.QUARANTINED)
+            assert last.state("3") is State.OPEN
+        assert first.shared.counts().damaged == 0
+
+
+async def test_who_hears_nothing_for_long_still_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "HEARD_SECONDS", 0.1)
+    async with working(address, {"a": Limits()}, 2) as (first, second):
+        await until(lambda: first.shared.counts().is_listening and second.shared.counts().is_listening)
+        await asyncio.sleep(0.6)
+        assert second.shared.counts().is_listening
+        lease = await first.ask()
+        assert lease
+        first.pool.fail(lease, DEAD)
+        await until(lambda: second.state("a") is State.QUARANTINED)
+
+
+async def test_words_that_nobody_understands_are_counted(address: str) -> None:
+    async with working(address, limits(rpm=5), 1) as (worker,), Redis.from_url(address) as client:
+        await until(lambda: worker.shared.counts().is_listening)
+        channel = (await client.pubsub_channels())[0]
+        words = [b"\xff", "[]", "{}", '{"v": 1, "from": "x", "account": 3}', "9" * 5000, '{"v": 99, "from": "x"}']
+        for text in words:
+            await client.publish(channel, text)
+        await until(lambda: worker.shared.counts().damaged == len(words))
+        assert worker.shared.counts().heard == 0
+        assert await worker.ask()
+
+
+async def test_a_server_that_is_killed_costs_no_request_and_tells_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = {name: Limits.of({"rpm": 600, "concurrent": 40}, name) for name in "abcd"}
+    async with stack_folder() as folder, valkey(folder, tmp_path) as server, working(server.url, told) as workers:
+        failed, took = 0, [0.0]
+        with caplog.at_level(logging.WARNING):
+            for step in range(300):
+                if step == 100:
+                    psutil.Process(server.part.pid).kill()
+                worker = workers[step % WORKERS]
+                began = clock()
+                lease = await worker.ask()
+                took.append(clock() - began)
+                failed += lease is None
+                if lease:
+                    worker.pool.settle(lease, Need(1))
+                await asyncio.sleep(0.005)
+        assert failed == 0
+        assert statistics.median(took) < 0.02
+        assert max(worker.longest for worker in workers) < 0.1
+        for worker in workers:
+            counts = worker.shared.counts()
+            assert (counts.is_connected, counts.is_local, counts.outages) == (False, True, 1)
+            assert sum(counts.errors.values()) >= 1
+        secret = server.url.split("@")[0].rpartition(":")[2]
+        told_of = [record.getMessage() for record in caplog.records if "shared" in record.name]
+        assert len(told_of) == WORKERS
+        assert not any(secret in text or str(server.url.rpartition(":")[2]) in text for text in told_of)
+
+
+@contextlib.asynccontextmanager
+async def hung(pid: int) -> AsyncIterator[None]:
+    psutil.Process(pid).suspend()
+    try:
+        yield
+    finally:
+        psutil.Process(pid).resume()
+
+
+async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_and_after(tmp_path: Path) -> None:
+    told = limits(windows=[{"for": "4s", "requests": 80}])
+    uses: list[float] = []
+    async with stack_folder() as folder, valkey(folder, tmp_path) as server, working(server.url, told) as workers:
+        ends = clock() + 10
+        pressing = [asyncio.ensure_future(press(worker, ends, uses)) for worker in workers]
+        await asyncio.sleep(3)
+        async with hung(server.part.pid):
+            await until(lambda: not any(worker.shared.counts().is_connected for worker in workers))
+            before = len(uses)
+            await asyncio.sleep(2)
+            assert len(uses) > before
+        await until(lambda: not any(worker.shared.counts().is_local for worker in workers))
+        await asyncio.gather(*pressing)
+        assert max(worker.longest for worker in workers) < 0.1
+    assert most_within(uses, 4.0) <= 80 * 1.1
+    assert len(uses) >= 130
+
+
+@pytest.mark.parametrize("command", ["SCRIPT FLUSH", "FLUSHALL", "REPLICAOF 127.0.0.1 1", "CLIENT KILL TYPE normal"])
+async def test_whatever_a_server_forgets_or_refuses_the_limit_holds_and_all_come_back(
+    command: str, tmp_path: Path
+) -> None:
+    told = limits(windows=[{"for": "4s", "requests": 80}])
+    uses: list[float] = []
+    async with stack_folder() as folder, valkey(folder, tmp_path) as server, working(server.url, told) as workers:
+        ends = clock() + 9
+        pressing = [asyncio.ensure_future(press(worker, ends, uses)) for worker in workers]
+        await asyncio.sleep(2.5)
+        async with Redis.from_url(server.url) as client:
+            await client.execute_command(*command.split())
+            await asyncio.sleep(1)
+            await client.execute_command("REPLICAOF", "NO", "ONE")
+        await until(lambda: all(one.shared.counts().is_connected for one in workers))
+        await until(lambda: not any(one.shared.counts().is_local for one in workers))
+        await asyncio.gather(*pressing)
+    assert most_within(uses, 4.0) <= 80 * 1.02
+    assert len(uses) >= 120
+
+
+async def test_quarantines_outlive_a_server_that_forgets(tmp_path: Path) -> None:
+    async with stack_folder() as folder, valkey(folder, tmp_path) as server:
+        prefix = secrets.token_hex(4)
+        async with Worker(server.url, prefix, {"a": Limits(), "b": Limits()}) as worker:
+            lease = await worker.ask()
+            assert lease
+            worker.pool.fail(lease, DEAD)
+            await until(lambda: worker.shared.counts().said == 1)
+            async with Redis.from_url(server.url) as client:
+                await client.flushall()
+            await until(lambda: worker.shared.counts().said == 2)
+            async with Worker(server.url, prefix, {"a": Limits(), "b": Limits()}) as later:
+                await until(lambda: later.state(lease.place.seat.account) is State.QUARANTINED)
+
+
+async def test_without_a_server_from_the_start_each_takes_its_part() -> None:
+    worker = Worker("redis://:hush@127.0.0.1:1/0", "p", limits(rpm=40), workers=4)
+    began = clock()
+    await worker.shared.start(worker.pool, patience=0.1)
+    assert clock() - began < 2
+    assert sum(worker.pick() is not None for _ in range(40)) == 10
+    assert not worker.shared.counts().is_connected
+    await worker.shared.stop()
+
+
+async def test_nothing_is_left_running(address: str) -> None:
+    before = asyncio.all_tasks()
+    async with working(address, limits(rpm=100)) as workers:
+        for worker in workers:
+            await worker.ask()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() <= before | {asyncio.current_task()}

@@ -1,0 +1,341 @@
+"""`evenkeel accounts` and `evenkeel explain`, against the plugin's own routes over loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import pty
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI, HTTPException, Request
+from rich.console import Console
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.cli.accounts import page
+from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
+from evenkeel_lab.stack.ports import LOOPBACK
+from litellm_evenkeel.admin import mount
+from litellm_evenkeel.desk import Desk, Worker
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.metrics import Metrics
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROLES = {"admin": "proxy_admin", "viewer": "proxy_admin_viewer", "user": "internal_user"}
+LIMITS = {"north": {"rpm": 100, "tpm": 50_000}, "south": {"rpm": 10, "concurrent": 4}, "east/west [1]": None}
+
+
+class Caller:
+    """What LiteLLM says of who asks."""
+
+    def __init__(self, key: str) -> None:
+        self.user_role, self.api_key = ROLES[key], f"hash of {key}"
+
+
+async def authenticated(request: Request) -> Caller:
+    key = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if key not in ROLES:
+        raise HTTPException(401, {"error": {"message": "no such key"}})
+    return Caller(key)
+
+
+class Server:
+    """A proxy's app with the routes, in a thread, after a few requests."""
+
+    def __init__(self) -> None:
+        self.app = FastAPI(lifespan=self.lifespan)
+        self.uvicorn = uvicorn.Server(uvicorn.Config(self.app, host=LOOPBACK, port=0, log_level="error"))
+        self.thread = threading.Thread(target=self.uvicorn.run, daemon=True)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> Any:
+        metrics = Metrics(None)
+        steering = Steering(
+            RotationTerms(),
+            clock=time.time,
+            random=random.Random(1).random,
+            seat=lambda one, model: Seat.of(one, {}, model),
+            observer=metrics,
+        )
+        watch = Watch(steering, metrics.tally, clock=time.time)
+        mount(app, Desk(watch, Worker(4711, 4)), lambda: b"evenkeel_rotation_picks_total 1.0\n", authenticated)
+        deployments = [
+            {
+                "model_name": "chat",
+                "litellm_params": {"model": "openai/gpt", "api_key": "sk-secret"},
+                "model_info": {"id": f"id-{name}", "account": name, "limits": limits},
+            }
+            for name, limits in LIMITS.items()
+        ]
+        await steering.choose("chat", deployments, [], {"litellm_call_id": "call"})
+        steering.pool.hold(Held("north", None, Kind.QUOTA, "out of quota", time.time() + 3600, is_told=True))
+        yield
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.uvicorn.servers[0].sockets[0].getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    one = Server()
+    one.thread.start()
+    while not one.uvicorn.started:
+        time.sleep(0.01)
+    yield one.url
+    one.uvicorn.should_exit = True
+    one.thread.join()
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LITELLM_PROXY_URL", "LITELLM_PROXY_API_KEY", "LITELLM_MASTER_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli(list(arguments))
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err + captured.out
+    return code, captured.out, captured.err
+
+
+def asked(server: str, key: str, method: str = "GET", path: str = "/accounts", **options: Any) -> httpx.Response:
+    return httpx.request(
+        method, f"{server}/evenkeel{path}", headers={"Authorization": f"Bearer {key}"}, trust_env=False, **options
+    )
+
+
+def test_accounts_are_shown_as_a_table(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "accounts", "--url", server, "--key", "admin")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split()[:2] == ["account", "state"]
+    # The gravest first.
+    assert lines[1].startswith("north")
+    assert "held 60m" in lines[1] or "held 1.0h" in lines[1]
+    assert "out of quota" in lines[1]
+    assert any(line.startswith("east/west [1]") for line in lines)
+    assert lines[-1].startswith("3 of 3 accounts · worker 4711 of 4")
+
+
+def test_accounts_as_json_are_what_the_proxy_said(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "accounts", "--url", server + "/", "--key", "admin", "--json", "--state", "held")
+    told = json.loads(out)
+    assert code == 0
+    assert [one["account"] for one in told["accounts"]] == ["north"]
+    assert "sk-secret" not in out
+
+
+def test_an_account_can_be_named(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("accounts", "--url", server, "--key", "viewer", "--account", "north", "--account", "south", "--json")
+    assert [one["account"] for one in json.loads(said(capsys, *arguments)[1])["accounts"]] == ["north", "south"]
+    code, _, err = said(capsys, "accounts", "--url", server, "--key", "admin", "--account", "norht")
+    assert code == WRONG_USE
+    assert "Did you mean north?" in err
+
+
+def test_the_environment_says_which_proxy_and_key(
+    server: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITELLM_PROXY_URL", server)
+    monkeypatch.setenv("LITELLM_MASTER_KEY", "admin")
+    assert said(capsys, "accounts")[0] == 0
+    monkeypatch.setenv("LITELLM_PROXY_API_KEY", "user")
+    assert said(capsys, "accounts")[0] == WRONG_USE
+
+
+@pytest.mark.parametrize("command", [("accounts",), ("explain", "chat")])
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--key", "user"), WRONG_USE, "no admin's"),
+        (("--key", "nobody"), WRONG_USE, "refuses the key"),
+        ((), WRONG_USE, "wants a key"),
+    ],
+)
+def test_a_key_that_is_no_admins_is_refused_with_a_cure(
+    server: str,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    found, out, err = said(capsys, *command, "--url", server, *arguments)
+    assert (found, out) == (code, "")
+    assert words in err
+    assert "LITELLM_PROXY_API_KEY" in err
+
+
+def test_a_proxy_that_is_away_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        url = f"http://{LOOPBACK}:{free.getsockname()[1]}"
+    code, _, err = said(capsys, "accounts", "--url", url, "--key", "admin")
+    assert code == RIG_INVALID
+    assert url in err
+    assert "--url" in err
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://me:hush@127.0.0.1:1", "http://127.0.0.1:1?x=y"])
+def test_an_address_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    code, _, err = said(capsys, "accounts", "--url", url)
+    assert code == WRONG_USE
+    assert "hush" not in err
+
+
+class Stock(http.server.BaseHTTPRequestHandler):
+    """Something else that speaks HTTP."""
+
+    answer: tuple[int, bytes] = (404, b'{"detail":"Not Found"}')
+
+    def do_GET(self) -> None:
+        self.send_response(self.answer[0])
+        self.end_headers()
+        self.wfile.write(self.answer[1])
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so it is called
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        ((404, b'{"detail":"Not Found"}'), WRONG_USE, "litellm_evenkeel.proxy.rotation"),
+        ((200, b"<html>hello</html>"), WRONG_USE, "litellm_evenkeel.proxy.rotation"),
+        ((302, b""), WRONG_USE, "litellm_evenkeel.proxy.rotation"),
+        ((200, b"[1]"), WRONG_USE, "litellm_evenkeel.proxy.rotation"),
+        ((400, b'{"error":{"message":"No connected db."}}'), WRONG_USE, "no database"),
+        ((500, b"broken"), RIG_INVALID, "answered 500"),
+    ],
+)
+def test_what_is_no_proxy_with_the_plugin_is_told(
+    capsys: pytest.CaptureFixture[str], answer: tuple[int, bytes], code: int, words: str
+) -> None:
+    handler = type("Handler", (Stock,), {"answer": answer})
+    with http.server.HTTPServer((LOOPBACK, 0), handler) as one:
+        thread = threading.Thread(target=one.serve_forever, daemon=True)
+        thread.start()
+        found, _, err = said(capsys, "accounts", "--url", f"http://{LOOPBACK}:{one.server_port}", "--key", "admin")
+        one.shutdown()
+        thread.join()
+    assert found == code
+    assert words in err
+
+
+def test_an_explanation_says_who_and_what_the_others_lack(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", "--tokens", "1200")
+    assert code == 0
+    assert "north: its hold ends in" in out
+    assert "headroom · 1,200 tokens" in out
+    code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", "--top", "1")
+    assert "and 2 more" in out
+
+
+def test_an_explanation_as_json_has_all_candidates(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--session", "s", "--tried", "south", "--stream", "--top", "1", "--json")
+    code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", *arguments)
+    told = json.loads(out)
+    assert (code, len(told["candidates"]), told["asked"]["tried"]) == (0, 3, ["id-south"])
+    assert (told["asked"]["stream"], told["session"]) == (True, {"pinned_to": None, "advice": None})
+
+
+def test_a_model_that_nobody_knows_is_wrong_use(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "explain", "chatt", "--url", server, "--key", "admin")
+    assert code == WRONG_USE
+    assert "Did you mean chat?" in err
+
+
+def test_watch_and_json_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "accounts", "--watch", "--json")[0] == WRONG_USE
+
+
+def read_until(stream: int, words: bytes, seconds: float = 20.0) -> bytes:
+    found, end = b"", time.monotonic() + seconds
+    while words not in found and time.monotonic() < end:
+        if select.select([stream], [], [], 0.2)[0]:
+            with contextlib.suppress(OSError):
+                found += os.read(stream, 65_536)
+    return found
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_watching_redraws_and_ends_cleanly_on_ctrl_c(server: str, *, on_terminal: bool) -> None:
+    ours, theirs = pty.openpty() if on_terminal else os.pipe()
+    command = [sys.executable, "-m", "evenkeel_lab", "accounts", "--watch", "--every", "0.2", "--url", server]
+    environ = {**os.environ, "LITELLM_PROXY_API_KEY": "admin", "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environ) as process:
+        os.close(theirs)
+        found = read_until(ours, b"worker 4711")
+        found += read_until(ours, b"worker 4711")
+        process.send_signal(signal.SIGINT)
+        # A pipe that nobody reads would hold it.
+        threading.Thread(target=read_until, args=(ours, b"never", 5.0), daemon=True).start()
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert err == b""
+    assert found.count(b"worker 4711") >= 2
+    assert (b"\x1b[" in found) == on_terminal
+
+
+def test_the_table_fits_a_terminal_of_80_columns(server: str) -> None:
+    document = asked(server, "admin").json()
+    document["accounts"][0]["account"] = "a-very-long-name-of-an-account-in-some-region"
+    console = Console(width=80, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    with console.file:
+        console.print(page(document, 80))
+        lines = console.export_text().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    for word in ("state", "limit", "left", "picks"):
+        assert word in lines[0]
+
+
+def test_only_admins_may_look_and_only_full_ones_may_act(server: str) -> None:
+    paths = [("GET", "/accounts"), ("GET", "/explain?model=chat"), ("GET", "/metrics")]
+    for key, status in (("nobody", 401), ("user", 403), ("viewer", 200), ("admin", 200)):
+        assert [asked(server, key, *one).status_code for one in paths] == [status] * 3
+    release = ("POST", "/accounts/east/west [1]/release")
+    for key, status in (("nobody", 401), ("user", 403), ("viewer", 403), ("admin", 200)):
+        assert asked(server, key, *release).status_code == status
+    assert asked(server, "admin", "POST", "/accounts/nobody/release").status_code == 404
+
+
+def test_a_question_may_be_posted_as_json(server: str) -> None:
+    told = asked(server, "admin", "POST", "/explain", json={"model": "chat", "tokens": 5, "tried": ["north"]}).json()
+    assert told["asked"] | {"dollars": 0} == {
+        "tokens": 5,
+        "dollars": 0,
+        "tried": ["id-north"],
+        "pinned_to": None,
+        "stream": False,
+    }
+    for body in (b"[1]", b"{", b"\xff", b"x" * 200_000):
+        answer = asked(server, "admin", "POST", "/explain", content=body)
+        assert answer.status_code == 422
+        assert answer.json()["detail"]["cure"]
+
+
+def test_metrics_are_text(server: str) -> None:
+    answer = asked(server, "admin", path="/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "evenkeel_rotation_picks_total" in answer.text

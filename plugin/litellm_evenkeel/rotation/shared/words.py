@@ -1,0 +1,113 @@
+"""Words on holds: on a channel for those who listen, in a hash for those who come later."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.kinds import Kind
+
+VERSION = 1
+# A list, because what others say may not even be hashable.
+KINDS = [str(kind) for kind in Kind]
+MOST_BYTES = 4096
+MOST_REASON = 200
+# No hold but a quarantine lasts longer.
+LONGEST = 9 * 86_400.0
+
+# What is longer wins here as it does in each worker; a release forgets an account with all its models.
+SAY = """
+local function until_of(text)
+  local good, found = pcall(cjson.decode, text)
+  if not good or type(found) ~= 'table' then return -1 end
+  return type(found['until']) == 'number' and found['until'] or math.huge
+end
+for _, word in ipairs(cjson.decode(ARGV[2])) do
+  local field, text, ends, account = word[1], word[2], word[3], word[4]
+  if ends == -1 then
+    for _, one in ipairs(redis.call('HKEYS', KEYS[1])) do
+      local good, key = pcall(cjson.decode, one)
+      if one == field or (account ~= '' and good and type(key) == 'table' and key[1] == account) then
+        redis.call('HDEL', KEYS[1], one)
+      end
+    end
+  else
+    local held = redis.call('HGET', KEYS[1], field)
+    if not held or until_of(held) <= until_of(text) then redis.call('HSET', KEYS[1], field, text) end
+    local lasts = redis.call('PTTL', KEYS[1])
+    if ends == 0 then
+      redis.call('PERSIST', KEYS[1])
+    elseif lasts >= 0 or redis.call('HLEN', KEYS[1]) == 1 then
+      redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    end
+  end
+  redis.call('PUBLISH', ARGV[1], text)
+end
+"""
+RELEASED, FOREVER = -1.0, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One hold, ready to be said."""
+
+    field: str
+    text: str
+    until: float
+    """Or `RELEASED`, or `FOREVER`."""
+    account: str
+    """Of which all is to be forgotten; empty if only this."""
+
+
+def word(held: Held, speaker: str) -> Word:
+    """Write down a hold."""
+    text = json.dumps(
+        {
+            "v": VERSION,
+            "from": speaker,
+            "account": held.account,
+            "model": held.model,
+            "kind": held.kind,
+            "reason": held.reason[:MOST_REASON],
+            "until": held.until if math.isfinite(held.until) else None,
+            "told": held.is_told,
+        }
+    )
+    until = RELEASED if held.kind is None else held.until if math.isfinite(held.until) else FOREVER
+    return Word(json.dumps([held.account, held.model]), text, until, held.account if held.model is None else "")
+
+
+def heard(text: bytes | str) -> tuple[str, Held] | None:
+    """Return who says what; None if that is not a word of this version."""
+    if len(text) > MOST_BYTES:
+        return None
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or told.get("v") != VERSION or not isinstance(told.get("from"), str):
+        return None
+    held = _held(told)
+    return None if held is None else (told["from"], held)
+
+
+def _held(told: dict[str, Any]) -> Held | None:
+    account, model, kind, reason = (told.get(name) for name in ("account", "model", "kind", "reason"))
+    until, is_told = told.get("until"), told.get("told")
+    if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_told, bool):
+        return None
+    if not isinstance(model, str | None) or (kind is not None and kind not in KINDS):
+        return None
+    if until is None:
+        until = math.inf
+    if isinstance(until, bool) or not isinstance(until, int | float) or math.isnan(until):
+        return None
+    # Only a quarantine lasts for ever.
+    if math.isinf(until) and kind not in {None, Kind.PERMANENT}:
+        return None
+    return Held(
+        account, model, None if kind is None else Kind(kind), reason[:MOST_REASON], float(until), is_told=is_told
+    )

@@ -1,0 +1,88 @@
+"""How those who look at the rotation of this worker are let in: Prometheus, and the routes of the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import REGISTRY
+
+from litellm_evenkeel.desk import Desk, Worker
+from litellm_evenkeel.rotation.gauges import Gauges
+from litellm_evenkeel.rotation.metrics import Metrics
+from litellm_evenkeel.rotation.scraping import Collector, Writer, exposition, is_multiprocess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from prometheus_client import CollectorRegistry
+
+    from litellm_evenkeel.rotation.watch import Watch
+
+LOG = logging.getLogger("litellm_evenkeel.rotation")
+SERVER = "litellm.proxy.proxy_server"
+# LiteLLM's command reads it; who starts workers otherwise does not say how many.
+WORKERS = "NUM_WORKERS"
+# A loop holds its tasks weakly.
+_TASKS: set[asyncio.Task[None]] = set()
+
+
+def begin(
+    watch: Watch,
+    counted: Metrics,
+    happened: Callable[[str, Exception], None],
+    *,
+    is_shared: Callable[[], bool | None] = lambda: None,
+    environ: Mapping[str, str] = os.environ,
+) -> None:
+    """Let Prometheus and, in a proxy, its admins look; errors of ours are told to `happened`."""
+    if counted.registry is None:
+        # Those of the first rotation of this process are there; of this one, nobody asked.
+        return
+    gauges = Gauges(watch, counted.accounts, counted.models, is_shared)
+    if is_multiprocess(environ):
+        _write(Writer(gauges.samples, happened=happened))
+    else:
+        Collector(gauges.samples, counted.registry, happened=happened)
+    if SERVER in sys.modules:
+        # Not there, and not wanted, without a proxy.
+        from litellm_evenkeel import admin  # noqa: PLC0415
+
+        registry = counted.registry
+        desk = Desk(watch, Worker(os.getpid(), workers(environ), is_shared))
+        admin.install(desk, lambda: exposition(registry, environ))
+
+
+def metrics(registry: CollectorRegistry = REGISTRY) -> Metrics:
+    """Return the metrics of this process; a second rotation in it, which a test or a mistake makes, is not counted."""
+    try:
+        return Metrics(registry)
+    except ValueError:
+        LOG.warning("evenkeel: a second rotation in the same process is not counted in its metrics, and has no routes.")
+        return Metrics(None)
+
+
+def deployments(model: str) -> Sequence[Mapping[str, Any]]:
+    """Return the running proxy's deployments of a model."""
+    router = getattr(sys.modules.get(SERVER), "llm_router", None)
+    return () if router is None else router.get_model_list(model_name=model) or ()
+
+
+def workers(environ: Mapping[str, str]) -> int | None:
+    """Return how many workers there are, if anybody says so."""
+    told = environ.get(WORKERS, "")
+    return int(told) if told.isdecimal() and told.isascii() and len(told) < len("10000") else None
+
+
+def _write(writer: Writer) -> None:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # A proxy imports its callbacks in its loop; what has none is no worker that anybody scrapes.
+        return
+    task = loop.create_task(writer.keep_writing())
+    _TASKS.add(task)
+    task.add_done_callback(_TASKS.discard)

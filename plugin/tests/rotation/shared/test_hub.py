@@ -1,0 +1,238 @@
+"""What requests have to fear of a store that all share: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.shared import Shared, Sharing, opened
+from litellm_evenkeel.rotation.shared.memory import MemoryStore
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from litellm_evenkeel.rotation.lease import Lease
+    from litellm_evenkeel.rotation.shared.asks import Call, Reply
+    from litellm_evenkeel.rotation.shared.words import Word
+
+TERMS = Sharing(timeout=0.03, heartbeat=0.05, gone=0.3, settle=0.2, tick=0.01, workers=2)
+
+
+class Server(MemoryStore):
+    """A store that may be made to fail, or to say nothing; words are heard by all."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: time.monotonic() + 1000)
+        self.error: Exception | None = None
+        self.lets = asyncio.Event()
+        self.lets.set()
+        self.ears: list[asyncio.Queue[str]] = []
+        self.calls: list[Call] = []
+
+    async def exchange(self, call: Call) -> Reply:
+        await self.lets.wait()
+        if self.error:
+            raise self.error
+        self.calls.append(call)
+        return await super().exchange(call)
+
+    async def say(self, words: Sequence[Word]) -> None:
+        if self.error:
+            raise self.error
+        for word in words:
+            for ear in self.ears:
+                ear.put_nowait(word.text)
+
+    async def said(self) -> list[bytes | str]:
+        return []
+
+    async def listen(self) -> AsyncIterator[bytes | str | None]:
+        ear = asyncio.Queue[str]()
+        self.ears.append(ear)
+        yield None
+        while True:
+            yield await ear.get()
+
+
+class Worker:
+    """One that shares."""
+
+    def __init__(self, server: Server, **told: object) -> None:
+        self.freed = 0
+        self.shared = Shared(server, server, TERMS, clock=time.monotonic, freed=self._count)
+        self.pool = Pool(
+            RotationTerms(),
+            clock=time.monotonic,
+            random=random.Random(1).random,
+            tell=self.shared.tell,
+            window=self.shared.window,
+            slots=self.shared.slots,
+        )
+        self.group = self.pool.group("m", [Seat("a-m", "a", "m", limits=Limits.of(told, "a"))])
+
+    async def __aenter__(self) -> Self:
+        await self.shared.start(self.pool, patience=0.5)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shared.stop()
+
+    def pick(self) -> Lease | None:
+        found = self.pool.pick(self.group, Asked(Need(1)))
+        return found.lease if isinstance(found, Pick) else None
+
+    async def ask(self) -> Lease:
+        async with asyncio.timeout(10):
+            while True:
+                lease = self.pick()
+                if lease:
+                    return lease
+                await asyncio.sleep(0.002)
+
+    def _count(self) -> None:
+        self.freed += 1
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.002)
+
+
+async def test_who_is_granted_something_is_told_and_then_nobody_waits() -> None:
+    async with Worker(Server(), rpm=600) as worker:
+        assert worker.pick() is None
+        await until(lambda: worker.freed == 1)
+        assert worker.pick()
+        for _ in range(5):
+            await asyncio.sleep(0.03)
+            assert worker.pick()
+
+
+async def test_a_worker_that_shares_nothing_says_no_more_than_that_it_is_alive() -> None:
+    server = Server()
+    async with Worker(server):
+        await until(lambda: len(server.calls) > 3)
+    assert not any(call.sides for call in server.calls)
+    assert server.calls[-1].leaves
+
+
+@pytest.mark.parametrize("error", [None, OSError("redis://:hush@host"), ValueError("odd"), TimeoutError()])
+async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
+    error: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server()
+    async with Worker(server, rpm=600, concurrent=20) as worker:
+        worker.pool.settle(await worker.ask(), Need(1))
+        server.error = error
+        if error is None:
+            server.lets.clear()
+        with caplog.at_level(logging.WARNING):
+            await until(lambda: not worker.shared.counts().is_connected)
+        assert all(worker.pick() for _ in range(20))
+        counts = worker.shared.counts()
+        assert counts.is_local
+        assert counts.outages == 1
+        assert type(error or TimeoutError()).__name__ in counts.errors
+        assert "hush" not in caplog.text
+        assert "part of the limits" in caplog.text
+        server.error = None
+        server.lets.set()
+        await until(lambda: not worker.shared.counts().is_local)
+        side = server.sides["a"]
+        # It is told of what was used meanwhile, and of what is still under way.
+        await until(lambda: sum(side.windows["requests/60.0"].parts.values()) >= 21)
+        await until(lambda: sum(number for number, _ in side.slots.values()) == 20)
+        assert worker.pick() is None
+
+
+async def test_a_store_that_has_forgotten_is_told_again() -> None:
+    server = Server()
+    async with Worker(server, rpm=600) as worker:
+        for _ in range(7):
+            await worker.ask()
+        server.forget()
+        await until(lambda: worker.shared.counts().is_local)
+        assert worker.pick()
+        await until(lambda: not worker.shared.counts().is_local)
+        assert sum(server.sides["a"].windows["requests/60.0"].parts.values()) >= 8
+
+
+async def test_two_never_have_more_under_way_than_they_may() -> None:
+    server = Server()
+    async with Worker(server, concurrent=3) as first, Worker(server, concurrent=3) as second:
+        leases = [await first.ask() for _ in range(3)]
+        for _ in range(20):
+            assert second.pick() is None
+            await asyncio.sleep(0.002)
+        first.pool.settle(leases.pop(), Need(1))
+        assert await second.ask()
+
+
+async def test_what_one_learns_the_other_knows_and_who_tells_does_not_hear_itself() -> None:
+    server = Server()
+    async with Worker(server) as first, Worker(server) as second:
+        await until(lambda: len(server.ears) == 2)
+        held = Held("a", None, Kind.PERMANENT, "revoked", float("inf"), is_told=True)
+        first.shared.tell(held)
+        await until(lambda: second.pick() is None)
+        assert (first.shared.counts().said, first.shared.counts().heard) == (1, 0)
+        # Only the pool's own word counts here.
+        assert first.pick()
+        server.error = OSError()
+        first.shared.tell(Held("a", None, None, "", 0.0, is_told=True))
+        await until(lambda: not first.shared.counts().is_connected)
+        server.error = None
+        await until(lambda: second.pick() is not None)
+
+
+async def test_a_release_frees_all_models_of_an_account() -> None:
+    server = Server()
+    async with Worker(server) as first, Worker(server) as second:
+        await until(lambda: len(server.ears) == 2)
+        first.shared.tell(Held("a", "m", Kind.PERMANENT, "gone", float("inf"), is_told=True))
+        await until(lambda: second.pick() is None)
+        assert first.pool.release_account("a")
+        await until(lambda: second.pick() is not None)
+
+
+async def test_it_may_be_stopped_before_it_was_started_and_leaves_nothing_behind() -> None:
+    before = asyncio.all_tasks()
+    server = Server()
+    server.lets.clear()
+    await Worker(server).shared.stop()
+    worker = Worker(server, rpm=10)
+    await worker.shared.start(worker.pool, patience=0.05)
+    assert not worker.shared.counts().is_connected
+    assert sum(worker.pick() is not None for _ in range(10)) == 5
+    await worker.shared.stop()
+    await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() <= before | {asyncio.current_task()}  # type: ignore[arg-type]
+
+
+def test_sharing_without_an_address_is_refused_and_a_secret_is_not_shown() -> None:
+    with pytest.raises(SettingsError, match=r"shared\.url"):
+        opened(Sharing(), time.monotonic)
+    assert "hush" not in repr(Sharing(url="redis://:hush@127.0.0.1:1"))
+
+
+def test_the_pool_does_not_import_what_shares_it() -> None:
+    code = "import sys, litellm_evenkeel.rotation.pool; sys.exit('redis' in sys.modules or 'asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,299 @@
+"""Several workers and one store, in a time that is moved by hand: whatever happens, no limit is exceeded."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from litellm_evenkeel.rotation.limits import Limit, Unit
+from litellm_evenkeel.rotation.shared.asks import Call, Reply, SideAsk
+from litellm_evenkeel.rotation.shared.desk import Desk
+from litellm_evenkeel.rotation.shared.ground import Standing, Times
+from litellm_evenkeel.rotation.shared.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.shared.window import SharedWindow
+
+LIMITS = [
+    Limit(Unit.REQUESTS, 1, 60.0),
+    Limit(Unit.REQUESTS, 40, 60.0),
+    Limit(Unit.TOKENS, 5000.5, 60.0),
+    Limit(Unit.TOKENS, 300.0, 2.0),
+    Limit(Unit.DOLLARS, 1.3, 18_000.0),
+]
+
+
+class World:
+    """One store, and what was really used."""
+
+    def __init__(self, limit: Limit, workers: int) -> None:
+        self.limit, self.now = limit, 1_700_000_000.25
+        self.store = MemoryStore(lambda: self.now)
+        self.uses: list[list[float]] = []
+        self.workers = [Worker(self, str(number), 1000.0 * (number + 1)) for number in range(workers)]
+
+    def check(self) -> None:
+        seconds = self.limit.seconds
+        self.uses = [use for use in self.uses if use[0] > self.now - seconds]
+        assert sum(use[1] for use in self.uses) <= self.limit.amount * (1 + 1e-6)
+
+
+@dataclass
+class Worker:
+    """One of them, with a clock of its own."""
+
+    world: World
+    name: str
+    behind: float
+    standing: Standing = field(default_factory=lambda: Standing(is_local=False, workers=4, epoch="e"))
+    workers: int = 4
+    lacking: int = 0
+    asked: tuple[float, SideAsk, Reply] | None = None
+
+    def __post_init__(self) -> None:
+        self.times: Times | None = Times(self.behind, self.behind)
+        self.desk = Desk(("a", None), self)
+        self.window: SharedWindow = self.desk.window(self.world.limit)
+
+    @property
+    def now(self) -> float:
+        return self.world.now - self.behind
+
+    def lacks(self, desk: Desk) -> bool:
+        self.lacking += 1
+        return True
+
+    def wishes(self, desk: Desk) -> None:
+        pass
+
+    def use(self, amount: float) -> bool:
+        if self.window.left(self.now) + 1e-9 < amount or self.window.left(self.now) <= 0:
+            self.window.fits_in(self.now, amount)
+            return False
+        self.window.take(self.now, amount)
+        self.world.uses.append([self.world.now, amount, id(self)])
+        return True
+
+    def send(self) -> None:
+        """Ask; the store counts at once, its answer is under way."""
+        ask = None if self.asked else self.desk.ask(self.now, confirms=False)
+        if ask:
+            call = Call(self.name, "e", "e", 1e9, 2.0, 3.0, rejoins=False, leaves=False, sides=(ask,))
+            self.asked = self.now, ask, self.world.store.answer(call)
+
+    def receive(self) -> None:
+        if self.asked:
+            sent, ask, reply = self.asked
+            self.asked = None
+            self.times = Times(reply.now - self.now, reply.now - sent)
+            self.desk.answered(ask, reply.sides[0], self.now, self.times)
+
+    def lose(self) -> None:
+        """Never hear what became of it."""
+        if self.asked:
+            self.asked = None
+            self.desk.unanswered()
+
+    def settle(self, share: float) -> None:
+        """Learn that the oldest request has used less."""
+        for use in self.world.uses:
+            if use[2] == id(self) and use[1] > 0:
+                less = use[1] * share
+                self.window.give_back(use[0] - self.behind, self.now, less)
+                use[1] -= less
+                use[2] = 0
+                return
+
+
+acts = st.sampled_from(["use", "use", "use", "send", "send", "receive", "receive", "settle", "lose", "wait"])
+steps = st.lists(
+    st.tuples(st.integers(0, 3), acts, st.floats(0.001, 1), st.sampled_from([0.0, 0.01, 0.4, 1.0, 5.0, 62.0])),
+    max_size=150,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(LIMITS), steps)
+def test_whatever_the_order_no_period_sees_more_than_the_limit(
+    limit: Limit, told: list[tuple[int, str, float, float]]
+) -> None:
+    world = World(limit, 4)
+    for number, act, share, pause in told:
+        worker = world.workers[number]
+        if act == "use":
+            worker.use(max(1.0, math.ceil(share * limit.amount / 4)) if limit.unit is Unit.REQUESTS else share)
+        elif act == "settle":
+            worker.settle(share)
+        elif act == "wait":
+            world.now += pause * limit.seconds / 60
+        else:
+            getattr(worker, act)()
+        world.check()
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("seed", range(4))
+def test_many_workers_that_press_use_the_limit_and_never_more(limit: Limit, seed: int) -> None:
+    draw = random.Random(seed)
+    world = World(limit, 4)
+    amount = 1.0 if limit.unit is Unit.REQUESTS else limit.amount / 37
+    step, used = limit.seconds / 240, 0.0
+    lengths = 6
+    for _ in range(240 * lengths):
+        world.now += step * draw.uniform(0.5, 1.5)
+        for worker in draw.sample(world.workers, 4):
+            for _ in range(draw.randint(0, 3)):
+                if worker.use(amount):
+                    used += amount
+                    world.check()
+            worker.send()
+            (worker.lose if draw.random() < 0.001 else worker.receive)()
+    assert used >= 0.8 * limit.amount * (lengths - 1)
+
+
+def test_nobody_starves_where_there_is_one_for_all() -> None:
+    world = World(Limit(Unit.REQUESTS, 1, 60.0), 4)
+    served = dict.fromkeys(range(4), 0)
+    draw = random.Random(1)
+    for _ in range(60 * 60 * 4):
+        world.now += 0.25
+        for number in draw.sample(range(4), 4):
+            worker = world.workers[number]
+            served[number] += worker.use(1.0)
+            worker.send()
+            worker.receive()
+            world.check()
+    assert min(served.values()) >= 2
+    assert sum(served.values()) >= 50
+
+
+def test_a_request_as_large_as_the_limit_is_granted_when_all_is_free() -> None:
+    world = World(Limit(Unit.TOKENS, 5000, 60.0), 4)
+    first, second, *_ = world.workers
+    assert not first.use(5000)
+    first.send()
+    first.receive()
+    assert first.use(5000)
+    assert not second.use(1)
+    second.send()
+    second.receive()
+    assert second.window.fits_in(second.now, 1) == pytest.approx(62, abs=1.01)
+
+
+def test_what_nobody_used_is_anothers_soon() -> None:
+    world = World(Limit(Unit.REQUESTS, 1, 60.0), 2)
+    first, second = world.workers
+    first.use(1)
+    first.send()
+    first.receive()
+    second.use(1)
+    second.send()
+    second.receive()
+    assert not second.use(1)
+    world.now += 2.5
+    first.send()
+    first.receive()
+    world.now += 0.3
+    second.send()
+    second.receive()
+    assert second.use(1)
+    world.check()
+
+
+def test_what_a_provider_says_of_one_worker_counts_for_all() -> None:
+    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    first, second = world.workers
+    for _ in range(40):
+        first.use(1)
+        first.send()
+        first.receive()
+    used = len(world.uses)
+    assert used >= 30
+    world.now += 5
+    # It was reset early, as only its answers tell.
+    first.window.learn(first.now, first.now, 39, 55.0)
+    assert not first.use(1)
+    first.send()
+    first.receive()
+    assert first.use(1)
+    assert not second.use(1)
+    second.send()
+    second.receive()
+    assert second.use(1)
+
+
+def alone(worker: Worker, workers: int = 4) -> None:
+    worker.standing = Standing(is_local=True, workers=workers, epoch="e")
+
+
+def test_alone_all_together_use_no_more_than_the_limit() -> None:
+    world = World(Limit(Unit.REQUESTS, 40, 60.0), 4)
+    draw = random.Random(3)
+    used = 0
+    for moment in range(60 * 20):
+        world.now += 0.25
+        if moment == 300:
+            for worker in world.workers:
+                alone(worker)
+        for worker in draw.sample(world.workers, 4):
+            if draw.random() < 0.5:
+                used += moment >= 300 and worker.use(1)
+            if moment < 300:
+                worker.use(1)
+                worker.send()
+                worker.receive()
+        seconds = world.limit.seconds
+        assert len([use for use in world.uses if use[0] > world.now - seconds]) <= 40 * 1.25
+    assert used >= 40 * 3
+
+
+def test_alone_one_request_goes_however_small_the_part_is() -> None:
+    world = World(Limit(Unit.TOKENS, 5000, 60.0), 2)
+    worker = world.workers[0]
+    alone(worker, workers=50)
+    assert worker.use(4000)
+    assert not worker.use(4000)
+    wait = worker.window.fits_in(worker.now, 4000)
+    assert 55 < wait < 65
+    world.now += wait
+    assert worker.use(4000)
+
+
+def test_together_again_the_store_is_told_what_was_used_alone() -> None:
+    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    first, second = world.workers
+    alone(first, workers=1)
+    for _ in range(40):
+        assert first.use(1)
+    first.standing = second.standing
+    first.send()
+    first.receive()
+    second.use(1)
+    second.send()
+    second.receive()
+    assert not second.use(1)
+
+
+def test_a_store_that_has_forgotten_all_is_told_all() -> None:
+    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    first, second = world.workers
+    for _ in range(80):
+        first.use(1)
+        first.send()
+        first.receive()
+    world.store.sides.clear()
+    for worker in world.workers:
+        worker.standing = Standing(is_local=False, workers=2, epoch="another")
+    first.window.stand(first.now)
+    first.send()
+    first.receive()
+    second.use(1)
+    second.send()
+    second.receive()
+    assert not second.use(1)
+    world.check()

@@ -1,0 +1,285 @@
+"""What is explained is what happens, and explaining changes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from litellm_evenkeel.rotation import counterfactuals
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.bars import Why
+from litellm_evenkeel.rotation.explain import explain
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Full, Pick, Reason
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.strategies import STRATEGIES
+from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.explanation import Candidate, Explanation
+    from litellm_evenkeel.rotation.lease import Lease
+
+NAMES = tuple("abcdefg")
+LIMITS = ({"rpm": 5, "concurrent": 3}, {"tpm": 20_000}, None, {"rpm": 30, "tpm": 9_000})
+
+
+class World:
+    """A pool, its clock, and what is under way."""
+
+    def __init__(self, strategy: str, seats: list[Seat], ttl: float = 10.0) -> None:
+        self.now = 1_000_000.0
+        terms = RotationTerms(strategy=Strategy(strategy), snapshot_ttl=ttl, lease=60.0)
+        self.pool = Pool(terms, clock=lambda: self.now, random=random.Random(7).random)
+        self.group = self.pool.group("m", seats)
+        self.open: list[Lease] = []
+
+    def ask(self, asked: Asked) -> object:
+        found = self.pool.pick(self.group, asked)
+        if not isinstance(found, Pick):
+            return found
+        self.open.append(found.lease)
+        return found.place.seat.account, found.reason
+
+    def explain(self, asked: Asked = Asked(), samples: int = 40) -> Explanation:  # noqa: B008 - frozen
+        return explain(self.pool, self.group, asked, self.now, random=random.Random(3).random, samples=samples)
+
+    def candidate(self, account: str, asked: Asked = Asked()) -> Candidate:  # noqa: B008 - frozen
+        return next(one for one in self.explain(asked).candidates if one.account == account)
+
+    def fail(self, account: str, kind: Kind, seconds: float | None = None, scope: Scope = Scope.ACCOUNT) -> None:
+        place = next(place for place in self.group.places if place.seat.account == account)
+        (lease,) = [one for one in self.open if one.place is place]
+        self.open.remove(lease)
+        self.pool.fail(lease, Signal(kind, scope, seconds, "of the test"))
+
+
+def world(strategy: str = "headroom", *, ttl: float = 10.0, **limits: dict | None) -> World:
+    seats = [Seat(f"id-{name}", name, "gpt", limits=Limits.of(told, name)) for name, told in limits.items()]
+    return World(strategy, seats, ttl)
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("wait"), st.floats(0.001, 70)),
+        st.tuples(
+            st.just("ask"),
+            st.floats(0, 6000),
+            st.none() | st.sampled_from(NAMES),
+            st.frozensets(st.sampled_from([f"id-{name}" for name in NAMES]), max_size=2),
+        ),
+        st.tuples(st.just("ask"), st.floats(0, 3000), st.none(), st.just(frozenset())),
+        st.tuples(st.just("settle"), st.integers(0, 99), st.floats(0, 3000), st.floats(0.01, 5)),
+        st.tuples(
+            st.just("fail"),
+            st.integers(0, 99),
+            st.sampled_from([Kind.RATE_LIMIT, Kind.TRANSIENT, Kind.QUOTA, Kind.PERMANENT]),
+            st.none() | st.floats(0, 80),
+        ),
+    ),
+    max_size=40,
+)
+
+
+def step(on: World, what: tuple) -> object:
+    kind, *rest = what
+    if kind == "wait":
+        on.now += rest[0]
+        on.pool.expire(on.now)
+        on.open = [lease for lease in on.open if lease.is_open]
+    elif kind == "ask":
+        on.pool.expire(on.now)
+        return on.ask(Asked(Need(1, rest[0]), rest[2], rest[1]))
+    elif on.open:
+        lease = on.open.pop(rest[0] % len(on.open))
+        if kind == "settle":
+            on.pool.settle(lease, Need(1, rest[1]), latency=rest[2])
+        else:
+            on.pool.fail(lease, Signal(rest[1], Scope.ACCOUNT, rest[2], "of the test"))
+    return None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=40, deadline=None)
+@given(taken=steps, ttl=st.sampled_from([0.0, 10.0]), tiers=st.booleans())
+def test_the_pick_is_possible_and_explaining_changes_nothing(
+    strategy: str, taken: list, ttl: float, *, tiers: bool
+) -> None:
+    seats = [
+        Seat(
+            f"id-{name}",
+            name,
+            "gpt",
+            weight=1 + place % 3,
+            priority=1 + (place % 2 if tiers else 0),
+            limits=Limits.of(LIMITS[place % len(LIMITS)], name),
+        )
+        for place, name in enumerate(NAMES)
+    ]
+    watched, alone = World(strategy, seats, ttl), World(strategy, seats, ttl)
+    for what in taken:
+        told = None
+        if what[0] == "ask":
+            told = watched.explain(Asked(Need(1, what[1]), what[3], what[2]), samples=3)
+        found = step(watched, what)
+        assert found == step(alone, what)
+        if told is None:
+            continue
+        possible = {one.account for one in told.candidates if one.is_possible}
+        if isinstance(found, Full):
+            assert not possible
+            assert told.chosen is None
+            assert told.opens_in == found.opens_in
+        else:
+            assert found[0] in possible
+        for one in told.candidates:
+            assert one.changes or one.is_possible
+        json.dumps(told.as_json(), allow_nan=False)
+
+
+def test_shares_of_what_is_drawn_are_those_of_the_live_picks() -> None:
+    limits = {name: {"rpm": 600 * (1 + place)} for place, name in enumerate(NAMES)}
+    on = world(**limits)
+    told = {one.account: one.chance for one in on.explain(samples=2000).candidates}
+    picked = dict.fromkeys(NAMES, 0)
+    for _ in range(2000):
+        account, _ = on.ask(Asked())
+        picked[account] += 1
+        on.pool.release(on.open.pop())
+        on.now += 0.001
+    assert sum(told.values()) == pytest.approx(1)
+    assert max(told, key=told.get) in sorted(picked, key=picked.get)[-3:]
+
+
+def test_where_nothing_is_left_to_chance_one_look_is_enough() -> None:
+    on = world("fill_first", a=None, b=None)
+    told = on.explain()
+    assert (told.samples, told.chosen) == (1, "a")
+    assert [(one.account, one.chance, one.is_possible) for one in told.candidates] == [("a", 1, True), ("b", 0, False)]
+    assert told.candidates[1].changes == ("its turn comes, after a",)
+
+
+def test_a_limit_that_is_used_up_says_what_it_frees_and_when() -> None:
+    on = world("fill_first", a={"tpm": 1000}, b=None)
+    on.ask(Asked(Need(1, 900)))
+    found = on.candidate("a", Asked(Need(1, 300)))
+    assert found.obstacle.why is Why.WINDOW
+    assert (found.obstacle.wanted, found.obstacle.left) == (300, 100)
+    assert found.changes[0].startswith("frees 200 tokens in ")
+    assert "tokens/1m: 100 left" in found.changes[0]
+
+
+def test_a_hold_says_when_it_ends_and_quarantine_who_ends_it() -> None:
+    on = world("fill_first", a=None, b=None, c=None)
+    on.ask(Asked())
+    on.fail("a", Kind.RATE_LIMIT, 40.0)
+    on.ask(Asked())
+    on.fail("b", Kind.PERMANENT)
+    assert on.explain().chosen == "c"
+    assert on.candidate("a").changes[0].startswith("its hold ends in 4")
+    assert on.candidate("b").changes == ("an operator releases it (of the test): POST /evenkeel/accounts/b/release",)
+    assert on.candidate("b").obstacle.opens_in == math.inf
+    shut = {one["account"]: one["obstacle"] for one in on.explain().as_json()["candidates"]}
+    assert shut["b"]["opens_in_seconds"] is None
+
+
+def test_a_hold_and_a_used_up_limit_are_both_told() -> None:
+    on = world("fill_first", a={"rpm": 1}, b=None)
+    on.ask(Asked())
+    on.fail("a", Kind.RATE_LIMIT, 5.0)
+    assert len(on.candidate("a").changes) == 2
+
+
+def test_a_lower_score_says_how_much_less_would_have_to_be_used() -> None:
+    on = world("headroom", a={"tpm": 10_000}, b={"tpm": 10_000})
+    first, _ = on.ask(Asked(Need(1, 6000)))
+    other = {"a": "b", "b": "a"}[first]
+    assert on.explain(Asked(Need(1, 50))).chosen == other
+    on.pool.settle(on.open.pop(), Need(1, 6000))
+    (said,) = on.candidate(first, Asked(Need(1, 50))).changes
+    assert "needed, has" in said
+    assert "60 % less of tokens/1m used (6,000)" in said
+
+
+def test_a_busier_account_says_how_many_fewer_requests() -> None:
+    on = world("least_loaded", a=None, b=None)
+    for _ in range(3):
+        on.ask(Asked(tried=frozenset({"id-b"})))
+    assert on.explain().chosen == "b"
+    (said,) = on.candidate("a").changes
+    assert said.endswith("3 fewer of its 3 requests under way")
+
+
+def test_a_slower_account_says_how_fast_it_would_have_to_be() -> None:
+    on = world("lowest_latency", a=None, b=None)
+    for name, latency in (("b", 0.2), ("a", 0.9)):
+        on.ask(Asked(prefer=name))
+        on.pool.settle(on.open.pop(), Need(1, 0), latency=latency)
+    assert on.explain().chosen == "b"
+    (said,) = on.candidate("a").changes
+    assert said.endswith("answers in 0.2 s instead of 0.9 s")
+
+
+def test_a_pinned_session_goes_to_its_account() -> None:
+    on = world("headroom", a=None, b=None)
+    told = on.explain(Asked(prefer="b"))
+    assert (told.chosen, told.candidates[0].reason, told.samples) == ("b", Reason.STICKY, 1)
+    assert told.candidates[1].changes == ("the session is pinned to b",)
+
+
+def test_a_lower_tier_waits_for_the_first_to_be_shut() -> None:
+    seats = [Seat("id-a", "a", "gpt"), Seat("id-b", "b", "gpt"), Seat("id-c", "c", "gpt", priority=2)]
+    on = World("headroom", seats)
+    assert on.candidate("c").changes[0].startswith("nobody of tier 1 has room: ")
+
+
+def test_what_has_failed_for_this_request_is_told() -> None:
+    on = world("headroom", a=None, b=None)
+    found = on.candidate("a", Asked(tried=frozenset({"id-a"})))
+    assert "has failed there" in found.changes[0]
+    again = on.explain(Asked(tried=frozenset({"id-a", "id-b"})))
+    assert again.candidates[0].reason is Reason.AGAIN
+
+
+def test_nobody_says_who_opens_first() -> None:
+    on = world("headroom", a={"rpm": 1}, b={"rpm": 1})
+    on.ask(Asked())
+    on.now += 5
+    on.ask(Asked())
+    told = on.explain()
+    assert told.chosen is None
+    assert told.verdict.startswith("nobody now; the first opens in ")
+    # Who has tried all of them is no worse off: what has failed once is not dead.
+    tried = on.explain(Asked(tried=frozenset({"id-a", "id-b"})))
+    assert tried.as_json()["opens_in_seconds"] == told.as_json()["opens_in_seconds"]
+
+
+def test_every_obstacle_has_its_sentence() -> None:
+    assert set(counterfactuals.SENTENCES) == set(Why)
+
+
+def test_an_empty_group_says_so() -> None:
+    assert World("headroom", []).explain().verdict == "nobody: there are no candidates"
+
+
+def test_where_no_one_change_is_enough_all_of_them_may_be() -> None:
+    on = world("headroom", a={"tpm": 10_000, "rpm": 10}, b={"tpm": 10_000, "rpm": 10})
+    for _ in range(4):
+        on.ask(Asked(Need(1, 1000), tried=frozenset({"id-b"})))
+    assert on.explain(Asked(Need(1, 50))).chosen == "b"
+    (said,) = on.candidate("a", Asked(Need(1, 50))).changes
+    assert "% less of all" in said
+
+
+def test_where_even_that_is_not_enough_it_says_so() -> None:
+    on = world("headroom", a={"tpm": 4000}, b={"tpm": 100_000})
+    (said,) = on.candidate("a", Asked(Need(1, 3000))).changes
+    assert said.endswith("it would have less even if nothing of it were used")

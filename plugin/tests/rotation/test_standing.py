@@ -1,0 +1,96 @@
+"""How accounts stand, as those see it who ask."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.picks import Reason
+from litellm_evenkeel.rotation.pool import Pool
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.standing import AccountStanding, standings
+from litellm_evenkeel.rotation.tally import Tally
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+
+class World:
+    def __init__(self, **limits: dict | None) -> None:
+        self.now = 1_000_000.0
+        self.pool = Pool(RotationTerms(), clock=lambda: self.now, random=random.Random(1).random)
+        self.tally = Tally()
+        self.groups = {
+            model: self.pool.group(
+                model,
+                [Seat(f"{name}-{model}", name, model, limits=Limits.of(told, name)) for name, told in limits.items()],
+            )
+            for model in ("small", "large")
+        }
+
+    def ask(self, account: str, model: str = "small", tokens: float = 0.0):  # noqa: ANN201
+        return self.pool.pick(self.groups[model], Asked(Need(1, tokens), prefer=account)).lease
+
+    def standings(self, *only: str) -> dict[str, AccountStanding]:
+        steps = standings(self.pool, self.now, self.tally, only=only or None)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return {one.account: one for one in end.value}
+
+
+def test_a_window_tells_what_is_left_and_when_it_runs_out() -> None:
+    on = World(a={"windows": [{"for": "1h", "tokens": 1000}], "concurrent": 4})
+    for _ in range(3):
+        on.ask("a", tokens=200)
+        on.now += 1
+    found = on.standings()["a"]
+    (window,) = found.whole.windows
+    assert (window.name, window.left, round(window.used_share, 6)) == ("tokens/1h", 400, 0.6)
+    assert 150 < window.runs_out_in < 250
+    assert (found.whole.in_flight, found.whole.concurrent) == (3, 4)
+    assert [model.in_flight for model in found.models] == [3, 0]
+
+
+def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> None:
+    on = World(a=None, b=None, c=None)
+    on.pool.fail(on.ask("a"), Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 40.0, "rule"))
+    on.pool.fail(on.ask("b"), Signal(Kind.QUOTA, Scope.ACCOUNT, 90.0, "rule of b"))
+    on.pool.fail(on.ask("c"), Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
+    found = on.standings()
+    assert [one.state for one in found.values()] == [State.OPEN, State.HELD, State.QUARANTINED]
+    small, _ = found["a"].models
+    assert (small.state, small.kind, small.why, small.is_told) == (State.HELD, Kind.RATE_LIMIT, "rule", True)
+    assert 40 <= small.held_for <= 42
+    assert found["c"].whole.held_for is None
+    on.pool.fail(on.ask("a", "large"), Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 40.0, "rule"))
+    assert on.standings()["a"].state is State.HELD
+    on.now += 100
+    assert on.standings()["b"].state is State.PROBING
+
+
+def test_what_has_happened_is_told_by_account() -> None:
+    on = World(a=None, b=None)
+    on.tally.picks["a", Reason.STICKY] += 2
+    on.tally.failures["a", Kind.QUOTA] += 1
+    found = on.standings()
+    assert (found["a"].picks, found["a"].failures, found["b"].picks) == ({"sticky": 2}, {"quota": 1}, {})
+
+
+def test_some_can_be_asked_for_by_name() -> None:
+    on = World(a=None, b=None, c=None)
+    assert list(on.standings("c", "a", "nobody", "a")) == ["a", "c"]
+
+
+def test_as_json_it_is_json() -> None:
+    on = World(a={"rpm": 5}, b=None)
+    on.pool.fail(on.ask("b"), Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
+    told = json.loads(json.dumps([one.as_json() for one in on.standings().values()], allow_nan=False))
+    assert [one["state"] for one in told] == ["open", "quarantined"]
+    assert told[0]["windows"][0]["runs_out_in_seconds"] is None
+    assert told[1]["deployments"] == ["b-small", "b-large"]

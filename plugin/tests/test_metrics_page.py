@@ -1,0 +1,25 @@
+"""The page of metrics is made from the metrics."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from litellm_evenkeel.rotation import series
+
+pytestmark = pytest.mark.docs
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+CURE = 'python -c "from litellm_evenkeel.rotation import series; print(series.table())"'
+
+
+def test_every_metric_stands_on_its_page() -> None:
+    assert series.table() in PAGE.read_text(), f"docs/metrics.md is out of date. Put there what this prints: {CURE}"
+
+
+def test_nothing_stands_there_that_is_no_metric() -> None:
+    named = set(re.findall(rf"\b{series.PREFIX}\w+", PAGE.read_text()))
+    known = {one.full_name for one in series.ALL}
+    assert {name for name in named if re.sub(r"_(bucket|count|sum)$", "", name) not in known} == set()

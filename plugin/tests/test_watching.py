@@ -1,0 +1,67 @@
+"""How those who look are let in."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from litellm_evenkeel import watching
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.watch import Watch
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.metrics import Metrics
+
+SAMPLE = "evenkeel_rotation_snapshot_age_seconds"
+
+
+def begun(counted: Metrics, environ: dict[str, str]) -> None:
+    steering = Steering(
+        RotationTerms(),
+        clock=lambda: 1e6,
+        random=random.Random(1).random,
+        seat=lambda one, model: Seat.of(one, {}, model),
+        observer=counted,
+    )
+    watch = Watch(steering, counted.tally, clock=lambda: 1e6)
+    watching.begin(watch, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
+
+
+def test_one_process_is_read_at_each_scrape() -> None:
+    registry = CollectorRegistry()
+    begun(watching.metrics(registry), {})
+    assert registry.get_sample_value(SAMPLE) == 0
+
+
+async def test_several_processes_write_again_and_again_instead() -> None:
+    registry = CollectorRegistry()
+    before = asyncio.all_tasks()
+    begun(watching.metrics(registry), {"PROMETHEUS_MULTIPROC_DIR": "/there"})
+    assert registry.get_sample_value(SAMPLE) is None
+    (task,) = asyncio.all_tasks() - before
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def test_a_second_rotation_in_a_process_does_no_harm() -> None:
+    registry = CollectorRegistry()
+    begun(watching.metrics(registry), {})
+    second = watching.metrics(registry)
+    second.plugin_error("choosing")
+    begun(second, {})
+    assert registry.get_sample_value("evenkeel_rotation_plugin_errors_total", {"reason": "choosing"}) is None
+
+
+@pytest.mark.parametrize(("told", "workers"), [({}, None), ({"NUM_WORKERS": "4"}, 4), ({"NUM_WORKERS": "many"}, None)])
+def test_how_many_workers_there_are_is_what_somebody_said(told: dict[str, str], workers: int | None) -> None:
+    assert watching.workers(told) == workers
+
+
+def test_without_a_proxy_there_are_no_deployments() -> None:
+    assert watching.deployments("chat") == ()
