@@ -31,6 +31,8 @@ LOG = logging.getLogger("litellm_evenkeel.rotation")
 # An error of ours is logged once in so many seconds.
 QUIET_SECONDS = 30.0
 ACCOUNT_HEADER = "x-evenkeel-account"
+# How LiteLLM says that no deployment suits a request: its tags, its length, its region.
+LITELLMS_OWN = (ValueError, litellm.BadRequestError)
 
 
 # LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. Nothing of ours
@@ -146,9 +148,12 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         router = self._running_router()
         if router is None:
             return deployments
-        return await narrowed(
-            router, self.steering.candidates.of(model, deployments), model, deployments, messages, request
-        )
+        known = self.steering.candidates.of(model, deployments)
+        try:
+            return await narrowed(router, known, model, deployments, messages, request)
+        except LITELLMS_OWN:
+            # It will come to the same, and say so itself.
+            return []
 
     def _running_router(self) -> Any:
         """Return the proxy's router; a new one must not hold accounts by rules of its own."""

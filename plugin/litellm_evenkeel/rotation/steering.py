@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.rotation.asked import Asked
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
+CLIENT_DIGITS = 16
 
 
 class Shares(Protocol):
@@ -204,6 +206,10 @@ class Steering:
             return full or Full(0.0, group.full)
         found = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
         self._observer.waited(group.name, self._clock() - now, is_served=isinstance(found, Pick))
+        if found is None:
+            # The candidates have changed while it waited.
+            known = self.candidates.anew(group.name, deployments)
+            found = self.pool.pick(known.group, asked, known.is_there(deployments))
         return found or Full(0.0, None)
 
     async def _pinned(self, key: SessionKey) -> str | None:
@@ -247,11 +253,14 @@ class Steering:
 
 
 def _client(request: Mapping[str, Any]) -> str:
-    """Return whose request it is; clients without a key of their own are one."""
+    """Return whose request it is; clients without a key of their own are one.
+
+    Some kinds of authentication leave the very key there, so only what it hashes to is kept.
+    """
     for name in ("litellm_metadata", "metadata"):
         metadata = request.get(name)
         if isinstance(metadata, Mapping):
             found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
             if isinstance(found, str):
-                return found
+                return sha256(found.encode(errors="surrogatepass")).hexdigest()[:CLIENT_DIGITS]
     return ""

@@ -1,0 +1,333 @@
+"""The rotation in a real router of the installed LiteLLM, over the mock provider."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.holds import State
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+# LiteLLM warns of its own types, once for each.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+LONG = [{"role": "user", "content": "ahoy " * 4000}]
+
+
+def another(number: int) -> list[dict[str, str]]:
+    """Return messages of another session."""
+    return [{"role": "user", "content": f"ahoy {number}"}]
+
+
+def ids(deployments: list[Any]) -> list[str]:
+    return [one["model_info"]["id"] for one in deployments]
+
+
+async def test_the_hook_returns_one_of_the_very_deployments(rig: Rig) -> None:
+    rig.start()
+    listed = rig.listed()
+    before = list(listed)
+    (found,) = await rig.filter(deployments=listed)
+    assert any(found is one for one in listed)
+    assert listed == before
+    assert await rig.filter(deployments=[]) == []
+    assert rig.errors == {}
+
+
+async def test_requests_are_answered_and_what_they_used_is_known(rig: Rig) -> None:
+    rig.start([rig.deployment(name, limits={"tpm": 10_000}) for name in "ab"])
+    answers = await asyncio.gather(*(rig.ask() for _ in range(20)))
+    total = sum(answer.usage.total_tokens for answer in answers)
+    windows = [place.account.windows[0] for place in rig.steering.pool.places.values()]
+    assert sum(10_000 - window.left(rig.steering.pool.now()) for window in windows) == total
+    assert rig.under_way() == 0
+    assert set(await rig.asked()) == {"a", "b"}
+
+
+async def test_embeddings_are_spread_too(rig: Rig) -> None:
+    rig.start()
+    request = {"model": "gpt-4o-mini", "input": ["ahoy"], "litellm_call_id": "e"}
+    answer = await asyncio.create_task(rig.router.aembedding(**request))
+    assert answer.data
+    await asyncio.sleep(0)
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_a_retry_goes_to_another_account(rig: Rig) -> None:
+    rig.start(rotation={"strategy": "round_robin"})
+    await rig.fails(a="status=503", b="status=429,retry_after=60", c="status=401")
+    for number in range(6):
+        answer = await rig.ask(messages=another(number))
+        assert answer._hidden_params["model_id"] == "d"
+    asked = await rig.asked()
+    # What is known to be held is not asked again; failures of the moment may be forgiven, but not for ever.
+    assert (asked["b"], asked["c"], asked["d"]) == (1, 1, 6)
+    assert asked["a"] <= 3
+    states = {name: rig.steering.pool.sides[name, None].hold.state(rig.steering.pool.now()) for name in "cd"}
+    assert states == {"c": State.QUARANTINED, "d": State.OPEN}
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_no_account_is_asked_twice_for_one_request_while_another_is_left(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start(num_retries=3)
+    await rig.fails(a="status=500", b="status=500", c="status=500", d="status=500")
+    with pytest.raises(litellm.InternalServerError):
+        await rig.ask()
+    assert await rig.asked() == dict.fromkeys("abcd", 1)
+    assert rig.under_way() == 0
+
+
+async def test_what_a_retry_skips_is_skipped(rig: Rig) -> None:
+    rig.start()
+    for _ in range(20):
+        assert ids(await rig.filter({"_retry_skipped_deployment_ids": ("a", "b", "c")})) == ["d"]
+    # If there is no other, one of them is better than none.
+    assert len(await rig.filter({"_retry_skipped_deployment_ids": tuple("abcd")})) == 1
+
+
+async def test_what_is_excluded_is_never_chosen(rig: Rig) -> None:
+    rig.start()
+    for _ in range(20):
+        assert ids(await rig.filter({"_excluded_deployment_ids": ["a", "c", "d"]})) == ["b"]
+    listed = rig.listed()
+    assert await rig.filter({"_excluded_deployment_ids": list("abcd")}, listed) is listed
+    assert rig.errors == {}
+
+
+async def test_tags_are_honoured(rig: Rig) -> None:
+    rig.start(
+        [rig.deployment(name, params={"tags": [tag]}) for name, tag in zip("abcd", ["free", "paid"] * 2, strict=True)],
+        enable_tag_filtering=True,
+    )
+    for _ in range(10):
+        answer = await rig.ask(metadata={"tags": ["paid"]})
+        assert answer._hidden_params["model_id"] in {"b", "d"}
+    with pytest.raises(ValueError, match="tag"):
+        await rig.ask(metadata={"tags": ["unheard of"]})
+    # That is LiteLLM's own refusal, and no error of the plugin.
+    assert rig.errors == {}
+
+
+async def test_the_order_that_an_operator_wrote_is_honoured(rig: Rig) -> None:
+    rig.start([rig.deployment(name, params={"order": order}) for name, order in zip("abcd", [2, 1, 1, 2], strict=True)])
+    for _ in range(10):
+        assert (await rig.ask())._hidden_params["model_id"] in {"b", "c"}
+    assert rig.errors == {}
+
+
+async def test_what_pre_call_checks_would_drop_is_not_chosen(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start(
+        [
+            *(rig.deployment(name, max_input_tokens=100) for name in "abc"),
+            rig.deployment("d", params={"model": "openai/gpt-4o"}),
+        ],
+        enable_pre_call_checks=True,
+    )
+    for _ in range(5):
+        assert (await rig.ask(messages=LONG))._hidden_params["model_id"] == "d"
+    assert rig.errors == {}
+    rig.start([rig.deployment("a", max_input_tokens=100)], enable_pre_call_checks=True)
+    with pytest.raises(litellm.ContextWindowExceededError):
+        await rig.ask(messages=LONG)
+    assert rig.errors == {}
+
+
+def counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each call of the hook adds its model."""
+    calls: list[str] = []
+    hook = rig.rotation.async_filter_deployments
+
+    async def counting(model: str, *args: object, **named: object) -> object:
+        calls.append(model)
+        return await hook(model, *args, **named)
+
+    monkeypatch.setattr(rig.rotation, "async_filter_deployments", counting)
+    return calls
+
+
+async def test_a_refusal_is_a_429_that_says_when_to_come_back_and_is_not_retried(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start([rig.deployment(name, limits={"rpm": 1}) for name in "ab"])
+    await rig.ask()
+    await rig.ask()
+    calls = counted(rig, monkeypatch)
+    with pytest.raises(litellm.RateLimitError) as refused:
+        await rig.ask()
+    assert refused.value.status_code == 429
+    assert 1 <= int(refused.value.headers["retry-after"]) <= 62
+    assert "limit used up" in str(refused.value)
+    assert len(calls) == 1
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_after_a_refusal_fallbacks_are_tried(rig: Rig) -> None:
+    rig.start(
+        [rig.deployment("a", limits={"rpm": 1}), rig.deployment("b", group="spare")],
+        fallbacks=[{"gpt-4o-mini": ["spare"]}],
+    )
+    await rig.ask()
+    answer = await rig.ask()
+    assert answer._hidden_params["model_id"] == "spare-b"
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_when_all_have_died_it_is_said(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start()
+    await rig.fails(**dict.fromkeys("abcd", "status=401"))
+    for _ in range(2):
+        with pytest.raises(litellm.ServiceUnavailableError, match="quarantined"):
+            await rig.ask()
+    assert await rig.asked() == dict.fromkeys("abcd", 1)
+
+
+async def test_of_one_account_a_retry_is_no_death(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+
+    rig.start([rig.deployment("a")], num_retries=1)
+    await rig.fails(a="status=429,retry_after=1")
+    with pytest.raises(litellm.RateLimitError):
+        await rig.ask()
+
+
+async def test_who_waits_is_served_within_its_time(rig: Rig) -> None:
+    rig.start([rig.deployment("a", limits={"concurrent": 1})], rotation={"wait": 20})
+    await asyncio.gather(*(rig.ask() for _ in range(12)))
+    assert (rig.under_way(), rig.errors) == (0, {})
+    assert rig.steering.waiting.waiting() == {}
+
+
+async def test_one_deployment_that_is_asked_for_by_its_id_is_left_alone(rig: Rig) -> None:
+    rig.start()
+    answer = await rig.ask(model="c")
+    assert answer._hidden_params["model_id"] == "c"
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_an_error_of_the_plugin_leaves_the_choice_to_litellm(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.start()
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("what a client wrote")
+
+    monkeypatch.setattr(rig.steering.pool, "pick", broken)
+    monkeypatch.setattr(rig.steering, "failed", broken)
+    await rig.fails(a="status=429")
+    with caplog.at_level(logging.INFO, "litellm_evenkeel.rotation"):
+        for _ in range(12):
+            assert (await rig.ask()).choices
+    assert rig.errors["choosing"] >= 12
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("litellm_evenkeel")]
+    # Once, and not a word of what it was about.
+    assert len(told) == 1
+    assert "RuntimeError" in told[0]
+    assert "what a client wrote" not in caplog.text
+
+
+async def test_litellms_own_cooldowns_are_off_unless_an_operator_wants_them(rig: Rig) -> None:
+    from litellm.router_utils.cooldown_handlers import _async_get_cooldown_deployments  # noqa: PLC0415
+
+    for wanted in (False, True):
+        rig.start(rotation={"stock_cooldowns": wanted, "strategy": "round_robin"})
+        await rig.fails(a="status=429,retry_after=60", b="status=429,retry_after=60")
+        for number in range(4):
+            await rig.ask(messages=another(number))
+        cooled = await _async_get_cooldown_deployments(litellm_router_instance=rig.router, parent_otel_span=None)
+        assert bool(cooled) == wanted
+
+
+async def test_a_new_router_is_noticed(rig: Rig) -> None:
+    import sys  # noqa: PLC0415
+
+    import litellm  # noqa: PLC0415
+
+    rig.start()
+    await rig.ask()
+    other = litellm.Router(model_list=[rig.deployment("b")])
+    sys.modules["litellm.proxy.proxy_server"].llm_router = other
+    rig.router = other
+    await rig.ask()
+    assert other.disable_cooldowns
+
+
+async def test_a_deployment_that_changes_is_used_as_it_is_now(rig: Rig) -> None:
+    from litellm.types.router import Deployment  # noqa: PLC0415
+
+    rig.start()
+    await rig.ask()
+    rig.router.upsert_deployment(Deployment(**rig.deployment("b", limits={"rpm": 1})))
+    rig.router.delete_deployment("a")
+    rig.router.delete_deployment("c")
+    for _ in range(10):
+        await rig.ask()
+    asked = await rig.asked()
+    assert asked["b"] <= 2
+    assert asked["d"] >= 8
+    assert rig.errors == {}
+
+
+async def test_the_account_is_named_in_answers_if_an_operator_wants_that(rig: Rig) -> None:
+    rig.start()
+    assert "async_post_call_response_headers_hook" not in type(rig.rotation).__dict__
+    rig.start(rotation={"account_header": True})
+    await rig.ask()
+    hook = rig.rotation.async_post_call_response_headers_hook
+    assert await hook({}, None, None, litellm_call_info={"model_id": "b"}) == {"x-evenkeel-account": "b"}
+    assert await hook({}, None, None, litellm_call_info={"model_id": "None"}) is None
+    assert await hook({}, None, None) is None
+
+
+async def test_what_an_operator_wrote_wrong_is_refused_at_the_start_and_survived_later(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    from litellm.types.router import Deployment  # noqa: PLC0415
+
+    with pytest.raises(SettingsError, match="rpms"):
+        rig.start([rig.deployment("a", limits={"rpms": 1})])
+    rig.start([rig.deployment("a")])
+    rig.router.add_deployment(Deployment(**rig.deployment("b", limits={"rpms": 1})))
+    await asyncio.gather(*(rig.ask(messages=another(each)) for each in range(20)))
+    assert set(await rig.asked()) == {"a", "b"}
+    assert "rpms" in caplog.text
+    assert rig.errors == {}
+
+
+async def test_a_batch_under_one_call_id_is_given_back_in_full(rig: Rig) -> None:
+    rig.start([rig.deployment("a"), rig.deployment("b", group="other")])
+    await asyncio.gather(
+        rig.ask(litellm_call_id="batch"), rig.ask(litellm_call_id="batch", model="other"), rig.ask(litellm_call_id="x")
+    )
+    assert (rig.under_way(), rig.errors) == (0, {})
+    assert await rig.asked() == {"a": 2, "b": 1}
+
+
+async def test_without_any_setting_a_proxys_line_of_yaml_is_enough(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    import litellm  # noqa: PLC0415
+
+    from litellm_evenkeel import proxy  # noqa: PLC0415
+
+    rig.start()
+    made = proxy.rotation
+    assert made is proxy.rotation
+    monkeypatch.delitem(vars(proxy), "rotation")
+    # LiteLLM leaves out callbacks where a client asks for no log, but for those that are its own.
+    assert "_PROXY_" in type(made).__name__
+    rig.rotation = made
+    monkeypatch.setattr(litellm, "callbacks", [made])
+    assert (await rig.ask()).choices

@@ -1,0 +1,85 @@
+"""Streams, and requests that are cancelled, in a real router of the installed LiteLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation import attempts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Rig
+
+# LiteLLM warns of its own types, once for each.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+async def test_a_stream_is_settled_by_what_it_used(rig: Rig, eventually: Callable) -> None:
+    rig.start([rig.deployment("a", limits={"tpm": 10_000})])
+    stream = await rig.ask(stream=True, stream_options={"include_usage": True})
+    assert rig.under_way() == 1
+    usage = [chunk.usage async for chunk in stream if getattr(chunk, "usage", None)][-1]
+    await eventually(lambda: rig.under_way() == 0)
+    window = rig.steering.pool.places["a", "openai/gpt-4o-mini"].account.windows[0]
+    assert 10_000 - window.left(rig.steering.pool.now()) == usage.total_tokens
+    assert rig.steering.attempts.streams == 0
+
+
+async def test_a_stream_that_breaks_off_is_a_failure_of_its_account(rig: Rig, eventually: Callable) -> None:
+    rig.start([rig.deployment("a")], num_retries=0)
+    await rig.fails(a="reset=2")
+    stream = await rig.ask(stream=True)
+    with pytest.raises(Exception, match=r".*"):
+        _ = [chunk async for chunk in stream]
+    await eventually(lambda: rig.under_way() == 0)
+    place = rig.steering.pool.places["a", "openai/gpt-4o-mini"]
+    assert place.account.hold.failures + place.model.hold.failures == 1
+    assert rig.errors == {}
+
+
+async def test_a_stream_that_nobody_reads_is_given_back(
+    rig: Rig, eventually: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "EVENT_SECONDS", 0.01)
+    rig.start([rig.deployment("a")])
+    stream = await rig.ask(stream=True)
+    await stream.aclose()
+    del stream
+    gc.collect()
+    await eventually(lambda: rig.under_way() == 0)
+
+
+async def test_a_request_that_is_cancelled_is_given_back(rig: Rig, eventually: Callable) -> None:
+    rig.start([rig.deployment("a")])
+    await rig.fails(a="hang")
+    asking = asyncio.create_task(rig.ask())
+    await eventually(lambda: rig.under_way() == 1)
+    request = next(task for task in asyncio.all_tasks() if "acompletion" in repr(task.get_coro()))
+    request.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert rig.under_way() == 0
+
+
+async def test_a_stream_that_breaks_before_its_first_chunk_is_taken_up_elsewhere(
+    rig: Rig, eventually: Callable
+) -> None:
+    rig.start(
+        [rig.deployment("a"), rig.deployment("b", group="spare")], num_retries=0, fallbacks=[{"gpt-4o-mini": ["spare"]}]
+    )
+    await rig.fails(a="reset=0")
+    call_id = "broken"
+
+    async def reading() -> bytes:
+        stream = await rig.ask(stream=True, litellm_call_id=call_id)
+        text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices])
+        return text.encode()
+
+    assert await asyncio.create_task(reading())
+    assert await rig.asked() == {"a": 1, "b": 1}
+    await eventually(lambda: rig.under_way() == 0)
+    assert rig.errors == {}

@@ -1,0 +1,240 @@
+"""A request's way through the rotation, without LiteLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation.answers import told
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.picks import Full, Pick, Reason
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from conftest import World
+
+    from litellm_evenkeel.rotation.attempts import Attempt
+
+BUSY = Signal(Kind.OVERLOADED, Scope.ACCOUNT, 5.0, "busy")
+ANSWER = SimpleNamespace(usage={"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": 100}, _hidden_params={})
+CACHED = SimpleNamespace(usage=ANSWER.usage, _hidden_params={"cache_hit": True})
+
+
+class Watcher(Unobserved):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def refused(self, group: str, full: Full) -> None:
+        self.told.append("refused")
+
+    def failed(self, attempt: Attempt, signal: Signal) -> None:
+        self.told.append(f"failed at {attempt.deployment}")
+
+    def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
+        self.told.append("served" if is_served else "not served")
+
+
+class Rig:
+    def __init__(self, world: World, *, limits: dict[str, object] | None = None, **terms: object) -> None:
+        self.watcher = Watcher()
+        self.steering = Steering(
+            RotationTerms(**terms),
+            clock=world.clock,
+            random=random.Random(3).random,
+            seat=lambda one, requested: Seat.of(one, {}, requested),
+            observer=self.watcher,
+        )
+        self.deployments = [self.deployment(name, limits) for name in "abc"]
+        self.calls = 0
+
+    @staticmethod
+    def deployment(name: str, limits: dict[str, object] | None = None) -> dict[str, object]:
+        return {"litellm_params": {"model": "m"}, "model_info": {"id": name, "account": name, "limits": limits}}
+
+    async def request(
+        self, then: Callable[[Pick | Full], Awaitable[object]], **request: object
+    ) -> tuple[Pick | Full, object]:
+        """Make a request in a task of its own, and return what was chosen and what came of it."""
+        self.calls += 1
+        asked = {"litellm_call_id": str(self.calls), **request}
+
+        async def run() -> object:
+            found.append(await self.steering.choose("g", list(self.deployments), None, asked))
+            return await then(found[0])
+
+        found: list[Pick | Full] = []
+        (result,) = await asyncio.gather(asyncio.create_task(run()), return_exceptions=True)
+        await asyncio.sleep(0)
+        return found[0], result
+
+    def left(self, name: str) -> float:
+        pool = self.steering.pool
+        return pool.sides[name, None].windows[0].left(pool.now())
+
+    @property
+    def under_way(self) -> int:
+        return sum(place.in_flight for place in self.steering.pool.places.values())
+
+
+async def answered(_: object) -> object:
+    return ANSWER
+
+
+async def test_an_answer_is_settled_by_what_it_used(world: World) -> None:
+    rig = Rig(world, limits={"tpm": 1000})
+    pick, _ = await rig.request(answered)
+    assert rig.left(pick.place.seat.account) == 900
+    assert rig.under_way == 0
+
+
+async def test_an_answer_from_litellms_cache_used_nothing(world: World) -> None:
+    rig = Rig(world, limits={"tpm": 1000, "rpm": 10})
+
+    async def cached(_: object) -> object:
+        return CACHED
+
+    pick, _ = await rig.request(cached)
+    for window in pick.place.account.windows:
+        assert window.left(world.now) == window.limit.amount
+
+
+async def test_what_failed_is_not_tried_again_in_the_same_request(world: World) -> None:
+    rig = Rig(world, wait=0.0)
+    order: list[str] = []
+
+    async def failing(found: Pick | Full) -> object:
+        for _ in range(3):
+            order.append(found.place.seat.id)
+            rig.steering.failed(order[-1], Signal(Kind.TRANSIENT, Scope.ACCOUNT_MODEL, None, "x"), None, 0.0)
+            found = await rig.steering.choose("g", list(rig.deployments), None, {"litellm_call_id": "1"})
+        return ANSWER
+
+    await rig.request(failing)
+    assert sorted(order) == ["a", "b", "c"]
+    assert rig.watcher.told == [f"failed at {name}" for name in order]
+    assert rig.under_way == 0
+
+
+async def test_a_session_stays_where_it_was(world: World) -> None:
+    rig = Rig(world)
+    first, _ = await rig.request(answered, metadata={"session_id": "s"})
+    for _ in range(5):
+        again, _ = await rig.request(answered, metadata={"session_id": "s"})
+        assert (again.place, again.reason) == (first.place, Reason.STICKY)
+    others = {(await rig.request(answered, metadata={"session_id": str(each)}))[0].place for each in range(30)}
+    assert len(others) == 3
+
+
+async def test_a_session_of_a_dead_account_goes_elsewhere_for_good(world: World) -> None:
+    rig = Rig(world)
+    request = {"metadata": {"session_id": "s"}}
+    dead, _ = await rig.request(answered, **request)
+
+    async def die(found: Pick | Full) -> object:
+        rig.steering.failed(found.place.seat.id, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"), None, 0.0)
+        raise ValueError
+
+    await rig.request(die, **request)
+    other, _ = await rig.request(answered, **request)
+    assert other.place is not dead.place
+    rig.steering.pool.release_account(dead.place.seat.account)
+    assert (await rig.request(answered, **request))[0].place is other.place
+
+
+async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> None:
+    rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
+    del rig.deployments[1:]
+    release, order = asyncio.Event(), []
+
+    async def first(_: object) -> object:
+        await release.wait()
+        return ANSWER
+
+    async def then(found: Pick | Full, name: str) -> object:
+        order.append((name, type(found)))
+        return ANSWER
+
+    holding = asyncio.create_task(rig.request(first))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting = [
+        asyncio.create_task(rig.request(lambda found, name=name: then(found, name), metadata={"user_api_key": name}))
+        for name in ("x", "y")
+    ]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert rig.steering.waiting.waiting() == {"g": 2}
+    release.set()
+    await asyncio.gather(holding, *waiting)
+    assert order == [("x", Pick), ("y", Pick)]
+    assert rig.watcher.told == ["served", "served"]
+
+
+async def test_who_would_wait_too_long_is_refused_at_once(world: World) -> None:
+    rig = Rig(world, wait=1.0, limits={"rpm": 1})
+    for _ in range(3):
+        await rig.request(answered)
+    found, _ = await rig.request(answered)
+    assert isinstance(found, Full)
+    assert found.opens_in > 1.0
+    assert rig.watcher.told == ["refused"]
+
+
+async def test_who_waits_while_the_accounts_change_gets_one_of_the_new(world: World) -> None:
+    rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
+    del rig.deployments[1:]
+    release = asyncio.Event()
+
+    async def first(_: object) -> object:
+        await release.wait()
+        return ANSWER
+
+    holding = asyncio.create_task(rig.request(first))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    # An operator has changed something of the deployment: the next request has another object in its list.
+    rig.deployments = [rig.deployment("a", {"concurrent": 1})]
+    waiting = asyncio.create_task(rig.request(answered))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    release.set()
+    _, (found, _) = await asyncio.gather(holding, waiting)
+    assert isinstance(found, Pick)
+
+
+@pytest.mark.parametrize("wait", [0.0, 5.0])
+async def test_a_request_without_anything_known_of_it_is_chosen_for(world: World, wait: float) -> None:
+    rig = Rig(world, wait=wait)
+    async with asyncio.TaskGroup() as tasks:
+        found = tasks.create_task(rig.steering.choose("g", rig.deployments, None, {}))
+    assert isinstance(found.result(), Pick)
+
+
+async def test_what_a_stream_used_is_known_from_its_event(world: World) -> None:
+
+    class Stream:
+        def __aiter__(self) -> Stream:
+            return self
+
+    async def streaming(_: object) -> object:
+        return Stream()
+
+    rig = Rig(world, limits={"tpm": 1000})
+    pick, stream = await rig.request(streaming, stream=True, max_tokens=300)
+    name = pick.place.seat.account
+    assert rig.left(name) == 700
+    rig.steering.stream_ended("1", None, told(ANSWER.usage))
+    assert (rig.left(name), rig.under_way) == (900, 0)
+    rig.steering.stream_failed("1", BUSY, None, 0.0)
+    assert rig.watcher.told == []
+    del stream
