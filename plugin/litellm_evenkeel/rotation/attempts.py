@@ -48,6 +48,9 @@ class Ends(Protocol):
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         """Know that an answer came; it may not tell what it used."""
 
+    def streaming(self, attempt: Attempt) -> None:
+        """Know that an answer has begun."""
+
     def vanished(self, attempt: Attempt) -> None:
         """Know that nobody will ever tell how it ended."""
 
@@ -127,6 +130,7 @@ class Attempts:
             self._ends.answered(attempt, answer(result))
 
     def _is_streaming(self, attempt: Attempt, stream: object) -> None:
+        self._ends.streaming(attempt)
         self._streams[attempt] = None
         self._by_call.setdefault(attempt.call_id, []).append(attempt)
         if len(self._streams) > MOST_STREAMS:

@@ -34,10 +34,15 @@ class Bar:
     is_sure: bool = True
     """Whether a provider or an operator said so; a guess of ours never refuses a request by itself."""
     is_part: bool = False
-    """Whether only this worker's part of a limit is used up, and nobody knows of the others': it is exceeded rather than
-    a request refused."""
+    """Whether only this worker's part of a limit is used up, and nobody knows of the others': it is exceeded rather
+    than a request refused."""
     wanted: float = 0.0
     left: float = 0.0
+
+    @property
+    def may_open(self) -> bool:
+        """Whether it may open any moment, whatever `opens_at` reckons with."""
+        return self.why is Why.CONCURRENT
 
     @property
     def weight(self) -> int:

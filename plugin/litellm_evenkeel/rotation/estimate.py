@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 CHARACTERS_A_TOKEN = 4
 # An image or a recording, whatever its size: most providers count some hundreds to a thousand tokens.
 TOKENS_A_PICTURE = 800
+# What a tool's name, description and parameters come to, give or take.
+TOKENS_A_TOOL = 120
 # Of a longer conversation, this many messages tell how long the others are.
 MOST_PARTS = 400
 MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
@@ -37,7 +39,11 @@ class Estimates:
                 output = min(output, most)
                 break
         asked = messages if messages is not None else request.get("input", request.get("prompt"))
-        tokens = _characters(asked) / CHARACTERS_A_TOKEN + output
+        tools = request.get("tools")
+        around = _characters(request.get("system")) + _characters(request.get("instructions"))
+        tokens = (_characters(asked) + around) / CHARACTERS_A_TOKEN + output
+        if isinstance(tools, list):
+            tokens += len(tools) * TOKENS_A_TOOL
         return Need(1.0, tokens, tokens * price)
 
     def learn(self, group: str, output: float, total: float, dollars: float) -> None:

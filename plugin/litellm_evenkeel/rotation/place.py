@@ -130,6 +130,6 @@ class Place:
         return max(self.latency.lately(now), self._stalled(now)) * (self.account.in_flight + 1)
 
     def _stalled(self, now: float) -> float:
-        """Return for how long the oldest request is under way; streams may take what they want."""
+        """Return for how long the oldest request is without an answer; streams that have begun take what they want."""
         oldest = next(iter(self.leases), None)
-        return 0.0 if oldest is None or oldest.is_stream else now - oldest.began
+        return 0.0 if oldest is None or oldest.answered is not None else now - oldest.began

@@ -95,9 +95,7 @@ class Side:
             if left + HAIR < amount or left <= 0:
                 opens_in = window.fits_in(now, max(amount, HAIR))
                 is_part = window.is_part(now, amount)
-                bar = Bar(
-                    Why.WINDOW, now + opens_in, window.limit.name, is_part=is_part, wanted=amount, left=left
-                )
+                bar = Bar(Why.WINDOW, now + opens_in, window.limit.name, is_part=is_part, wanted=amount, left=left)
                 if not is_part:
                     return bar
                 found = found or bar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
+# So long a request waits where only a part of the limits is used up, then it goes beyond.
+PART_SECONDS = 1.0
 CLIENT_DIGITS = 16
 
 
@@ -149,12 +152,18 @@ class Steering:
             return
         used = Need(1.0, answer.total_tokens, answer.dollars) if answer.is_known else lease.need
         told = readings(answer.headers, now=time.time()) if answer.headers else ()
-        self.pool.settle(lease, used, latency=self._clock() - lease.began, readings=told)
+        # Streams take as long as they are long: of them, what counts is how soon they began.
+        ended = self._clock() if lease.answered is None else lease.answered
+        self.pool.settle(lease, used, latency=ended - lease.began, readings=told)
         if answer.is_known:
             self.estimates.learn(attempt.group, answer.output_tokens, answer.total_tokens, answer.dollars)
             if attempt.outcome is not None:
                 self.sticky.settled(attempt.outcome, int(answer.prompt_tokens), int(answer.cached_tokens))
         self._observer.answered(attempt, answer)
+
+    def streaming(self, attempt: Attempt) -> None:
+        """Know that an answer has begun."""
+        attempt.pick.lease.answered = self._clock()
 
     def vanished(self, attempt: Attempt) -> None:
         """Give back what was reserved for an attempt of whose end nobody tells."""
@@ -186,29 +195,37 @@ class Steering:
     ) -> Pick | Full:
         group, now = known.group, self._clock()
         group.fairness.asked(client, now)
-        found: Pick | Full | None = None
+        full = None
         if not self.waiting.is_line(group) and not group.fairness.waits(client, now):
-            found = self.pool.pick(group, asked, known.is_there(deployments))
-            if found is None:
-                known = self.candidates.anew(group.name, deployments)
-                group = known.group
-                found = self.pool.pick(group, asked, known.is_there(deployments))
+            found = self._picked(known, deployments, asked)
             if isinstance(found, Pick):
                 group.fairness.used(client, now)
                 return found
+            full = found
         if run.wait_ends is None:
             run.wait_ends = now + self.terms.wait
+        full = full or self.pool.known_full(group, asked)
         patience = run.wait_ends - now
-        full = found if isinstance(found, Full) else self.pool.known_full(group, asked)
-        if full is not None and full.opens_in > patience:
+        if full is not None and full.bar is not None and full.bar.is_part:
+            patience = min(patience, PART_SECONDS)
+        elif full is not None and full.opens_in > patience and full.bar is not None and not full.bar.may_open:
             return full
-        if patience <= 0:
-            return full or Full(0.0, group.full)
-        found = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
-        self._observer.waited(group.name, self._clock() - now, is_served=isinstance(found, Pick))
+        if patience > 0:
+            waited = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
+            self._observer.waited(group.name, self._clock() - now, is_served=isinstance(waited, Pick))
+            # The candidates may have changed while it waited.
+            waited = waited or self._picked(known, deployments, asked)
+            if isinstance(waited, Pick):
+                return waited
+            full = waited
+        if full is not None and full.bar is not None and full.bar.is_part:
+            return self._picked(known, deployments, replace(asked, presses=True))
+        return full or Full(0.0, group.full)
+
+    def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:
+        found = self.pool.pick(known.group, asked, known.is_there(deployments))
         if found is None:
-            # The candidates have changed while it waited.
-            known = self.candidates.anew(group.name, deployments)
+            known = self.candidates.anew(known.group.name, deployments)
             found = self.pool.pick(known.group, asked, known.is_there(deployments))
         return found or Full(0.0, None)
 

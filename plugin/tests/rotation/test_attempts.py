@@ -39,10 +39,14 @@ class Rig:
         self.attempts = Attempts(self)
         self.ends: list[tuple[str, Attempt]] = []
         self.answers: list[Answer] = []
+        self.began: list[Attempt] = []
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         self.ends.append(("answered", attempt))
         self.answers.append(answer)
+
+    def streaming(self, attempt: Attempt) -> None:
+        self.began.append(attempt)
 
     def vanished(self, attempt: Attempt) -> None:
         self.ends.append(("vanished", attempt))
