@@ -12,7 +12,7 @@ from litellm_evenkeel.rotation.choosing import choose
 from litellm_evenkeel.rotation.group import Group
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.holds import Hold
-from litellm_evenkeel.rotation.kinds import Scope
+from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.lease import Lease
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
 from litellm_evenkeel.rotation.place import Place
@@ -78,8 +78,11 @@ class Pool:
             self._part(place)
         account, model = self._side((seat.account, None)), self._side((seat.account, seat.model))
         place = self.places[key] = Place(seat, account, model)
-        account.join(place, seat.limits)
+        is_new_key = account.join(place, seat.limits)
         model.join(place, seat.model_limits)
+        if is_new_key and Kind.PERMANENT in {side.hold.kind for side in self._sides_of(seat.account)}:
+            # What has died had another key.
+            self.release_account(seat.account)
         for held in (self._heard.pop((seat.account, None), None), self._heard.pop((seat.account, seat.model), None)):
             if held is not None:
                 self.hold(held)
@@ -283,13 +286,16 @@ class Pool:
     def _release(self, account: str) -> bool:
         for key in [key for key in self._heard if key[0] == account]:
             del self._heard[key]
-        sides = [side for (owner, _), side in self.sides.items() if owner == account]
+        sides = self._sides_of(account)
         now = self._clock()
         for side in sides:
             side.hold.release(now)
             side.opened += 1
             self._touch(side)
         return bool(sides)
+
+    def _sides_of(self, account: str) -> list[Side]:
+        return [side for (owner, _), side in self.sides.items() if owner == account]
 
     def _side(self, key: Key) -> Side:
         side = self.sides.get(key)

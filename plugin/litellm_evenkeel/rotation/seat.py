@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from litellm_evenkeel.reading import tree
-from litellm_evenkeel.rotation.account import Account
+from litellm_evenkeel.rotation.account import Account, fingerprint
 from litellm_evenkeel.rotation.limits import FREE, Limits
 from litellm_evenkeel.rotation.terms import AccountTerms
 
@@ -30,6 +30,8 @@ class Seat:
     """The account's, over all models."""
     model_limits: Limits = FREE
     """The account's for this model."""
+    credential: str = ""
+    """What tells the account's key from the one that it had before."""
 
     @classmethod
     def of(cls, deployment: Mapping[str, Any], accounts: Mapping[str, AccountTerms], requested: str = "") -> Self:
@@ -53,6 +55,7 @@ class Seat:
             priority=next((one.priority for one in told if one.priority is not None), 1),
             limits=next((one.limits for one in told if one.limits is not None), FREE),
             model_limits=model_limits,
+            credential=fingerprint(params),
         )
 
 

@@ -34,6 +34,7 @@ class Side:
     """One account as a whole, or one model at it. All times are the same clock's, in seconds."""
 
     __slots__ = (
+        "_credentials",
         "_learned",
         "_make",
         "_share",
@@ -63,12 +64,17 @@ class Side:
         self.windows: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
+        self._credentials: set[str] = set()
 
-    def join(self, place: Place, limits: Limits) -> None:
-        """Know of a place here, and of what its deployment says of the limits."""
+    def join(self, place: Place, limits: Limits) -> bool:
+        """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""
         self.places[place] = None
         self._told[place] = limits
         self._limit()
+        credential = place.seat.credential
+        is_new = bool(self._credentials) and credential not in self._credentials
+        self._credentials.add(credential)
+        return is_new
 
     def leave(self, place: Place) -> None:
         """Know that a place is no more; what is under way there still counts."""

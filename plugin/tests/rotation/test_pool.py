@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -142,3 +143,13 @@ def test_what_providers_ask_for_is_believed_up_to_a_point(world: World) -> None:
     hold = group.places[0].account.hold
     assert hold.state(world.now) is State.HELD
     assert hold.until <= world.now + world.pool.terms.holds.longest_rate_limit + 10
+
+
+def test_an_account_whose_key_was_replaced_is_tried_again(world: World) -> None:
+    seat = world.seat("a")
+    group = world.group(seat)
+    world.pool.fail(world.pick(group).lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"))
+    same = world.group(replace(seat, id="another"))
+    assert isinstance(world.pool.pick(same, Asked()), Full)
+    replaced = world.group(replace(seat, id="replaced", credential="that of a new key"))
+    assert isinstance(world.pool.pick(replaced, Asked()), Pick)
