@@ -97,7 +97,7 @@ class Pool:
         """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
         found, now = group.twin(random), self._clock()
         if self._refresh == self.refresh or not self.terms.snapshot_ttl:
-            self._keep_fresh(found, now)
+            self.keep_fresh(found, now)
         return found
 
     def forget(self, place: Place) -> None:
@@ -111,7 +111,7 @@ class Pool:
         """Choose; None where the candidates are no longer those of the group."""
         now = self._clock()
         self.expire(now)
-        self._keep_fresh(group, now)
+        self.keep_fresh(group, now)
         found = choose(group, asked, now, self._random)
         if isinstance(found, Full):
             return found
@@ -204,7 +204,8 @@ class Pool:
         else:
             group.patch(now)
 
-    def _keep_fresh(self, group: Group, now: float) -> None:
+    def keep_fresh(self, group: Group, now: float) -> None:
+        """See to it that a group's snapshot is no older than it may be; with it, clients share anew what is left."""
         snapshot = group.snapshot
         if not self.terms.snapshot_ttl:
             self.refresh(group)

@@ -179,7 +179,8 @@ class Side:
         found = math.inf, math.inf, 0.0
         for window in self.windows:
             amount = window.amount(need)
-            if amount > 0:
+            # Of what is left for all, alone nobody knows enough to share it.
+            if amount > 0 and not window.is_alone:
                 left = max(window.remains(now), 0.0) / amount
                 if left < found[0]:
                     found = left, window.limit.amount / amount, window.returns_in(now)

@@ -194,6 +194,7 @@ class Steering:
         self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
     ) -> Pick | Full:
         group, now = known.group, self._clock()
+        self.pool.keep_fresh(group, now)
         group.fairness.asked(client, now)
         full = None
         if not self.waiting.is_line(group) and not group.fairness.waits(client, now):

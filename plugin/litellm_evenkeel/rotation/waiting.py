@@ -131,6 +131,8 @@ class _Before:
         fairness, now = self._group.fairness, self._pool.now()
         pause = fairness.waits(waiter.client, now)
         if pause:
+            # Nobody may be left who makes a pick, and with it a newer snapshot.
+            self._pool.keep_fresh(self._group, now)
             self.full = Full(pause, Bar(Why.SHARED, now + pause, ""))
             self._opens_in = min(self._opens_in, pause)
             return False

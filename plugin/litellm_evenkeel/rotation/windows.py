@@ -114,6 +114,11 @@ class Window:
         """Return how much is left for all; others may use the same account, and have what may not be used here now."""
         return self.left(now)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether others use the same limit, and nothing is heard of them."""
+        return False
+
     def is_part(self, now: float, amount: float) -> bool:
         """Return whether `left` tells of a part only, and the whole may have so much."""
         del now, amount

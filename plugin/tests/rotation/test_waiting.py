@@ -187,3 +187,22 @@ async def test_whatever_happens_nothing_is_lost(seed: int, world: World) -> None
     held += served(await asyncio.gather(*waiters, return_exceptions=True))
     assert before.in_flight == len(held)
     assert before.waiting.waiting() == {}
+
+
+async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: World) -> None:
+    before = Before(world)
+    fairness = before.group.fairness
+    for number in range(200):
+        for client in ("a", "b"):
+            fairness.asked(client, world.now - 2 + number / 100)
+    # What was known when little was left: nobody picks any more, because all are held to their parts.
+    fairness.share(1.0, 100.0, 60.0, world.now)
+    while not fairness.waits("a", world.now):
+        fairness.used("a", world.now)
+    assert fairness.is_scarce
+    waiter = before.come("a")
+    await turns()
+    assert not waiter.done()
+    world.now += 11
+    await asyncio.wait_for(waiter, LONG)
+    assert not fairness.is_scarce

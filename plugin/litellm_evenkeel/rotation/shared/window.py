@@ -122,6 +122,11 @@ class SharedWindow(Window):
         regained = (self.limit.amount - self._left_at_store) * min((now - self._seen) / self.limit.seconds, 1.0)
         return min(super().left(now), self._left_at_store + self._granted + regained)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing is heard of the other workers."""
+        return self._standing.is_local
+
     def is_part(self, now: float, amount: float) -> bool:
         """Return whether only our part of a rate is used up: alone, nobody knows whether others use theirs.
 
