@@ -19,6 +19,7 @@ TOKENS_A_TOOL = 120
 # Of a longer conversation, this many messages tell how long the others are.
 MOST_PARTS = 400
 MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+AROUND = ("system", "instructions")
 MEMORY = 0.9
 MOST_GROUPS = 1000
 
@@ -35,14 +36,17 @@ class Estimates:
         output, price = self._groups.get(group, (self._expected, 0.0))
         for name in MAXIMA:
             most = request.get(name)
-            if isinstance(most, int | float) and most > 0:
+            if most and isinstance(most, (int, float)) and most > 0:
                 output = min(output, most)
                 break
         asked = messages if messages is not None else request.get("input", request.get("prompt"))
+        characters = _characters(asked)
+        for name in AROUND:
+            if name in request:
+                characters += _characters(request[name])
+        tokens = characters / CHARACTERS_A_TOKEN + output
         tools = request.get("tools")
-        around = _characters(request.get("system")) + _characters(request.get("instructions"))
-        tokens = (_characters(asked) + around) / CHARACTERS_A_TOKEN + output
-        if isinstance(tools, list):
+        if tools and isinstance(tools, list):
             tokens += len(tools) * TOKENS_A_TOOL
         return Need(1.0, tokens, tokens * price)
 
@@ -72,17 +76,16 @@ def _characters(asked: object) -> float:
 
 
 def _of_part(part: object) -> float:
+    # Nearly all of them are dictionaries, and asking for an abstract class takes longer than all the rest.
+    if type(part) is dict or isinstance(part, Mapping):
+        content = part.get("content")
+        if isinstance(content, str):
+            return len(content)
+        return _of_contents(content) if isinstance(content, list) else 0
     if isinstance(part, str):
         return len(part)
-    if isinstance(part, int):
-        # Embeddings may be asked for by tokens.
-        return CHARACTERS_A_TOKEN
-    if not isinstance(part, Mapping):
-        return 0
-    content = part.get("content")
-    if isinstance(content, str):
-        return len(content)
-    return _of_contents(content) if isinstance(content, list) else 0
+    # Embeddings may be asked for by tokens.
+    return CHARACTERS_A_TOKEN if isinstance(part, int) else 0
 
 
 def _of_contents(contents: Sequence[object]) -> float:

@@ -43,3 +43,7 @@ class ShareWindow(Window):
             self._each = each if not self._each else MEMORY * self._each + (1 - MEMORY) * each
         self._told, self._since = left, 0
         super().learn(began, now, left, resets_in)
+
+    def pace(self, need: Need, now: float) -> float:
+        """Return how far it is ahead of an even use, by what a request is thought to cost."""
+        return self._even(self.left(now), self.amount(need), now)

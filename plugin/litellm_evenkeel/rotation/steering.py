@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
+HASH_DIGITS = 64
 # So long a request waits where only a part of the limits is used up, then it goes beyond.
 PART_SECONDS = 1.0
 CLIENT_DIGITS = 16
@@ -280,5 +281,8 @@ def _client(request: Mapping[str, Any]) -> str:
         if isinstance(metadata, Mapping):
             found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
             if isinstance(found, str):
+                if len(found) == HASH_DIGITS:
+                    # LiteLLM's own hash.
+                    return found
                 return sha256(found.encode(errors="surrogatepass")).hexdigest()[:CLIENT_DIGITS]
     return ""

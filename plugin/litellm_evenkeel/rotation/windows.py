@@ -181,27 +181,32 @@ class Window:
 
         Less where it runs out before its reset as things go now, and where few requests of this size still fit.
         """
-        # `left` once more, without the call: this is where a choice spends its time.
+        # `left`, `amount` and `resets_in` once more, without the calls: this is where a choice spends its time.
         if now >= self._due:
             self._forget(now)
-        left = self._whole - self._used
-        return self._even(min(left, self._known_left) if now < self._known_until else left, need, now)
-
-    def _even(self, left: float, need: Need, now: float) -> float:
+        whole = self._whole
+        left = whole - self._used
+        if now < self._known_until:
+            return self._even(min(left, self._known_left), self.amount(need), now)
         if left <= 0:
             return 0.0
-        seconds = resets_in = self.limit.seconds
-        if now < self._known_until:
-            resets_in = max(self._known_until - now, SOONEST_SECONDS)
-        found = left / self._whole * left / (left + self.amount(need))
-        if resets_in < seconds:
-            found *= seconds / resets_in
+        amount = need[self._place]
+        found = left / whole * left / (left + (min(whole, amount)))
         # The rate of now is not higher than that of the last use: most need no closer look.
-        if self._rate * resets_in > left:
-            lasts = self.runs_out_in(now)
-            if lasts < resets_in:
-                found *= lasts / resets_in
-        return found
+        return found * self._lasting(now) if self._rate * self.limit.seconds > left else found
+
+    def _even(self, left: float, amount: float, now: float) -> float:
+        if left <= 0:
+            return 0.0
+        resets_in = self.resets_in(now)
+        found = left / self._whole * left / (left + amount)
+        if resets_in < self.limit.seconds:
+            found *= self.limit.seconds / resets_in
+        return found * self._lasting(now) if self._rate * resets_in > left else found
+
+    def _lasting(self, now: float) -> float:
+        """Return for which share of the time until its reset it will last, as things go."""
+        return min(self.runs_out_in(now) / self.resets_in(now), 1.0)
 
     def _rolls_in(self, now: float, over: float) -> float:
         """Return in how many seconds so much will have left the window."""

@@ -138,7 +138,7 @@ class SharedWindow(Window):
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what is left for all."""
-        return self._even(self.remains(now), need, now)
+        return self._even(self.remains(now), self.amount(need), now)
 
     def take(self, now: float, amount: float) -> None:
         """Spend of what was granted; what goes beyond is owed."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.place import Place
     from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
 
-DRAWS = 3
+# Two choices: a third costs as much as the second, and finds little that is better.
+DRAWS = 2
 # What an account without limits is thought to bear in a second, beside others that have limits.
 UNLIMITED = 10.0
 LEAST = 1e-6
@@ -45,7 +46,8 @@ class Headroom:
     def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
         """Yield a few that were drawn, the best first, then the others."""
         few = drawn(tier, DRAWS, self._random)
-        few.sort(key=lambda position: -self.score(position, places[position], asked, now))
+        if len(few) > 1:
+            few.sort(key=lambda position: -places[position].pace(asked.need, now))
         return then_others(few, tier, self._random)
 
     def chosen(self, position: int) -> None:
