@@ -35,8 +35,8 @@ def metrics(found: dict[str, Any]) -> list[Metric]:
     """Return the figures of what was timed: of each round's quantile, the median over the rounds."""
     rounds = found["rounds"]
     p50 = {size: quantile(rounds[str(size)], 0.5) for size in SIZES}
-    stock = {name: quantile(rounds[f"{name} 1000"], 0.99) for name in STOCK}
-    few = {name: quantile(rounds[f"{name} 10"], 0.99) for name in STOCK}
+    stock = {name: pooled(rounds[f"{name} 1000"], 0.99) for name in STOCK}
+    few = {name: pooled(rounds[f"{name} 10"], 0.99) for name in STOCK}
     told = "; ".join(f"{name} {value:,.0f}" for name, value in stock.items())
     rebuilt = {
         name: float(np.sum(times)) * 1e6 / _picks(rounds[name]) for name, times in found["rebuild_seconds"].items()
@@ -71,6 +71,11 @@ def metrics(found: dict[str, Any]) -> list[Metric]:
 def quantile(rounds: Sequence[Sequence[float]], share: float) -> float:
     """Return the median over rounds of a quantile of each."""
     return float(np.median([np.quantile(one, share) for one in rounds]))
+
+
+def pooled(rounds: Sequence[Sequence[float]], share: float) -> float:
+    """Return a quantile of all of them together, of rounds that are too short for one of their own."""
+    return float(np.quantile(np.concatenate([np.asarray(one) for one in rounds]), share))
 
 
 def _picks(rounds: Sequence[Sequence[float]]) -> int:

@@ -30,8 +30,9 @@ class Later(ModuleType):
     """A package that is loaded when it is first used: the clients take seconds, which every run of tests would pay."""
 
     def __getattr__(self, name: str) -> Any:
-        # Classes and types are what the tests use; pytest's plugins ask every name for marks of their own.
-        if not (name[0].isupper() or name == "types"):
+        # Classes and types are what the tests use, paths what their submodules are looked for in; pytest's plugins ask
+        # every name for marks of their own.
+        if not (name[0].isupper() or name in {"types", "__path__"}):
             raise AttributeError(name)
         sys.modules.pop(self.__name__, None)
         real = importlib.import_module(self.__name__)

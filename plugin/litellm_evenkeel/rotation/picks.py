@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.bars import Bar
@@ -27,8 +27,7 @@ class Reason(StrEnum):
     """The request has failed here, and there is no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """The one that was chosen."""
 
     place: Place

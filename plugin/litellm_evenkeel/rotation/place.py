@@ -77,7 +77,8 @@ class Place:
         opened = account.opened + model.opened
         if now < self.shut_until and self._shut_opened == opened and need.tokens >= self._shut_tokens:
             return self._bar
-        bar = graver(account.bar(need, now), model.bar(need, now))
+        bar = account.bar(need, now)
+        bar = model.bar(need, now) if bar is None else graver(bar, model.bar(need, now))
         if bar is not None:
             self.shut_until, self._shut_tokens, self._shut_opened = bar.opens_at, need.tokens, opened
             self._bar = bar

@@ -96,9 +96,8 @@ class Side:
             return bar
         found = None
         for window in self.windows:
-            amount = window.amount(need)
-            left = window.left(now)
-            if left + HAIR < amount or left <= 0:
+            if not window.has(need, now):
+                amount, left = window.amount(need), window.left(now)
                 opens_in = window.fits_in(now, max(amount, HAIR))
                 is_part = window.is_part(now, amount)
                 bar = Bar(Why.WINDOW, now + opens_in, window.limit.name, is_part=is_part, wanted=amount, left=left)
@@ -159,7 +158,9 @@ class Side:
         """Return how far it is ahead of an even use of its tightest limit, less what is under way; 1 without limits."""
         found = 1.0
         if self.windows:
-            found = min([window.pace(need, now) for window in self.windows])
+            found = math.inf
+            for window in self.windows:
+                found = min(found, window.pace(need, now))
         if not self.in_flight:
             return found
         pressed = self.in_flight / (self.concurrent or PRESSED)

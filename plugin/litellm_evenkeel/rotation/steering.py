@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -221,7 +220,7 @@ class Steering:
                 return waited
             full = waited
         if full is not None and full.bar is not None and full.bar.is_part:
-            return self._picked(known, deployments, replace(asked, presses=True))
+            return self._picked(known, deployments, asked._replace(presses=True))
         return full or Full(0.0, group.full)
 
     def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:

@@ -110,6 +110,11 @@ class Window:
         own = self._whole - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
+    def has(self, need: Need, now: float) -> bool:
+        """Return whether a request may be made now."""
+        left = self.left(now)
+        return left > 0 and left + HAIR >= self.amount(need)
+
     def remains(self, now: float) -> float:
         """Return how much is left for all; others may use the same account, and have what may not be used here now."""
         return self.left(now)

@@ -17,11 +17,11 @@ def drawn(tier: Tier, number: int, random: Callable[[], float]) -> list[int]:
     total, last = reach[-1], len(positions) - 1
     if last < number:
         # All of them; who is first is drawn, for it is the one among equals.
-        first = min(bisect_right(reach, random() * total), last)
+        first = bisect_right(reach, random() * total, 0, last)
         return [positions[first], *positions[:first], *positions[first + 1 :]]
-    found: list[int] = []
-    for _ in range(number):
-        position = positions[min(bisect_right(reach, random() * total), last)]
+    found = [positions[bisect_right(reach, random() * total, 0, last)]]
+    for _ in range(number - 1):
+        position = positions[bisect_right(reach, random() * total, 0, last)]
         if position not in found:
             found.append(position)
     return found

@@ -47,7 +47,9 @@ class Headroom:
         """Yield a few that were drawn, the best first, then the others."""
         few = drawn(tier, DRAWS, self._random)
         if len(few) > 1:
-            few.sort(key=lambda position: -places[position].pace(asked.need, now))
+            first, second = few
+            if places[second].pace(asked.need, now) > places[first].pace(asked.need, now):
+                few = [second, first]
         return then_others(few, tier, self._random)
 
     def chosen(self, position: int) -> None:
