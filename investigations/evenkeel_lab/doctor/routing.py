@@ -1,4 +1,4 @@
-"""Whether every account can be tried, and the rotation gets to choose among all of them."""
+"""Whether every account can be tried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.doctor.callbacks import ROTATION, entries
 from evenkeel_lab.doctor.config_file import Key, ProxyConfig, resolve
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from litellm_evenkeel import Account
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
 
 # `Router.num_retries` falls back to `openai.DEFAULT_MAX_RETRIES`.
 DEFAULT_RETRIES = 2
-# The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
-ASYNC_STRATEGIES = frozenset(
-    {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
-)
 # Policies name exceptions; these are the ones that another account cures.
 POLICY_FIELDS = (
     "RateLimitErrorRetries",
@@ -134,48 +129,6 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
             )
         )
     return found or [ok(check, f"`num_retries` is {default}, enough to try every account", where)]
-
-
-def hooks(config: ProxyConfig) -> list[Finding]:
-    """Check that nothing keeps the rotation from choosing, where it is named."""
-    check = "routing"
-    if not any(entry.name == ROTATION for entry in entries(config)):
-        return [ok(check, "left to LiteLLM, the rotation is not named", config.path.name)]
-    router = config.section("router_settings")
-    found = []
-    strategy = router.get("routing_strategy")
-    if isinstance(strategy, str) and strategy not in ASYNC_STRATEGIES:
-        found.append(
-            warning(
-                check,
-                f"`routing_strategy: {strategy}` takes LiteLLM's old path, which never asks the rotation",
-                config.where("router_settings", "routing_strategy"),
-                cure="Remove it, or take simple-shuffle.",
-            )
-        )
-    for setting, what in (("enable_pre_call_checks", "checks"), ("enable_tag_filtering", "tags")):
-        if router.get(setting) is True:
-            found.append(
-                warning(
-                    check,
-                    f"`{setting}`: LiteLLM's {what} come after the rotation has chosen, so an attempt fails when they "
-                    "refuse the chosen account",
-                    config.where("router_settings", setting),
-                    cure="Remove it, or give each kind of deployment a model group of its own.",
-                )
-            )
-    checks = router.get("optional_pre_call_checks")
-    if isinstance(checks, list) and checks:
-        found.append(
-            warning(
-                check,
-                f"`optional_pre_call_checks` ({', '.join(map(str, checks))}) come after the rotation has chosen: they "
-                "see one account and cannot prefer another",
-                config.where("router_settings", "optional_pre_call_checks"),
-                cure="Remove them.",
-            )
-        )
-    return found or [ok(check, "nothing stands between the rotation and the choice", config.path.name)]
 
 
 def _configured_retries(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[object, str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import Modules, callbacks
 from evenkeel_lab.doctor.finding import Finding, ok, warning
-from evenkeel_lab.doctor.routing import account_findings, deployments, hooks, retries
+from evenkeel_lab.doctor.rotation import rotation
+from evenkeel_lab.doctor.routing import account_findings, deployments, retries
 from evenkeel_lab.doctor.settings import master_key, references, worker_count, workers
 from evenkeel_lab.doctor.stores import redis_targets, unusable_database
 
@@ -42,7 +43,7 @@ def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
         workers(config, environment, count, folder_usable=facts.multiprocess_folder_usable),
         *account_findings(config, environment),
         *retries(config, environment),
-        *hooks(config),
+        *rotation(config, environment, count or 1),
         *_shared_state(config, environment, count or 1),
         *unusable_database(config),
     ]

@@ -66,6 +66,7 @@ def test_a_sound_configuration_has_only_ok_findings_in_a_fixed_order() -> None:
         "accounts",
         "retries",
         "routing",
+        "rotation",
         "redis",
     ]
 
@@ -308,8 +309,6 @@ def test_deployments_that_cannot_be_told_apart_are_named() -> None:
     ("router", "words"),
     [
         ("routing_strategy: usage-based-routing", "old path"),
-        ("enable_pre_call_checks: true", "checks come after"),
-        ("enable_tag_filtering: true", "tags come after"),
         ("optional_pre_call_checks: [deployment_affinity]", "deployment_affinity"),
     ],
 )
@@ -325,6 +324,28 @@ def test_what_keeps_the_rotation_from_choosing(router: str, words: str) -> None:
 def test_strategies_that_ask_the_hooks(strategy: str) -> None:
     text = f"litellm_settings: {{callbacks: [{ROTATION}]}}\nrouter_settings: {{routing_strategy: {strategy}}}"
     assert of("routing", examined(text))[0][0] == "ok"
+
+
+def named(text: str) -> str:
+    return f"litellm_settings: {{callbacks: [{ROTATION}]}}\n{text}"
+
+
+def test_what_the_rotation_does_not_understand() -> None:
+    ((level, what),) = of("rotation", examined(named("evenkeel: {rotation: {stratgy: headroom}}")))
+    assert level == "error"
+    assert "strategy" in what
+    limits = "model_list: [{model_name: a, litellm_params: {model: a}, model_info: {limits: {rpm: none}}}]"
+    ((level, what),) = of("rotation", examined(named(limits)))
+    assert level == "error"
+    assert "rpm" in what
+    assert of("rotation", examined(limits)) == []
+
+
+def test_workers_that_know_nothing_of_each_other() -> None:
+    assert of("rotation", examined(named(""), workers=2))[0][0] == "warning"
+    assert of("rotation", examined(named(""), workers=1))[0][0] == "ok"
+    shared = "evenkeel: {rotation: {shared: {redis_url: proxy}}}"
+    assert of("rotation", examined(named(shared), workers=2))[0][0] == "ok"
 
 
 def test_several_workers_without_redis() -> None:

@@ -9,9 +9,10 @@ from litellm_evenkeel.rotation.shares import ShareWindow
 from litellm_evenkeel.rotation.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.need import Need
 
 # A provider's limit is an operator's if they differ by no more than this share.
 SAME = 0.01
@@ -38,8 +39,11 @@ class Learned:
         """Return whether this is a limit that the operator wrote."""
         return self._same(reading) is not None
 
-    def learn(self, readings: Iterable[Reading], began: float, now: float) -> None:
-        """Believe what a provider says of its limits, in answer to a request that began at a moment."""
+    def learn(self, readings: Iterable[Reading], began: float, now: float, pending: Sequence[Need] = ()) -> None:
+        """Believe what a provider says of its limits, in answer to a request that began at a moment.
+
+        What is pending was begun since, and is still under way.
+        """
         for reading in readings:
             left = _left(reading)
             if left is None:
@@ -47,7 +51,7 @@ class Learned:
             window = self._window(reading)
             if window is not None:
                 resets_in = reading.resets_in if reading.resets_in is not None else window.limit.seconds
-                window.learn(began, now, left, resets_in)
+                window.learn(began, now, left, resets_in, sum(window.amount(need) for need in pending))
 
     def _window(self, reading: Reading) -> Window | None:
         key = (reading.dimension, reading.limit)

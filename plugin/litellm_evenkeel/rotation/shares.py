@@ -35,14 +35,14 @@ class ShareWindow(Window):
         self._since += 1
         super().take(now, amount)
 
-    def learn(self, began: float, now: float, left: float, resets_in: float) -> None:
+    def learn(self, began: float, now: float, left: float, resets_in: float, pending: float = 0.0) -> None:
         """Believe which share is left, and learn from it what a request costs."""
         used = self._told - left
         if self._since and used >= 0:
             each = used / self._since
             self._each = each if not self._each else MEMORY * self._each + (1 - MEMORY) * each
         self._told, self._since = left, 0
-        super().learn(began, now, left, resets_in)
+        super().learn(began, now, left, resets_in, pending)
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what a request is thought to cost."""

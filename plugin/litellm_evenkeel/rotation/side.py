@@ -150,7 +150,8 @@ class Side:
 
     def learn(self, readings: list[Reading], began: float, now: float) -> None:
         """Believe what its provider says of its limits."""
-        self._learned.learn(readings, began, now)
+        pending = [lease.need for place in self.places for lease in place.leases if lease.began >= began]
+        self._learned.learn(readings, began, now, pending)
         self.windows = self._learned.windows
         self.opened += 1
 

@@ -89,19 +89,19 @@ class Window:
         self._known_left += amount
         self._rate = max(self._rate - amount / self._watched, 0.0)
 
-    def learn(self, began: float, now: float, left: float, resets_in: float) -> None:
-        """Believe what the provider has said, in answer to a request that began at a moment."""
+    def learn(self, began: float, now: float, left: float, resets_in: float, pending: float = 0.0) -> None:
+        """Believe what the provider has said, in answer to a request that began at a moment.
+
+        What is pending was begun since, and may not be in what the provider has counted.
+        """
         if began < self._known_since:
             # Answers overtake each other.
             return
         self._forget(now)
-        # What was begun after that request, and it itself, may not be in what the provider has counted.
-        since = math.floor(began / self._width)
-        later = sum(used for part, used in self._parts.items() if part >= since)
-        self._known_left = max(min(left, self.limit.amount) - later, 0.0)
+        self._known_left = max(min(left, self._whole) - pending, 0.0)
         self._known_since, self._known_until = began, now + resets_in
         self._due = min(self._due, self._known_until)
-        self._drop(self._used - (self.limit.amount - self._known_left))
+        self._drop(self._used - (self._whole - self._known_left))
 
     def left(self, now: float) -> float:
         """Return how much may be used now."""

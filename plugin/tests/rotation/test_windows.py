@@ -113,11 +113,19 @@ def test_what_was_begun_after_the_request_that_tells_is_not_thought_to_be_told()
     window = Window(MINUTE)
     window.take(1000.0, 1)
     window.take(1005.0, 10)
-    window.learn(1000.0, 1006.0, 30, 20.0)
-    assert window.left(1006.0) == 30 - 11
+    window.learn(1000.0, 1006.0, 30, 20.0, pending=10)
+    assert window.left(1006.0) == 20
     # An answer that was overtaken says nothing new.
     window.learn(999.0, 1007.0, 50, 20.0)
-    assert window.left(1007.0) == 30 - 11
+    assert window.left(1007.0) == 20
+
+
+def test_what_was_used_before_counts_once_however_long_the_parts_of_a_window_are() -> None:
+    week = Window(Limit(Unit.REQUESTS, 1000, 7 * 86_400.0))
+    for second in range(300):
+        week.take(1000.0 + second, 1)
+    week.learn(1299.0, 1300.0, 700, 86_400.0)
+    assert week.left(1300.0) == 700
 
 
 def test_after_the_providers_reset_nothing_counts_that_was_before_it_spoke() -> None:

@@ -182,9 +182,9 @@ class SharedWindow(Window):
             self._return(first, first + 1, amount - from_owed)
             self._ground.wishes(self._desk)
 
-    def learn(self, began: float, now: float, left: float, resets_in: float) -> None:
+    def learn(self, began: float, now: float, left: float, resets_in: float, pending: float = 0.0) -> None:
         """Believe what the provider has said; the store is told."""
-        super().learn(began, now, left, resets_in)
+        super().learn(began, now, left, resets_in, pending)
         if self._told is None or began >= self._told[1]:
             self._told = left, began, now + resets_in
         while self._grants and self._granted > self._known_left + HAIR and now < self._known_until:

@@ -1,0 +1,109 @@
+"""Where the rotation is named: whether it is asked, understands what it is told, and knows what other workers know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.doctor.callbacks import ROTATION, entries
+from evenkeel_lab.doctor.config_file import resolve
+from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.settings import SECTION, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel_lab.doctor.config_file import ProxyConfig
+    from litellm_evenkeel.rotation.terms import RotationTerms
+
+# The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
+ASYNC_STRATEGIES = frozenset(
+    {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
+)
+
+
+def rotation(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> list[Finding]:
+    """Check it."""
+    if not any(entry.name == ROTATION for entry in entries(config)):
+        return [ok("routing", "left to LiteLLM, the rotation is not named", config.path.name)]
+    asked = list(_asked(config)) or [
+        ok("routing", "nothing stands between the rotation and the choice", config.path.name)
+    ]
+    return [*asked, *_understood(config, environment, workers)]
+
+
+def _asked(config: ProxyConfig) -> Iterator[Finding]:
+    """Check that it is asked, and that its choice stands."""
+    router = config.section("router_settings")
+    strategy = router.get("routing_strategy")
+    if isinstance(strategy, str) and strategy not in ASYNC_STRATEGIES:
+        yield warning(
+            "routing",
+            f"`routing_strategy: {strategy}` takes LiteLLM's old path, which never asks the rotation",
+            config.where("router_settings", "routing_strategy"),
+            cure="Remove it, or take simple-shuffle.",
+        )
+    checks = router.get("optional_pre_call_checks")
+    if isinstance(checks, list) and checks:
+        yield warning(
+            "routing",
+            f"`optional_pre_call_checks` ({', '.join(map(str, checks))}) come after the rotation has chosen: they "
+            "see one account and cannot prefer another",
+            config.where("router_settings", "optional_pre_call_checks"),
+            cure="Remove them: sessions stick to accounts without.",
+        )
+
+
+def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> Iterator[Finding]:
+    """Check what is written for it, in the settings and beside the deployments."""
+    try:
+        terms = settings(_resolved(config.values.get(SECTION), environment), environment).rotation
+    except SettingsError as wrong:
+        yield error(
+            "rotation", str(wrong).rstrip("."), config.where(SECTION), cure="The proxy does not start before. Mend it."
+        )
+        return
+    models = config.values.get("model_list")
+    for number, deployment in enumerate(models if isinstance(models, list) else ()):
+        if not _is_whole(deployment):
+            # That is told elsewhere.
+            continue
+        try:
+            Seat.of(_resolved(deployment, environment), terms.accounts)
+        except SettingsError as wrong:
+            yield error(
+                "rotation",
+                str(wrong).rstrip("."),
+                config.where("model_list", number, "model_info"),
+                cure="The proxy does not start before. Mend it.",
+            )
+            return
+    yield _sharing(config, terms, workers)
+
+
+def _sharing(config: ProxyConfig, terms: RotationTerms, workers: int) -> Finding:
+    if terms.shared.redis_url is None and workers > 1:
+        return warning(
+            "rotation",
+            f"{workers} workers know nothing of each other: each uses the limits of all accounts by itself",
+            config.where(SECTION, "rotation", "shared"),
+            cure="Write `evenkeel: {rotation: {shared: {redis_url: proxy}}}`.",
+        )
+    return ok("rotation", f"strategy {terms.strategy}, settings and limits understood", config.where(SECTION))
+
+
+def _is_whole(deployment: object) -> bool:
+    return isinstance(deployment, Mapping) and all(
+        isinstance(deployment.get(name) or {}, Mapping) for name in ("litellm_params", "model_info")
+    )
+
+
+def _resolved(value: Any, environment: Mapping[str, str]) -> Any:
+    """Return a part of the configuration with what variables say, as LiteLLM hands it on."""
+    if isinstance(value, Mapping):
+        return {key: _resolved(one, environment) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_resolved(one, environment) for one in value]
+    return resolve(value, environment)
