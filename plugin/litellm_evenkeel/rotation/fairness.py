@@ -65,14 +65,15 @@ class Fairness:
         self.is_scarce = False
         """Whether clients are held to their parts."""
 
-    def asked(self, client: str, now: float) -> None:
-        """Know that a client asks for an account, whether it gets one or not."""
+    def asks(self, client: str, now: float) -> float:
+        """Know that a client asks for an account; return in how many seconds it may have one, for all others need."""
         found = self._clients.get(client)
         if found is None:
             if len(self._clients) >= MOST_CLIENTS:
                 self._forget_silent(now)
             found = self._clients[client] = _Client(now)
         found.wanted.add(now)
+        return found.waits(now) if self.is_scarce else 0.0
 
     def used(self, client: str, now: float) -> None:
         """Know that a client got an account."""
@@ -82,7 +83,7 @@ class Fairness:
             found.credit -= 1
 
     def waits(self, client: str, now: float) -> float:
-        """Return in how many seconds a client may have another account, for all that others need."""
+        """Return the same of a client that has asked before."""
         found = self._clients.get(client) if self.is_scarce else None
         return 0.0 if found is None else found.waits(now)
 
@@ -107,14 +108,18 @@ class Fairness:
 class _Rate:
     """How often something happens in a second, lately."""
 
-    __slots__ = ("_at", "_rate", "_seconds")
+    __slots__ = ("_at", "_each", "_fades", "_rate", "_seconds")
 
     def __init__(self, seconds: float, now: float) -> None:
         self._seconds, self._rate, self._at = seconds, 0.0, now
+        # In less than that, what was counted does not fade enough to be reckoned anew.
+        self._each, self._fades = 1 / seconds, seconds / 100
 
     def add(self, now: float) -> None:
-        self._rate = self.rate(now) + 1 / self._seconds
-        self._at = now
+        if now - self._at > self._fades:
+            self._rate = self.rate(now)
+            self._at = now
+        self._rate += self._each
 
     def rate(self, now: float) -> float:
         return self._rate * math.exp(-max(now - self._at, 0.0) / self._seconds)

@@ -194,10 +194,12 @@ class Steering:
         self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
     ) -> Pick | Full:
         group, now = known.group, self._clock()
-        self.pool.keep_fresh(group, now)
-        group.fairness.asked(client, now)
+        is_held = group.fairness.asks(client, now) > 0
         full = None
-        if not self.waiting.is_line(group) and not group.fairness.waits(client, now):
+        if is_held:
+            # Nobody may be left who makes a pick, and with it a newer snapshot.
+            self.pool.keep_fresh(group, now)
+        elif not self.waiting.is_line(group):
             found = self._picked(known, deployments, asked)
             if isinstance(found, Pick):
                 group.fairness.used(client, now)

@@ -33,7 +33,7 @@ def served(rates: dict[str, float], seconds: float, left: float, whole: float) -
         if now >= shared + 0.5:
             fairness.share(left, whole, max(seconds - moment, 0.1), now)
             shared = now
-        fairness.asked(client, now)
+        fairness.asks(client, now)
         if left >= 1 and not fairness.waits(client, now):
             fairness.used(client, now)
             got[client] += 1
@@ -56,7 +56,7 @@ def test_as_long_as_there_is_plenty_nobody_waits() -> None:
     fairness = Fairness()
     for number in range(1000):
         for client in ("a", "b"):
-            fairness.asked(client, 1000 + number / 100)
+            fairness.asks(client, 1000 + number / 100)
     fairness.share(900.0, 1000.0, 60.0, 1010.0)
     assert not fairness.is_scarce
     assert fairness.waits("a", 1010.0) == 0
@@ -73,7 +73,7 @@ def test_accounts_without_limits_are_never_scarce() -> None:
     stock.add(math.inf, math.inf, 0.0)
     for client in ("a", "b"):
         for number in range(100):
-            fairness.asked(client, 1000 + number / 100)
+            fairness.asks(client, 1000 + number / 100)
     assert not stock.share(fairness, 1001.0)
     assert not fairness.is_scarce
 

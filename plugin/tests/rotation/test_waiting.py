@@ -194,7 +194,7 @@ async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: Wo
     fairness = before.group.fairness
     for number in range(200):
         for client in ("a", "b"):
-            fairness.asked(client, world.now - 2 + number / 100)
+            fairness.asks(client, world.now - 2 + number / 100)
     # What was known when little was left: nobody picks any more, because all are held to their parts.
     fairness.share(1.0, 100.0, 60.0, world.now)
     while not fairness.waits("a", world.now):
