@@ -16,7 +16,7 @@ from evenkeel_mock.errors import BadRequest
 from evenkeel_mock.wire import chat, completions, compose, embeddings, errors, messages, models, responses
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Generator
 
 FAMILIES = {
     "/v1/chat/completions": chat,
@@ -30,18 +30,31 @@ class Later(ModuleType):
     """A package that is loaded when it is first used: the clients take seconds, which every run of tests would pay."""
 
     def __getattr__(self, name: str) -> Any:
-        # Classes and types are what the tests use, paths what their submodules are looked for in; pytest's plugins ask
-        # every name for marks of their own.
-        if not (name[0].isupper() or name in {"types", "__path__"}):
+        # Classes and types are what the tests use; pytest's plugins ask every name for marks of their own.
+        if not (name[0].isupper() or name == "types"):
             raise AttributeError(name)
-        sys.modules.pop(self.__name__, None)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
         real = importlib.import_module(self.__name__)
         self.__dict__.update(real.__dict__)
         return getattr(real, name)
 
 
-for client in ("openai", "anthropic"):
-    sys.modules.setdefault(client, Later(client))
+CLIENTS = {client: Later(client) for client in ("openai", "anthropic")}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Give the tests of this folder what is loaded later; whoever else imports the clients gets the real ones."""
+    given = {name: client for name, client in CLIENTS.items() if name not in sys.modules}
+    sys.modules.update(given)
+    try:
+        return (yield)
+    finally:
+        for name, client in given.items():
+            if sys.modules.get(name) is client:
+                del sys.modules[name]
+
 
 MODELS = ("keel-1", "keel/2")
 CREATED = 1_750_000_000
