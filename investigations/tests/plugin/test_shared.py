@@ -277,6 +277,7 @@ async def hung(pid: int) -> AsyncIterator[None]:
         psutil.Process(pid).resume()
 
 
+@pytest.mark.slow
 async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_and_after(tmp_path: Path) -> None:
     told = limits(windows=[{"for": "4s", "requests": 80}])
     uses: list[float] = []
@@ -296,7 +297,16 @@ async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_an
     assert len(uses) >= 130
 
 
-@pytest.mark.parametrize("command", ["SCRIPT FLUSH", "FLUSHALL", "REPLICAOF 127.0.0.1 1", "CLIENT KILL TYPE normal"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "FLUSHALL",
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("SCRIPT FLUSH", "REPLICAOF 127.0.0.1 1", "CLIENT KILL TYPE normal")
+        ),
+    ],
+)
 async def test_whatever_a_server_forgets_or_refuses_the_limit_holds_and_all_come_back(
     command: str, tmp_path: Path
 ) -> None:
