@@ -120,7 +120,7 @@ class Ours:
         run = self.steering.attempts.run(request["litellm_call_id"])
         attempt, run.current = run.current, None
         run.tried.clear()
-        run.wait_ends = None
+        run.waited = 0.0
         if isinstance(found, Pick):
             self._open.append(attempt)
         else:

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HASH_LENGTH = 12
+KEYS = ("api_base", "base_url", "api_key", "organization", "litellm_credential_name")
+# What stands for a key where there is none.
+WITHOUT_KEY = (
+    *("aws_access_key_id", "aws_profile_name", "aws_role_name", "vertex_project", "vertex_credentials"),
+    *("azure_ad_token", "azure_username", "tenant_id", "client_id", "watsonx_project_id", "project_id"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,13 @@ class Account:
 
 def fingerprint(litellm_params: Mapping[str, Any]) -> str:
     """Return what tells one credential from another, and cannot be turned back."""
-    parts = (str(litellm_params.get(field) or "") for field in ("api_base", "api_key"))
-    # Lengths go in, so that no two different pairs can be joined to the same text.
+    fields = KEYS if litellm_params.get("api_key") else (*KEYS, *WITHOUT_KEY)
+    parts = [str(litellm_params.get(field) or "") for field in fields]
+    if not litellm_params.get("api_key"):
+        # Without a key, two providers are two accounts at least.
+        parts.append(
+            str(litellm_params.get("custom_llm_provider") or str(litellm_params.get("model") or "").partition("/")[0])
+        )
+    # Lengths go in, so that no two different credentials can be joined to the same text.
     joined = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:HASH_LENGTH]

@@ -159,15 +159,15 @@ class Attempts:
 class Run:
     """The attempts of one request."""
 
-    __slots__ = ("call_id", "current", "tried", "wait_ends")
+    __slots__ = ("call_id", "current", "tried", "waited")
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id
         self.current: Attempt | None = None
         self.tried: set[str] = set()
         """The deployments at which it has failed."""
-        self.wait_ends: float | None = None
-        """When it has waited for an account for as long as it may, over all attempts."""
+        self.waited = 0.0
+        """Seconds that it has waited for accounts, over all attempts."""
 
 
 def _soon(loop: asyncio.AbstractEventLoop, attempts: weakref.ref[Attempts], attempt: Attempt) -> None:

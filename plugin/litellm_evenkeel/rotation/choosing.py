@@ -108,10 +108,14 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
     for position, place in enumerate(group.places):
         if place.seat.id in asked.tried and place.bar(asked.need, now) is None:
             return position, Reason.AGAIN
+    untried = asked._replace(tried=frozenset())
+    guesses = [one[:2] for one in bars if _is_only_guessed(group, one[1], untried, now)] if asked.tried else []
+    if guesses:
+        return min(guesses)[1], Reason.AGAIN
     if not bars:
         return Full(math.inf, None)
     # Those that it has tried among them: what has failed once is not dead.
     opens_at, _, first = min(bars, key=lambda one: one[:2])
-    if not asked.tried:
-        group.is_full(first, asked.need)
+    # Every single one is shut here, by what is sure.
+    group.is_full(first, asked.need)
     return Full(max(opens_at - now, 0.0), first)

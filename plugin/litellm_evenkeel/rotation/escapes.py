@@ -43,7 +43,7 @@ class Sight:
     is_quarantined: bool = False
     held_for: float = 0.0
     """Seconds until it is free again."""
-    failures: int = 0
+    failures: float = 0
     """How often it has failed since its last success."""
     latency: float | None = None
     """Seconds, of late; None if nobody knows, or what is known is old: who is left alone gets no newer figure."""

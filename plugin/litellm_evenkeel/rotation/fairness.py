@@ -91,13 +91,14 @@ class Fairness:
         """Share so many requests, of so many when nothing is used, that must last for so many seconds."""
         self._forget_silent(now)
         clients = list(self._clients.values())
-        wanted = [client.wanted.rate(now) * seconds for client in clients]
-        self.is_scarce = len(clients) > 1 and left <= LOW * whole and sum(wanted) > left
+        rates = [client.wanted.rate(now) for client in clients]
+        self.is_scarce = len(clients) > 1 and left <= LOW * whole and sum(rates) * seconds > left
         if not self.is_scarce:
             return
         # What they got of late counts: who has had more than the others waits for them.
         got = [client.got.rate(now) * REMEMBERED_SECONDS for client in clients]
-        each = level(map(sum, zip(got, wanted, strict=True)), sum(got) + left)
+        wanted = [max(had, rate * REMEMBERED_SECONDS) for had, rate in zip(got, rates, strict=True)]
+        each = level(wanted, sum(got) + left)
         for client, had in zip(clients, got, strict=True):
             client.part = max(each - had, 0.0) / seconds
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Beyond it, every hold is the longest.
 MOST_STEPS = 30
+# So much of a failure is forgotten with each success: who fails less than one time in five is never held for that.
+FORGIVEN_BY_SUCCESS = 0.25
 
 
 class State(StrEnum):
@@ -71,9 +73,9 @@ class Hold:
         "_random",
         "_step",
         "_terms",
-        "is_told",
         "kind",
         "reason",
+        "told_until",
         "until",
     )
 
@@ -82,10 +84,10 @@ class Hold:
         self.until = -math.inf
         self.kind: Kind | None = None
         self.reason = ""
-        self.is_told = False
-        """Whether its provider said how long; else it is a guess of ours."""
+        self.told_until = -math.inf
+        """Until when its provider said; what goes beyond is a guess of ours."""
         self._step = 0
-        self._failures = 0
+        self._failures = 0.0
         self._at = -math.inf
         self._probe = -math.inf
         self._ramp = -math.inf
@@ -99,8 +101,13 @@ class Hold:
         return State.HELD if now < self.until else State.PROBING
 
     @property
-    def failures(self) -> int:
-        """How often it has failed since its last success, as far as it matters."""
+    def is_told(self) -> bool:
+        """Whether its provider said how long, all of it."""
+        return self.until <= self.told_until
+
+    @property
+    def failures(self) -> float:
+        """How often it has failed lately, less for each success since."""
         return self._failures
 
     def share(self, now: float) -> float:
@@ -124,12 +131,20 @@ class Hold:
     def succeeded(self, now: float, began: float) -> bool:
         """Know of a success, and return whether it ends a hold: one that began before the hold says nothing of it."""
         if self.kind is None:
+            self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
             if now >= self._at + self._terms.forgives:
-                self._step = self._failures = 0
+                self._step = 0
             return False
         if self.state(now) is not State.PROBING or began < self.until:
             return False
-        self.kind, self._ramp, self._probe = None, now, -math.inf
+        self.kind, self._ramp, self._probe, self._failures = None, now, -math.inf, 0.0
+        return True
+
+    def gave_up(self, now: float) -> bool:
+        """Know that a request ended that tells nothing; return whether it was a probe, and another may go."""
+        if self.state(now) is not State.PROBING or now >= self.probe_ends():
+            return False
+        self._probe = -math.inf
         return True
 
     def failed(self, signal: Signal, now: float, began: float) -> bool:
@@ -137,10 +152,11 @@ class Hold:
         if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
             return False
         if signal.kind is Kind.PERMANENT:
-            self.kind, self.reason, self.until, self.is_told = signal.kind, signal.reason, math.inf, True
+            self.kind, self.reason = signal.kind, signal.reason
+            self.until = self.told_until = math.inf
             return True
         if now >= self._at + self._terms.forgives and self.kind is None:
-            self._step = self._failures = 0
+            self._step, self._failures = 0, 0.0
         self._at = now
         self._failures += 1
         is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
@@ -151,10 +167,12 @@ class Hold:
         if not is_open:
             self._step += 1
         until = now + self._length(signal)
+        is_news = signal.seconds is not None and until > self.told_until
+        if is_news:
+            self.told_until = until
         if is_open and until <= self.until:
-            return False
+            return is_news
         self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
-        self.is_told = signal.seconds is not None
         return True
 
     def told(self, kind: Kind | None, reason: str, until: float, now: float, *, is_told: bool) -> bool:
@@ -163,16 +181,21 @@ class Hold:
             is_news = self.kind is not None
             self.release(now)
             return is_news
-        if (until <= max(self.until, now) and self.kind is not None) or until <= now:
+        if until <= now:
             return False
-        self.kind, self.reason, self.until, self.is_told = kind, reason, until, is_told
+        is_surer = is_told and until > self.told_until
+        if is_surer:
+            self.told_until = until
+        if self.kind is not None and until <= self.until:
+            return is_surer
+        self.kind, self.reason, self.until = kind, reason, until
         self._at, self._probe = now, -math.inf
         return True
 
     def release(self, now: float) -> None:
         """Let it be used again, as an operator says."""
-        self.kind, self.reason, self.until = None, "", -math.inf
-        self._step = self._failures = 0
+        self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
+        self._step, self._failures = 0, 0.0
         self._ramp = now
 
     def _length(self, signal: Signal) -> float:

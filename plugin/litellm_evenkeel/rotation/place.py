@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.bars import graver
 from litellm_evenkeel.rotation.latency import Latency
+from litellm_evenkeel.rotation.limit_headers import closed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,9 @@ class Place:
 
     def learn(self, readings: Sequence[Reading], began: float, now: float) -> None:
         """Believe what the provider says; most limits it has for each model, those of subscriptions for all of them."""
+        shut = closed(readings)
+        # A window that is used up, and beyond which its provider lets go on, is no obstacle.
+        readings = [one for one in readings if one in shut or not (one.is_subscription and one.is_exhausted)]
         account = [one for one in readings if self.account.knows(one) or is_account_wide(one)]
         if account:
             self.account.learn(account, began, now)

@@ -142,14 +142,24 @@ class Pool:
         if latency is not None:
             place.latency.observe(now, latency)
         self._learn(place, readings, lease.began, now)
-        for side in (place.account, place.model):
-            if is_success and side.hold.succeeded(now, lease.began):
-                self.freed(side)
+        if is_success:
+            self._succeeded(lease, now)
         self._changed(place, now)
+
+    def began(self, lease: Lease) -> None:
+        """Know that an answer has begun, however long it will take."""
+        now = self._clock()
+        lease.answered = now
+        self._succeeded(lease, now)
 
     def release(self, lease: Lease) -> None:
         """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
-        self._close(lease, lease.need._replace(tokens=0.0, dollars=0.0))
+        if not self._close(lease, lease.need._replace(tokens=0.0, dollars=0.0)):
+            return
+        now = self._clock()
+        for side in (lease.place.account, lease.place.model):
+            if side.hold.gave_up(now):
+                self._touch(side)
 
     def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> None:
         """Know of a failed attempt and of what it means."""
@@ -244,6 +254,12 @@ class Pool:
             place.learn(readings, began, now)
             self.freed(place.account)
             self.freed(place.model)
+
+    def _succeeded(self, lease: Lease, now: float) -> None:
+        for side in (lease.place.account, lease.place.model):
+            if side.hold.succeeded(now, lease.began):
+                self._touch(side)
+                self.freed(side)
 
     def freed(self, side: Side) -> None:
         """Know that more is left of a side's limits than was."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
+from litellm.router_utils.clientside_credential_handler import clientside_credential_keys
 
 from litellm_evenkeel.rotation import answers, refusals
 from litellm_evenkeel.rotation.narrowing import narrowed
@@ -64,7 +65,7 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
     ) -> list[dict[str, Any]]:
         """Choose one of them."""
         del parent_otel_span
-        if not healthy_deployments:
+        if not healthy_deployments or _brings_its_own_key(request_kwargs):
             return healthy_deployments
         self._begin_once()
         try:
@@ -209,6 +210,11 @@ class Errors:
             places,
             self.counts[where],
         )
+
+
+def _brings_its_own_key(request: Mapping[str, Any] | None) -> bool:
+    """Return whether a client's own credentials are used: what becomes of those says nothing of our accounts."""
+    return request is not None and any(name in request for name in clientside_credential_keys)
 
 
 def _refusal(model: str, full: Full) -> Exception:

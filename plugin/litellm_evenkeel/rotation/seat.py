@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from litellm_evenkeel.reading import tree
 from litellm_evenkeel.rotation.account import Account, fingerprint
+from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.limits import FREE, Limits
 from litellm_evenkeel.rotation.terms import AccountTerms
 
@@ -60,5 +61,7 @@ class Seat:
 
 
 def _litellms_own(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what LiteLLM reads there too, as leniently as it does."""
     names = {"rpm": "rpm", "tpm": "tpm", "max_parallel_requests": "concurrent"}
-    return {ours: params[theirs] for theirs, ours in names.items() if params.get(theirs)}
+    found = {ours: number(params.get(theirs)) for theirs, ours in names.items()}
+    return {ours: int(amount) for ours, amount in found.items() if amount is not None and amount >= 1}

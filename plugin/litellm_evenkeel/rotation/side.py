@@ -37,6 +37,7 @@ class Side:
         "_credentials",
         "_learned",
         "_make",
+        "_own",
         "_share",
         "_told",
         "concurrent",
@@ -62,6 +63,7 @@ class Side:
         self.lacks: Callable[[], None] = lambda: None
         """Who hears that all of those are in use."""
         self.windows: tuple[Window, ...] = ()
+        self._own: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
         self._credentials: set[str] = set()
@@ -198,10 +200,10 @@ class Side:
         self.concurrent = limits.concurrent
         if self.concurrent is not None:
             self._share(self)
-        kept = {window.limit: window for window in self.windows}
-        self._learned = self._learned.with_own(
-            [kept.get(limit) or self._make(self.key, limit) for limit in limits.windows]
-        )
+        if limits.windows != tuple(window.limit for window in self._own):
+            kept = {window.limit: window for window in self._own}
+            self._own = tuple([kept.get(limit) or self._make(self.key, limit) for limit in limits.windows])
+            self._learned = self._learned.with_own(self._own)
         self.windows = self._learned.windows
         self.opened += 1
 
@@ -222,4 +224,5 @@ class Side:
             return Bar(Why.QUARANTINED, math.inf, hold.reason)
         if state is State.PROBING:
             return Bar(Why.PROBING, hold.probe_ends(), hold.reason, is_sure=False)
-        return Bar(Why.HELD, hold.until, hold.reason, is_sure=hold.is_told)
+        is_sure = now < hold.told_until
+        return Bar(Why.HELD, hold.told_until if is_sure else hold.until, hold.reason, is_sure)

@@ -46,6 +46,8 @@ NOTHING = Need(0.0, 0.0, 0.0)
 HASH_DIGITS = 64
 # So long a request waits where only a part of the limits is used up, then it goes beyond.
 PART_SECONDS = 1.0
+# Whoever opens so soon is waited for, however short the patience.
+GRACE_SECONDS = 0.25
 CLIENT_DIGITS = 16
 
 
@@ -163,7 +165,7 @@ class Steering:
 
     def streaming(self, attempt: Attempt) -> None:
         """Know that an answer has begun."""
-        attempt.pick.lease.answered = self._clock()
+        self.pool.began(attempt.pick.lease)
 
     def vanished(self, attempt: Attempt) -> None:
         """Give back what was reserved for an attempt of whose end nobody tells."""
@@ -205,29 +207,46 @@ class Steering:
                 group.fairness.used(client, now)
                 return found
             full = found
-        if run.wait_ends is None:
-            run.wait_ends = now + self.terms.wait
         full = full or self.pool.known_full(group, asked)
-        patience = run.wait_ends - now
-        if full is not None and full.bar is not None and full.bar.is_part:
-            patience = min(patience, PART_SECONDS)
-        elif full is not None and full.opens_in > patience and full.bar is not None and not full.bar.may_open:
+        patience = self._patience(run, full)
+        if patience is None:
+            assert full is not None
             return full
         if patience > 0:
             waited = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
-            self._observer.waited(group.name, self._clock() - now, is_served=isinstance(waited, Pick))
+            passed = self._clock() - now
+            run.waited += passed
+            self._observer.waited(group.name, passed, is_served=isinstance(waited, Pick))
             # The candidates may have changed while it waited.
-            waited = waited or self._picked(known, deployments, asked)
-            if isinstance(waited, Pick):
-                return waited
-            full = waited
+            found = waited or self._picked(known, deployments, asked)
+            if isinstance(found, Pick):
+                return found
+            full = found
         if full is not None and full.bar is not None and full.bar.is_part:
             return self._picked(known, deployments, asked._replace(presses=True))
-        return full or Full(0.0, group.full)
+        if full is None and not is_held:
+            # Nobody is refused without a look, unless for what others need.
+            return self._picked(known, deployments, asked)
+        return full or Full(1.0, group.full)
+
+    def _patience(self, run: Run, full: Full | None) -> float | None:
+        """Return for how many seconds a request waits; None if that would be in vain."""
+        patience = self.terms.wait - run.waited
+        if full is None or full.bar is None:
+            return patience
+        if full.bar.is_part:
+            return min(patience, PART_SECONDS)
+        if full.opens_in <= GRACE_SECONDS:
+            # A moment, such as workers need to hear of each other, is no refusal.
+            return max(patience, GRACE_SECONDS)
+        return None if full.opens_in > patience and not full.bar.may_open else patience
 
     def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:
         found = self.pool.pick(known.group, asked, known.is_there(deployments))
-        if found is None:
+        if isinstance(found, Pick):
+            return found
+        if found is None or not known.is_same(deployments):
+            # Another list of the same length and ends was taken for this one.
             known = self.candidates.anew(known.group.name, deployments)
             found = self.pool.pick(known.group, asked, known.is_there(deployments))
         return found or Full(0.0, None)

@@ -14,8 +14,8 @@ texts = st.text(st.characters(codec=None) | st.sampled_from("\ud83d\ude00"), max
 def test_accounts_are_the_same_exactly_when_address_and_key_are(
     base: str, key: str, other_base: str, other_key: str
 ) -> None:
-    one = Account.of({"api_base": base, "api_key": key, "model": "a"})
-    two = Account.of({"api_base": other_base, "api_key": other_key, "model": "b"})
+    one = Account.of({"api_base": base, "api_key": key, "model": "openai/a"})
+    two = Account.of({"api_base": other_base, "api_key": other_key, "model": "openai/b"})
     assert (one == two) == ((base, key) == (other_base, other_key))
 
 
@@ -32,3 +32,16 @@ def test_a_name_given_by_the_operator_wins() -> None:
 
 def test_what_is_absent_counts_as_empty() -> None:
     assert Account.of({}) == Account.of({"api_base": None, "api_key": ""}, None)
+
+
+def test_without_a_key_providers_and_their_credentials_are_accounts_of_their_own() -> None:
+    told = [
+        {"model": "bedrock/a", "aws_profile_name": "blue"},
+        {"model": "bedrock/a", "aws_profile_name": "red"},
+        {"model": "vertex_ai/a", "vertex_project": "blue"},
+        {"model": "openai/a"},
+        {"model": "openai/a", "organization": "blue"},
+        {"model": "openai/a", "litellm_credential_name": "blue"},
+    ]
+    assert len({Account.of(params) for params in told}) == len(told)
+    assert Account.of({"model": "openai/a"}) == Account.of({"model": "openai/b"})

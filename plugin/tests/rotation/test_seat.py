@@ -55,3 +55,9 @@ def test_what_cannot_be_is_refused_with_its_place_and_without_any_key(about: dic
     with pytest.raises(SettingsError, match="model_info of a deployment of 'g'") as refused:
         Seat.of(deployment(about, api_key="sk-hush"), {})
     assert "hush" not in str(refused.value)
+
+
+def test_what_litellm_reads_too_is_read_as_leniently() -> None:
+    params = {"model": "openai/m", "rpm": "100", "tpm": "many", "max_parallel_requests": 4.0}
+    seat = Seat.of({"litellm_params": params, "model_info": {"id": "a"}}, {})
+    assert seat.model_limits == Limits.of({"rpm": 100, "concurrent": 4}, "")

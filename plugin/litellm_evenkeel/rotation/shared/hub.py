@@ -161,7 +161,10 @@ class Shared:
 
     async def _work(self) -> None:
         while True:
-            await (self._turn() if self.is_connected else self._join())
+            try:
+                await (self._turn() if self.is_connected else self._join())
+            except Exception as error:  # noqa: BLE001 - whatever it is, everybody goes on alone, and says so
+                await self._lose(error)
 
     async def _join(self) -> None:
         await asyncio.sleep(self._pause)
