@@ -82,7 +82,7 @@ def _table(candidates: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("", no_wrap=True, overflow="ellipsis")
     for one in candidates:
         table.add_row(
-            one["account"],
+            Text(one["account"]),
             str(one["tier"]),
             _chance(one),
             "-" if one["score"] is None else f"{one['score']:.3g}",

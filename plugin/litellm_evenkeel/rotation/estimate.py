@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from litellm_evenkeel.rotation.need import Need
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHARACTERS_A_TOKEN = 4
 # An image or a recording, whatever its size: most providers count some hundreds to a thousand tokens.
 TOKENS_A_PICTURE = 800
-# What a tool's name, description and parameters come to, give or take.
-TOKENS_A_TOOL = 120
+PICTURES = frozenset({"image_url", "image", "input_image", "input_audio", "audio", "file", "input_file", "document"})
+LABELS = frozenset({"type", "role", "id", "tool_call_id", "tool_use_id", "call_id"})
+# What so many tools are like, all of them are.
+SOME_TOOLS = 3
+# However deep a request is, no more of it is looked at.
+MOST_NODES = 400
 # Of a longer conversation, this many messages tell how long the others are.
 MOST_PARTS = 400
 MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
@@ -47,7 +48,8 @@ class Estimates:
         tokens = characters / CHARACTERS_A_TOKEN + output
         tools = request.get("tools")
         if tools and isinstance(tools, list):
-            tokens += len(tools) * TOKENS_A_TOOL
+            some = tools[:SOME_TOOLS]
+            tokens += _walked(some) / CHARACTERS_A_TOKEN * len(tools) / len(some)
         return Need(1.0, tokens, tokens * price)
 
     def learn(self, group: str, output: float, total: float, dollars: float) -> None:
@@ -77,20 +79,29 @@ def _characters(asked: object) -> float:
 
 def _of_part(part: object) -> float:
     # Nearly all of them are dictionaries, and asking for an abstract class takes longer than all the rest.
-    if type(part) is dict or isinstance(part, Mapping):
+    if type(part) is dict and "tool_calls" not in part:
         content = part.get("content")
         if isinstance(content, str):
             return len(content)
-        return _of_contents(content) if isinstance(content, list) else 0
-    if isinstance(part, str):
-        return len(part)
-    # Embeddings may be asked for by tokens.
-    return CHARACTERS_A_TOKEN if isinstance(part, int) else 0
+    if isinstance(part, int):
+        # Embeddings may be asked for by tokens.
+        return CHARACTERS_A_TOKEN
+    return _walked(part)
 
 
-def _of_contents(contents: Sequence[object]) -> float:
-    found = 0
-    for content in contents[:MOST_PARTS]:
-        text = content.get("text") if isinstance(content, Mapping) else content
-        found += len(text) if isinstance(text, str) else TOKENS_A_PICTURE * CHARACTERS_A_TOKEN
+def _walked(value: object) -> float:
+    """Return how much text there is anywhere in a value, as far as a bounded look tells."""
+    found, left, stack = 0, MOST_NODES, [value]
+    while stack and left:
+        left -= 1
+        one = stack.pop()
+        if isinstance(one, str):
+            found += len(one)
+        elif isinstance(one, Mapping):
+            if one.get("type") in PICTURES:
+                found += TOKENS_A_PICTURE * CHARACTERS_A_TOKEN
+            else:
+                stack.extend(value for name, value in one.items() if name not in LABELS)
+        elif isinstance(one, list):
+            stack.extend(one[:MOST_PARTS])
     return found

@@ -66,7 +66,10 @@ class Waiting:
         finally:
             end.cancel()
             before.line.leave(client, waiter)
-            if not before.line:
+            if before.line:
+                # Who stood behind may be served with what was not enough here.
+                before.soon()
+            else:
                 before.stop()
                 if self._lines.get(group) is before:
                     del self._lines[group]

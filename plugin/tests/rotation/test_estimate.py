@@ -72,3 +72,13 @@ def test_it_remembers_no_more_groups_than_it_may() -> None:
         estimates.learn(str(number), 7.0, 10.0, 0.0)
     assert estimates.of("0", {}, "") == Need(1.0, 500.0, 0.0)
     assert estimates.of(str(MOST_GROUPS), {}, "").tokens == 7
+
+
+def test_what_agents_send_is_seen() -> None:
+    estimates = Estimates(0)
+    result = {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "x" * 40_000}]}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": "y" * 4_000}}]}
+    assert estimates.of("g", {}, [result]).tokens >= 10_000
+    assert estimates.of("g", {}, [called]).tokens >= 1_000
+    tools = [{"function": {"description": "z" * 4_000}}] * 20
+    assert estimates.of("g", {"tools": tools}, []).tokens >= 20_000
