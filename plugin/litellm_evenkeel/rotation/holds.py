@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Beyond it, every hold is the longest.
 MOST_STEPS = 30
+# So many refusals in a row that may concern one request only prove that they do not.
+PROOF = 3
 # So much of a failure is forgotten with each success: who fails less than one time in five is never held for that.
 FORGIVEN_BY_SUCCESS = 0.25
 
@@ -72,6 +74,7 @@ class Hold:
         "_ramp",
         "_random",
         "_step",
+        "_suspicions",
         "_terms",
         "kind",
         "reason",
@@ -88,6 +91,7 @@ class Hold:
         """Until when its provider said; what goes beyond is a guess of ours."""
         self._step = 0
         self._failures = 0.0
+        self._suspicions = 0
         self._at = -math.inf
         self._probe = -math.inf
         self._ramp = -math.inf
@@ -130,6 +134,7 @@ class Hold:
 
     def succeeded(self, now: float, began: float) -> bool:
         """Know of a success, and return whether it ends a hold: one that began before the hold says nothing of it."""
+        self._suspicions = 0
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
             if now >= self._at + self._terms.forgives:
@@ -151,7 +156,9 @@ class Hold:
         """Know of a failure; return whether it has changed anything."""
         if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
             return False
-        if signal.kind is Kind.PERMANENT:
+        if signal.kind is Kind.PERMANENT and not signal.is_certain:
+            self._suspicions += 1
+        if signal.kind is Kind.PERMANENT and (signal.is_certain or self._suspicions >= PROOF):
             self.kind, self.reason = signal.kind, signal.reason
             self.until = self.told_until = math.inf
             return True
@@ -159,7 +166,8 @@ class Hold:
             self._step, self._failures = 0, 0.0
         self._at = now
         self._failures += 1
-        is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
+        kind = Kind.TRANSIENT if signal.kind is Kind.PERMANENT else signal.kind
+        is_slight = kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
         if is_slight and self._failures <= self._terms.tolerated:
             return False
         # Of all that fail in one hold, only the first is one more failure: the others had begun before they could know.
@@ -172,7 +180,7 @@ class Hold:
             self.told_until = until
         if is_open and until <= self.until:
             return is_news
-        self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
+        self.kind, self.reason, self.until, self._probe = kind, signal.reason, until, -math.inf
         return True
 
     def told(self, kind: Kind | None, reason: str, until: float, now: float, *, is_told: bool) -> bool:
@@ -195,7 +203,7 @@ class Hold:
     def release(self, now: float) -> None:
         """Let it be used again, as an operator says."""
         self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
-        self._step, self._failures = 0, 0.0
+        self._step, self._failures, self._suspicions = 0, 0.0, 0
         self._ramp = now
 
     def _length(self, signal: Signal) -> float:

@@ -6,6 +6,7 @@ making of snapshots, is left to a `refresh` that is handed in too; without one i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.choosing import choose
@@ -298,7 +299,7 @@ class Pool:
             rate_limit=self.terms.holds.longest_rate_limit,
             quota=self.terms.holds.longest_quota,
         )
-        return signal if seconds == signal.seconds else type(signal)(signal.kind, signal.scope, seconds, signal.reason)
+        return signal if seconds == signal.seconds else replace(signal, seconds=seconds)
 
     def _release(self, account: str) -> bool:
         for key in [key for key in self._heard if key[0] == account]:

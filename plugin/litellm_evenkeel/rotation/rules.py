@@ -39,6 +39,8 @@ class Rule:
     """Codes, classes or statuses, or patterns of how a sentence begins."""
     only: frozenset[int | None] = frozenset()
     """If not empty, the row holds with these statuses alone."""
+    is_certain: bool = True
+    """Whether one such refusal proves it; what is forbidden may be forbidden to one request only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ LABELS = Table(
         # A firewall before the provider, such as Cloudflare's, knows nothing about the account.
         Rule("page of a firewall", _TRANSIENT, _ACCOUNT, (PAGE,), frozenset({403})),
         Rule("type: authentication", _PERMANENT, _ACCOUNT, codes.LABELLED_AUTHENTICATION),
-        Rule("type: permission", _PERMANENT, _ACCOUNT, codes.LABELLED_PERMISSION),
+        Rule("type: permission", _PERMANENT, _ACCOUNT, codes.LABELLED_PERMISSION, is_certain=False),
         Rule("type: rate limit", _RATE_LIMIT, _MODEL, codes.LABELLED_RATE_LIMIT),
         Rule("type: unavailable", _OVERLOADED, _MODEL, codes.LABELLED_UNAVAILABLE),
         Rule("type: server error", _TRANSIENT, _MODEL, codes.LABELLED_SERVER_ERROR),
@@ -149,7 +151,7 @@ STATUSES = Table(
     (
         Rule("status: bad key", _PERMANENT, _ACCOUNT, (401,)),
         Rule("status: not paid", _PERMANENT, _ACCOUNT, (402,)),
-        Rule("status: forbidden", _PERMANENT, _ACCOUNT, (403,)),
+        Rule("status: forbidden", _PERMANENT, _ACCOUNT, (403,), is_certain=False),
         Rule("status: rate limit", _RATE_LIMIT, _MODEL, (429,)),
         Rule("status: overloaded", _OVERLOADED, _MODEL, (503, 529)),
         Rule("status: fault", _TRANSIENT, _MODEL, _FAULTS),
@@ -161,7 +163,7 @@ CLASSES = Table(
     (
         Rule("class: bad key", _PERMANENT, _ACCOUNT, ("AuthenticationError",)),
         Rule("class: not paid", _PERMANENT, _ACCOUNT, ("PaymentRequiredError",)),
-        Rule("class: forbidden", _PERMANENT, _ACCOUNT, ("PermissionDeniedError",)),
+        Rule("class: forbidden", _PERMANENT, _ACCOUNT, ("PermissionDeniedError",), is_certain=False),
         Rule("class: rate limit", _RATE_LIMIT, _MODEL, ("RateLimitError",)),
         Rule("class: overloaded", _OVERLOADED, _MODEL, ("ServiceUnavailableError",)),
         Rule("class: connection", _TRANSIENT, _MODEL, classes.CONNECTION),

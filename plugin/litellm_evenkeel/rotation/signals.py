@@ -52,6 +52,8 @@ class Signal:
     """What the provider asks to wait, as it said it (`clamped` tells what to believe); None if it said nothing."""
     reason: str
     """The name of the rule that matched; never anything that a provider or a user wrote."""
+    is_certain: bool = True
+    """Whether it says so by itself; if not, only several in a row do."""
 
 
 def classify(
@@ -71,7 +73,7 @@ def classify(
     fields = plain(headers)
     limits = readings(fields, now=now)
     rule = _rule(told, _status(status, told), fields, limits, _names(exception, told))
-    return Signal(rule.kind, rule.scope, _seconds(rule.kind, fields, limits, told, now), rule.name)
+    return Signal(rule.kind, rule.scope, _seconds(rule.kind, fields, limits, told, now), rule.name, rule.is_certain)
 
 
 def clamped(

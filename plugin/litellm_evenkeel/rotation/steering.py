@@ -13,7 +13,7 @@ from litellm_evenkeel.rotation.candidates import Candidates
 from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
 from litellm_evenkeel.rotation.estimate import Estimates
 from litellm_evenkeel.rotation.holds import State
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.limit_headers import readings
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full, Pick
@@ -175,7 +175,7 @@ class Steering:
     def _failed(self, attempt: Attempt, signal: Signal, headers: object, wall: float) -> None:
         told = readings(headers, now=wall) if headers else ()
         self.pool.fail(attempt.pick.lease, signal, told)
-        if signal.kind is Kind.PERMANENT and signal.scope is Scope.ACCOUNT:
+        if attempt.pick.place.account.hold.kind is Kind.PERMANENT:
             self.forget_pins(attempt.pick.place.seat.account)
         self._observer.failed(attempt, signal)
 
