@@ -90,3 +90,9 @@ def test_no_two_settings_have_the_same_variable() -> None:
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.name)
 def test_every_setting_is_described(leaf: Leaf) -> None:
     assert description(leaf).endswith(".")
+
+
+def test_what_kubernetes_writes_of_a_service_is_no_setting() -> None:
+    names = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_80_TCP_ADDR", "SERVICE_PORT_HTTP")
+    environ = {f"EVENKEEL_ROTATION_{name}": "tcp://10.0.0.1:80" for name in names}
+    assert settings(None, environ) == settings(None, {})

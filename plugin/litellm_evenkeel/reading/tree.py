@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PREFIX = "EVENKEEL"
+# Kubernetes writes such variables for every service; one of them may be called like a setting of ours begins.
+OF_SERVICES = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 # A variable that resembles none of ours as much belongs to somebody else, such as the toolkit.
 LIKENESS = 0.75
 
@@ -85,6 +88,8 @@ def overlaid(kind: type, told: object, environ: Mapping[str, str]) -> dict[str, 
         if not variable.startswith(f"{PREFIX}_") or not text:
             continue
         if variable not in known:
+            if OF_SERVICES.search(variable):
+                continue
             _refuse(variable, known, sections)
             continue
         *parents, name = known[variable].path

@@ -91,6 +91,15 @@ def _is_only_guessed(group: Group, position: int, asked: Asked, now: float) -> b
     return limit is None or _gives_way(limit, asked)
 
 
+def _later(group: Group, found: tuple[float, int, Bar]) -> tuple[float, int]:
+    """Return when one opens and where it stands: later by a second for each request that is under way there.
+
+    What makes do is spread, or all of it would fall on the one whose hold ends first.
+    """
+    opens_at, position, _ = found
+    return opens_at + group.places[position].account.in_flight, position
+
+
 def _gives_way(bar: Bar, asked: Asked) -> bool:
     return not bar.is_sure or (bar.is_part and asked.presses)
 
@@ -102,14 +111,14 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
         for position, place in enumerate(group.places)
         if (bar := place.bar(asked.need, now)) is not None
     ]
-    guesses = [one[:2] for one in bars if _is_only_guessed(group, one[1], asked, now)]
+    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], asked, now)]
     if guesses:
         return min(guesses)[1], Reason.SOONEST
     for position, place in enumerate(group.places):
         if place.seat.id in asked.tried and place.bar(asked.need, now) is None:
             return position, Reason.AGAIN
     untried = asked._replace(tried=frozenset())
-    guesses = [one[:2] for one in bars if _is_only_guessed(group, one[1], untried, now)] if asked.tried else []
+    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], untried, now)]
     if guesses:
         return min(guesses)[1], Reason.AGAIN
     if not bars:

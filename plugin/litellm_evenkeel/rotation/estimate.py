@@ -98,7 +98,8 @@ def _walked(value: object) -> float:
         if isinstance(one, str):
             found += len(one)
         elif isinstance(one, Mapping):
-            if one.get("type") in PICTURES:
+            kind = one.get("type")
+            if isinstance(kind, str) and kind in PICTURES:
                 found += TOKENS_A_PICTURE * CHARACTERS_A_TOKEN
             else:
                 stack.extend(value for name, value in one.items() if name not in LABELS)

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
@@ -182,7 +183,8 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
         del data, user_api_key_dict, response, request_headers
         deployment = str((litellm_call_info or {}).get("model_id") or "")
         place = next((one for one in self.steering.pool.places.values() if one.seat.id == deployment), None)
-        return None if place is None else {ACCOUNT_HEADER: place.seat.account}
+        # A name may hold what no header may.
+        return None if place is None else {ACCOUNT_HEADER: quote(place.seat.account, safe=" @:/+,;=")}
 
 
 class Errors:
