@@ -126,6 +126,7 @@ async def press(worker: Worker, until_at: float, uses: list[float], pause: float
         await asyncio.sleep(draw.random() * 2 * pause)
 
 
+@pytest.mark.slow
 async def test_four_that_press_never_exceed_a_limit_and_use_it(address: str) -> None:
     told = limits(windows=[{"for": "3s", "requests": 60}, {"for": "7d", "requests": 170}])
     uses: list[float] = []
@@ -297,15 +298,10 @@ async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_an
     assert len(uses) >= 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
-    [
-        "FLUSHALL",
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in ("SCRIPT FLUSH", "REPLICAOF 127.0.0.1 1", "CLIENT KILL TYPE normal")
-        ),
-    ],
+    ["SCRIPT FLUSH", "FLUSHALL", "REPLICAOF 127.0.0.1 1", "CLIENT KILL TYPE normal"],
 )
 async def test_whatever_a_server_forgets_or_refuses_the_limit_holds_and_all_come_back(
     command: str, tmp_path: Path
