@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SECONDS = 80.0
 SHARE = 1.2
 # Two keys ask for less than an equal share of what there is, two for more.
-WEIGHTS = (1.0, 3.0, 16.0, 20.0)
+WEIGHTS = (1.0, 3.0, 17.0, 19.0)
 REFERENCE = "simple-shuffle"
 # Of all that accounts may be asked for: so much is nothing, and so much is enough to serve what is asked.
 NOTHING, ENOUGH = 0.01, 0.5
