@@ -26,7 +26,7 @@ EVENT_SECONDS = 2.0
 MOST_STREAMS = 100_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Attempt:
     """One request at one account."""
 

@@ -72,17 +72,16 @@ def _characters(asked: object) -> float:
         return len(asked)
     if not isinstance(asked, list):
         return 0
-    some = asked[:MOST_PARTS]
-    found = float(sum(_of_part(part) for part in some))
+    some = asked if len(asked) <= MOST_PARTS else asked[:MOST_PARTS]
+    found = 0.0
+    for part in some:
+        # Nearly all of them are dictionaries, and asking for an abstract class takes longer than all the rest.
+        content = part.get("content") if type(part) is dict and "tool_calls" not in part else None
+        found += len(content) if isinstance(content, str) else _of_part(part)
     return found * len(asked) / len(some) if len(asked) > len(some) else found
 
 
 def _of_part(part: object) -> float:
-    # Nearly all of them are dictionaries, and asking for an abstract class takes longer than all the rest.
-    if type(part) is dict and "tool_calls" not in part:
-        content = part.get("content")
-        if isinstance(content, str):
-            return len(content)
     if isinstance(part, int):
         # Embeddings may be asked for by tokens.
         return CHARACTERS_A_TOKEN

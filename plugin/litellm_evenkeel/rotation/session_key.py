@@ -6,9 +6,8 @@ session, whatever they name it, and a session has a pin for each model that it u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from litellm_evenkeel.rotation.prompt_prefix import prompt_prefix
 from litellm_evenkeel.rotation.sticky_terms import Source, StickyTerms
@@ -29,8 +28,7 @@ GENERATED = "litellm_session_id_generated"
 CLIENTS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionKey:
+class SessionKey(NamedTuple):
     """A session, for one client and one model group."""
 
     text: str
@@ -104,8 +102,9 @@ def _client(metadata: Metadata) -> str:
 def _told(metadata: Metadata, name: str) -> object:
     """Return what the first of the metadata to name something says of it."""
     for one in metadata:
-        if one.get(name) is not None:
-            return one[name]
+        found = one.get(name)
+        if found is not None:
+            return found
     return None
 
 

@@ -128,7 +128,8 @@ class Side:
         self.in_flight += 1
         if self.slots is not None and self.in_flight >= self.slots:
             self.lacks()
-        self.hold.picked(now)
+        if self.hold.kind is not None:
+            self.hold.picked(now)
         for window in self.windows:
             window.take(now, window.amount(need))
 

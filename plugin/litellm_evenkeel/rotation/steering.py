@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +23,7 @@ from litellm_evenkeel.rotation.sticky import Sticky
 from litellm_evenkeel.rotation.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from litellm_evenkeel.rotation.affinity import Outcome
     from litellm_evenkeel.rotation.answers import Answer
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
+NONE: frozenset[str] = frozenset()
 HASH_DIGITS = 64
 # So long a request waits where only a part of the limits is used up, then it goes beyond.
 PART_SECONDS = 1.0
@@ -109,9 +109,13 @@ class Steering:
         self.attempts.end_last(run)
         known = self.candidates.of(model, deployments)
         key = self._keys.of(model, request, messages)
-        pinned = None if key is None else await self._pinned(key)
         now = self._clock()
-        tried = frozenset(run.tried.union(request.get("_retry_skipped_deployment_ids") or ()))
+        pinned = None if key is None else self.sticky.pinned(key, now)
+        if key is not None and pinned is None and self._remote is not None:
+            pinned = await self._pinned_elsewhere(key, self._remote)
+            now = self._clock()
+        skipped = request.get("_retry_skipped_deployment_ids")
+        tried = frozenset(run.tried.union(skipped or ())) if run.tried or skipped else NONE
         advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
         asked = Asked(
             self.estimates.of(model, request, messages),
@@ -251,15 +255,12 @@ class Steering:
             found = self.pool.pick(known.group, asked, known.is_there(deployments))
         return found or Full(0.0, None)
 
-    async def _pinned(self, key: SessionKey) -> str | None:
-        pinned = self.sticky.pinned(key, self._clock())
-        if pinned is None and self._remote is not None:
-            elsewhere = await self._remote.fetch(key.text)
-            if elsewhere is not None:
-                self.sticky.adopt(key.text, elsewhere, self._clock())
-            # Another request of the session may have been chosen for meanwhile.
-            pinned = self.sticky.pinned(key, self._clock())
-        return pinned
+    async def _pinned_elsewhere(self, key: SessionKey, remote: Remote) -> str | None:
+        elsewhere = await remote.fetch(key.text)
+        if elsewhere is not None:
+            self.sticky.adopt(key.text, elsewhere, self._clock())
+        # Another request of the session may have been chosen for meanwhile.
+        return self.sticky.pinned(key, self._clock())
 
     def _advice(self, group: Group, key: SessionKey, pinned: str, tried: frozenset[str], now: float) -> Advice:
         places = [group.places[position] for position in group.at_account.get(pinned, ())]
@@ -298,7 +299,7 @@ def _client(request: Mapping[str, Any]) -> str:
     """
     for name in ("litellm_metadata", "metadata"):
         metadata = request.get(name)
-        if isinstance(metadata, Mapping):
+        if metadata and isinstance(metadata, dict):
             found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
             if isinstance(found, str):
                 if len(found) == HASH_DIGITS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from litellm_evenkeel.rotation.affinity import Affinity, Outcome, Worth
 from litellm_evenkeel.rotation.traffic import Traffic
@@ -25,8 +25,7 @@ MOST_GROUPS = 1_000
 FORGOTTEN_AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What others should know of a pin."""
 
     key: str
@@ -35,8 +34,7 @@ class Change:
     """Whether it holds whatever others have pinned the session to; if not, what they have pinned goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What a choice meant for a session."""
 
     outcome: Outcome
@@ -168,8 +166,8 @@ class Sticky:
 
     def _pin(self, key: str, account: str, now: float) -> None:
         pin = _Pin(account, self._days.get(account, 0), now + self._terms.ttl, now)
+        # A key that was there has been removed: it goes to the end.
         self._pins[key] = pin
-        self._pins.move_to_end(key)
         self._counts[account] = self._counts.get(account, 0) + 1
         while len(self._pins) > self._terms.most_pins:
             self._happened["evicted"] += self._remove(next(iter(self._pins)))
@@ -191,9 +189,10 @@ class Sticky:
 
     def _forget_lapsed(self, now: float) -> None:
         # Not all at once: after a quiet night there may be thousands.
-        for _ in range(FORGOTTEN_AT_ONCE):
-            key, pin = next(iter(self._pins.items()), (None, None))
-            if key is None or pin is None or now < pin.until:
+        pins = self._pins
+        for _ in range(min(FORGOTTEN_AT_ONCE, len(pins))):
+            key = next(iter(pins))
+            if now < pins[key].until:
                 return
             self._remove(key)
 

@@ -30,12 +30,14 @@ class Window:
     __slots__ = (
         "_at",
         "_due",
+        "_fades",
         "_known_left",
         "_known_since",
         "_known_until",
         "_parts",
         "_place",
         "_rate",
+        "_seconds",
         "_used",
         "_watched",
         "_whole",
@@ -48,7 +50,10 @@ class Window:
         self._whole = limit.amount
         self._place = _PLACES.get(limit.unit, 0)
         self._width = limit.seconds / PARTS
+        self._seconds = limit.seconds
         self._watched = min(limit.seconds, WATCHED_SECONDS)
+        # In less than that, a rate does not fade enough to be reckoned anew.
+        self._fades = self._watched / 100
         self._parts: dict[int, float] = {}
         self._used = 0.0
         self._due = math.inf
@@ -66,16 +71,18 @@ class Window:
         """Count something that is being used."""
         if now >= self._due:
             self._forget(now)
-        part = math.floor(now / self._width)
-        if part in self._parts:
-            self._parts[part] += amount
+        parts, part = self._parts, math.floor(now / self._width)
+        if part in parts:
+            parts[part] += amount
         else:
-            self._parts[part] = amount
+            parts[part] = amount
             self._due = min(self._due, (part + PARTS + 1) * self._width)
         self._used += amount
         self._known_left -= amount
-        self._rate = self.rate(now) + amount / self._watched
-        self._at = max(now, self._at)
+        if now - self._at > self._fades:
+            self._rate = self.rate(now)
+            self._at = now
+        self._rate += amount / self._watched
 
     def give_back(self, at: float, now: float, amount: float) -> None:
         """Take back what was counted at a moment: it has left the window if that moment has."""
@@ -186,7 +193,7 @@ class Window:
 
         Less where it runs out before its reset as things go now, and where few requests of this size still fit.
         """
-        # `left`, `amount` and `resets_in` once more, without the calls: this is where a choice spends its time.
+        # `left`, `amount`, `min` and `resets_in` once more, without calls: this is where a choice spends its time.
         if now >= self._due:
             self._forget(now)
         whole = self._whole
@@ -196,9 +203,9 @@ class Window:
         if left <= 0:
             return 0.0
         amount = need[self._place]
-        found = left / whole * left / (left + (min(whole, amount)))
+        found = left / whole * left / (left + (amount if amount < whole else whole))  # noqa: FURB136
         # The rate of now is not higher than that of the last use: most need no closer look.
-        return found * self._lasting(now) if self._rate * self.limit.seconds > left else found
+        return found * self._lasting(now) if self._rate * self._seconds > left else found
 
     def _even(self, left: float, amount: float, now: float) -> float:
         if left <= 0:
