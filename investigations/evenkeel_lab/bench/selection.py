@@ -1,9 +1,9 @@
 """What the choice of an account costs, ours and LiteLLM's own, on the same deployments: `selection.py` prints JSON.
 
-A process of its own, because the lab imports no LiteLLM. Ours is timed as the proxy's hook calls it, from the session's
-key to the reservation, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in
-a clock of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the
-picks, as they are between the requests of a proxy, and timed apart.
+A process of its own, because the lab imports no LiteLLM. Ours is the hook that LiteLLM calls, each request in a task of
+its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in a clock of its
+own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the picks, as they
+are between the requests of a proxy, and timed apart.
 """
 
 from __future__ import annotations
@@ -15,36 +15,49 @@ import os
 import random
 import sys
 import time
+from collections import deque
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.rotation.answers import Answer
-from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.observer import Unobserved
-from litellm_evenkeel.rotation.picks import Pick
 from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
 from litellm_evenkeel.rotation.steering import Steering
 from litellm_evenkeel.rotation.terms import RotationTerms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Or it asks the internet for prices.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+litellm = importlib.import_module("litellm")
+router = importlib.import_module("litellm_evenkeel.rotation.router")
+
 SIZES = (10, 100, 1_000, 10_000)
 STOCK_SIZES = (10, 1_000)
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2")
 # Short rounds in turn: what else the machine does meets some of them, and all who are measured alike.
-ROUNDS, PICKS, STOCK_PICKS = 40, 300, 8
-WARM_UPS = 2_000
+ROUNDS, PICKS, STOCK_PICKS = 40, 320, 8
+WARM_UPS = 3_200
 # So many requests come at once, in one turn of the loop.
 BURST = 16
-SHARE, SECONDS_AN_ANSWER, FAILING = 0.9, 0.5, 0.01
-SESSIONS_AN_ACCOUNT, CLIENTS = 20, 16
+SHARE, SECONDS_AN_ANSWER, FAILING = 0.9, 0.2, 0.01
+SESSIONS_AN_ACCOUNT = 20
+CLIENTS = tuple(sha256(bytes([number])).hexdigest() for number in range(16))
 LENGTHS = (40, 400, 4_000)
 RPM = (300, 600, 1_200)
-ANSWER = Answer(prompt_tokens=500, output_tokens=300, total_tokens=800, cached_tokens=100, dollars=0.001)
-TOO_MANY = Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 2.0, "bench")
+ANSWER = {
+    "usage": {"prompt_tokens": 500, "completion_tokens": 300, "prompt_tokens_details": {"cached_tokens": 100}},
+    "_hidden_params": {"response_cost": 0.001},
+}
 MODEL = "m"
 SYSTEM = "You are a careful assistant. " * 60
+
+
+class TooMany(Exception):
+    """A refusal."""
+
+    status_code = 429
+    litellm_response_headers = {"retry-after": "2"}  # noqa: RUF012
 
 
 def deployments(number: int) -> list[dict[str, Any]]:
@@ -82,66 +95,72 @@ class Rebuilds(Unobserved):
 class Ours:
     """The rotation, under a steady load."""
 
-    def __init__(self, number: int, *, is_cached: bool = True) -> None:
+    def __init__(self, number: int) -> None:
         self._random = random.Random(number)  # noqa: S311 - the same requests in each run
         self._deployments = deployments(number)
         self._now = 1_000_000.0
         self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
         self.rebuilds = Rebuilds()
-        self.steering = Steering(
-            RotationTerms(route_cache=is_cached, wait=0.0),
+        terms = RotationTerms(wait=0.0)
+        steering = Steering(
+            terms,
             clock=lambda: self._now,
             random=self._random.random,
             seat=lambda deployment, model: Seat.of(deployment, {}, model),
             observer=self.rebuilds,
         )
-        self._open: list[Any] = []
+        self._plugin = router.Rotation_PROXY_(terms, steering, router.Errors())
+        self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._took: list[float] = []
         self._number = 0
         self.refused = 0
 
     async def round(self, picks: int) -> list[float]:
-        """Return how many microseconds each of so many picks took."""
-        return [await self._one() for _ in range(picks)]
+        """Return how many microseconds each of about so many picks took."""
+        self._took = []
+        for _ in range(picks // BURST):
+            for _ in range(BURST):
+                task = asyncio.create_task(self._request())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            # The picks, then what the ends of others bring.
+            await asyncio.sleep(0)
+            while self._under_way and self._under_way[0][0] <= self._now:
+                self._under_way.popleft()[1].set_result(None)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return self._took
 
-    async def _one(self) -> float:
+    async def _request(self) -> dict[str, Any]:
+        """Make one request in a task of its own, as LiteLLM does."""
         self._now += self._pause
         self._number += 1
-        request = self._request()
-        messages = [
-            {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": "y" * self._random.choice(LENGTHS)},
-        ]
-        if self._number % BURST == 0:
-            # What the loop has to do comes between requests.
-            await asyncio.sleep(0)
+        request, messages, candidates = self._asked(), self._messages(), list(self._deployments)
         began = time.perf_counter()
-        found = await self.steering.choose(MODEL, self._deployments, messages, request)
-        took = time.perf_counter() - began
-        run = self.steering.attempts.run(request["litellm_call_id"])
-        attempt, run.current = run.current, None
-        run.tried.clear()
-        run.waited = 0.0
-        if isinstance(found, Pick):
-            self._open.append(attempt)
-        else:
+        try:
+            found = await self._plugin.async_filter_deployments(MODEL, candidates, messages, request)
+        except litellm.RateLimitError:
             self.refused += 1
-        self._answer()
-        return took * 1e6
+            return ANSWER
+        self._took.append((time.perf_counter() - began) * 1e6)
+        answered = asyncio.get_running_loop().create_future()
+        self._under_way.append((self._now + SECONDS_AN_ANSWER, answered))
+        await answered
+        if self._random.random() < FAILING:
+            await self._plugin.async_post_call_failure_deployment_hook(found[0], TooMany())
+        return ANSWER
 
-    def _answer(self) -> None:
-        while self._open and self._open[0].pick.lease.began <= self._now - SECONDS_AN_ANSWER:
-            attempt = self._open.pop(0)
-            if self._random.random() < FAILING:
-                self.steering.pool.fail(attempt.pick.lease, TOO_MANY)
-            else:
-                self.steering.answered(attempt, ANSWER)
+    def _messages(self) -> list[dict[str, Any]]:
+        text = "y" * self._random.choice(LENGTHS)
+        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
 
-    def _request(self) -> dict[str, Any]:
+    def _asked(self) -> dict[str, Any]:
         session = self._random.randrange(SESSIONS_AN_ACCOUNT * len(self._deployments))
-        client = self._random.randrange(CLIENTS)
+        client = self._random.choice(CLIENTS)
         return {
             "litellm_call_id": f"call-{self._number}",
-            "metadata": {"user_api_key_hash": f"client-{client}", "session_id": f"session-{session:08}"},
+            "metadata": {"user_api_key_hash": client, "session_id": f"session-{session:08}"},
             "max_tokens": 500,
             "stream": False,
         }
@@ -151,7 +170,6 @@ class Stock:
     """LiteLLM's router, with one of its strategies."""
 
     def __init__(self, strategy: str, number: int) -> None:
-        litellm = importlib.import_module("litellm")
         self._router = litellm.Router(model_list=deployments(number), routing_strategy=strategy)
 
     async def round(self, picks: int) -> list[float]:
@@ -192,6 +210,4 @@ async def measured() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    # Or it asks the internet for prices.
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     print(json.dumps(asyncio.run(measured())))  # noqa: T201 - that is what it is for
