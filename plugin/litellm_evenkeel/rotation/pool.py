@@ -135,27 +135,32 @@ class Pool:
         readings: tuple[Reading, ...] = (),
         is_success: bool = True,
     ) -> None:
-        """Know how a request ended that has used something: what was reserved is replaced by it."""
-        if not self._close(lease, used):
+        """Know how a request ended that has used something: what was reserved is replaced by it, however late."""
+        if not self._close(lease, used) and not self._amend(lease, used):
             return
         now = self._clock()
         place = lease.place
         if latency is not None:
             place.latency.observe(now, latency)
-        self._learn(place, readings, lease.began, now)
+        if not lease.is_taught:
+            self._learn(lease, readings, now)
         if is_success:
             self._succeeded(lease, now)
         self._changed(place, now)
 
-    def began(self, lease: Lease) -> None:
-        """Know that an answer has begun, however long it will take."""
+    def began(self, lease: Lease, readings: tuple[Reading, ...] = ()) -> None:
+        """Know that an answer has begun, however long it will take, and what its provider says of its limits."""
         now = self._clock()
         lease.answered = now
+        # What was true at its beginning is old at its end.
+        lease.is_taught = bool(readings)
+        self._learn(lease, readings, now)
         self._succeeded(lease, now)
 
     def release(self, lease: Lease) -> None:
         """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
-        if not self._close(lease, lease.need._replace(tokens=0.0, dollars=0.0)):
+        lease.kept = None
+        if not self._close(lease, _without_end(lease)):
             return
         now = self._clock()
         for side in (lease.place.account, lease.place.model):
@@ -166,8 +171,9 @@ class Pool:
         """Know of a failed attempt and of what it means."""
         now = self._clock()
         self.release(lease)
+        lease.kept = None
         place = lease.place
-        self._learn(place, readings, lease.began, now)
+        self._learn(lease, readings, now)
         side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
         if side is None:
             return
@@ -203,6 +209,7 @@ class Pool:
             if lease.until > now:
                 break
             self.release(lease)
+            lease.kept = _without_end(lease)
             number += 1
         return number
 
@@ -250,9 +257,20 @@ class Pool:
                 self.freed(side)
         return True
 
-    def _learn(self, place: Place, readings: tuple[Reading, ...], began: float, now: float) -> None:
+    def _amend(self, lease: Lease, used: Need) -> bool:
+        """Count what a request has used of whom nothing was heard for too long, beside what was kept of it."""
+        kept, lease.kept = lease.kept, None
+        if kept is None:
+            return False
+        now = self._clock()
+        for side in (lease.place.account, lease.place.model):
+            side.amend(kept, used, lease.began, now)
+        return True
+
+    def _learn(self, lease: Lease, readings: tuple[Reading, ...], now: float) -> None:
         if readings:
-            place.learn(readings, began, now)
+            place = lease.place
+            place.learn(readings, lease.began, now)
             self.freed(place.account)
             self.freed(place.model)
 
@@ -326,3 +344,8 @@ class Pool:
             side.leave(place)
         for group in dict.fromkeys(group for group, _ in place.groups):
             group.leave()
+
+
+def _without_end(lease: Lease) -> Need:
+    """Return what counts of a request of whose end nobody tells."""
+    return lease.need._replace(tokens=0.0, dollars=0.0)

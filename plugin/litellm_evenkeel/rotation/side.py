@@ -136,7 +136,13 @@ class Side:
     def settle(self, reserved: Need, used: Need, began: float, now: float) -> None:
         """Count what a request has really used, in place of what was reserved for it."""
         self.in_flight -= 1
-        is_freer = self.concurrent is not None
+        if self.concurrent is not None:
+            self.opened += 1
+        self.amend(reserved, used, began, now)
+
+    def amend(self, reserved: Need, used: Need, began: float, now: float) -> None:
+        """Count something else than was counted for a request, be it under way or not."""
+        is_freer = False
         for window in self.windows:
             more = window.amount(used) - window.amount(reserved)
             if more > 0:
@@ -153,7 +159,8 @@ class Side:
 
     def learn(self, readings: list[Reading], began: float, now: float) -> None:
         """Believe what its provider says of its limits."""
-        pending = [lease.need for place in self.places for lease in place.leases if lease.began >= began]
+        # The request that was answered may still be under way, as a stream; it is in what its provider has counted.
+        pending = [lease.need for place in self.places for lease in place.leases if lease.began > began]
         self._learned.learn(readings, began, now, pending)
         self.windows = self._learned.windows
         self.opened += 1

@@ -51,6 +51,32 @@ def test_leases_of_which_nothing_is_heard_are_given_back(world: World) -> None:
     assert group.places[0].in_flight == 1
 
 
+def test_who_is_heard_of_late_after_all_is_settled_once(world: World) -> None:
+    world.made(lease=60.0)
+    group = world.group(world.seat("a", {"tpm": 1000, "rpm": 10}))
+    place = group.places[0]
+    lease = world.pick(group, Asked(Need(1, 400))).lease
+    world.now += 61
+    world.pool.expire(world.now)
+    tokens, requests = (place.account.windows[each].left(world.now) for each in (1, 0))
+    readings = (Reading("input-tokens", None, 500.0, 50.0, None, 30.0),)
+    for _ in range(2):
+        world.pool.settle(lease, Need(1, 300), latency=60.0, readings=readings)
+    assert [place.account.windows[each].left(world.now) for each in (1, 0)] == [tokens - 300, requests]
+    assert (place.in_flight, place.account.in_flight) == (0, 0)
+    assert [window.left(world.now) for window in place.model.windows] == [50]
+
+
+def test_the_end_of_one_that_gave_up_or_failed_is_no_longer_counted(world: World) -> None:
+    group = world.group(world.seat("a", {"tpm": 1000}))
+    given_up, failed = (world.pick(group, Asked(Need(1, 100))).lease for _ in range(2))
+    world.pool.release(given_up)
+    world.pool.fail(failed, Signal(Kind.CLIENT, Scope.NOTHING, None, "bad request"))
+    for lease in (given_up, failed):
+        world.pool.settle(lease, Need(1, 300))
+    assert group.places[0].account.windows[0].left(world.now) == 1000
+
+
 def test_accounts_are_one_over_all_their_models(world: World) -> None:
     limits = Limits.of({"rpm": 3}, "a")
     small, large = (

@@ -56,6 +56,7 @@ class Machine(RuleBasedStateMachine):
             for model in MODELS
         }
         self.open: list[Lease] = []
+        self.lapsed: list[Lease] = []
         self.requests: list[tuple[str, float]] = []
         # Of each hold, the latest moment it was ever said to last until, unless an operator has released it.
         self.promised: dict[object, float] = {}
@@ -67,6 +68,7 @@ class Machine(RuleBasedStateMachine):
     def wait(self, pause: float) -> None:
         self.now += pause
         self.pool.expire(self.now)
+        self.lapsed += [lease for lease in self.open if not lease.is_open]
         self.open = [lease for lease in self.open if lease.is_open]
 
     @rule(
@@ -105,6 +107,32 @@ class Machine(RuleBasedStateMachine):
         lease = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
         readings = () if left is None else (Reading("requests", 60.0, 5.0, left, None, resets),)
         self.pool.settle(lease, Need(1, lease.need.tokens * share), latency=0.5, readings=readings)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data(), left=st.none() | st.floats(0, 10), resets=st.floats(0, 100))
+    def begin(self, data: st.DataObject, left: float | None, resets: float) -> None:
+        readings = () if left is None else (Reading("requests", 60.0, 5.0, left, None, resets),)
+        self.pool.began(data.draw(st.sampled_from(self.open)), readings)
+
+    @precondition(lambda self: self.lapsed)
+    @rule(data=st.data(), share=st.floats(0, 2), again=st.booleans())
+    def succeed_late(self, data: st.DataObject, share: float, *, again: bool) -> None:
+        lease = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
+        used = Need(1, lease.need.tokens * share)
+        for _ in range(1 + again):
+            before = [window.left(self.now) for window in lease.place.account.windows]
+            self.pool.settle(lease, used, latency=0.5)
+            after = [window.left(self.now) for window in lease.place.account.windows]
+            for window, was, left in zip(lease.place.account.windows, before, after, strict=True):
+                # Once, and the request itself was counted before.
+                assert was - left == pytest.approx(window.amount(used._replace(requests=0)), abs=1e-6)
+            used = Need(0, 0)
+
+    @precondition(lambda self: self.lapsed)
+    @rule(data=st.data(), kind=kinds)
+    def fail_late(self, data: st.DataObject, kind: Kind) -> None:
+        lease = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
+        self.pool.fail(lease, Signal(kind, Scope.ACCOUNT_MODEL, None, "test"))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), kind=kinds, said=seconds, scope=st.sampled_from(Scope))
