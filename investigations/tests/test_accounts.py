@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -318,6 +319,14 @@ def test_only_admins_may_look_and_only_full_ones_may_act(server: str) -> None:
     for key, status in (("nobody", 401), ("user", 403), ("viewer", 403), ("admin", 200)):
         assert asked(server, key, *release).status_code == status
     assert asked(server, "admin", "POST", "/accounts/nobody/release").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a/release", "two\nlines", "ends in one\n", "what? 100 % #1"])
+def test_an_account_of_any_name_can_be_released(server: str, name: str) -> None:
+    answer = asked(server, "admin", "POST", f"/accounts/{quote(name)}/release")
+    assert answer.status_code == 404
+    # Nobody is called so here, but the name has come through.
+    assert repr(name) in answer.json()["detail"]["error"]
 
 
 def test_a_question_may_be_posted_as_json(server: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from litellm_evenkeel.desk import UNPROCESSABLE, Answer, Desk
 
@@ -16,6 +17,15 @@ MAY_LOOK = frozenset({"proxy_admin", "proxy_admin_viewer"})
 MAY_ACT = frozenset({"proxy_admin"})
 FORBIDDEN = 403
 MOST_BYTES = 100_000
+
+
+class _Name(StringConvertor):
+    """Any name of an account in a path: Starlette's own `path` stops at the end of a line."""
+
+    regex = r"(?s:.+)"
+
+
+register_url_convertor("evenkeel_name", _Name())
 
 
 def install(desk: Desk, metrics: Callable[[], bytes]) -> None:
@@ -48,7 +58,7 @@ def mount(app: FastAPI, desk: Desk, metrics: Callable[[], bytes], authenticated:
             told |= await _body(request)
         return _response(await desk.explain(told, client=str(getattr(auth, "api_key", None) or "")))
 
-    @router.post("/accounts/{account:path}/release", dependencies=[Depends(actor)])
+    @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[Depends(actor)])
     async def release(account: str) -> Response:
         return _response(desk.release(account))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
 
 from litellm_evenkeel.rotation import said, what_if
 from litellm_evenkeel.rotation.bars import Bar, Why
@@ -112,7 +113,7 @@ def _opens(bar: Bar, place: Place, now: float) -> str:
 
 
 def _quarantined(bar: Bar, place: Place, _: str) -> str:
-    return f"an operator releases it ({bar.what}): POST /evenkeel/accounts/{place.seat.account}/release"
+    return f"an operator releases it ({bar.what}): POST /evenkeel/accounts/{quote(place.seat.account)}/release"
 
 
 def _held(bar: Bar, _: Place, soon: str) -> str:
