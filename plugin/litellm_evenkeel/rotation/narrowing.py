@@ -34,6 +34,7 @@ async def narrowed(
             messages=messages,
             input=request.get("input"),
             request_kwargs=request,
+            **await _counted(router, model, deployments, messages, request),
         )
     if known.has_tags or _filters_tags(router, request):
         name = "litellm_metadata" if "litellm_metadata" in request else "metadata"
@@ -58,6 +59,24 @@ async def narrowed(
     if excluded:
         deployments = [one for one in deployments if (one.get("model_info") or {}).get("id") not in excluded]
     return deployments
+
+
+async def _counted(
+    router: Any, model: str, deployments: Deployments, messages: object, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Return how many tokens it has, counted beside the loop, where this version of LiteLLM knows how to."""
+    count = getattr(router, "_acount_pre_call_check_tokens", None)
+    if count is None:
+        return {}
+    tokens = await _called(
+        count,
+        model=model,
+        healthy_deployments=deployments,
+        messages=messages,
+        input=request.get("input"),
+        request_kwargs=request,
+    )
+    return {"input_token_count": tokens, "skip_inline_token_count": True}
 
 
 def _filters_tags(router: Any, request: dict[str, Any]) -> bool:
