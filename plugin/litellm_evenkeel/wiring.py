@@ -40,6 +40,7 @@ def rotation() -> Rotation_PROXY_:
     metrics, clock = watching.metrics(), _clock()
     shared = _shared(terms, config, clock)
     sticky = Sticky(terms.sticky)
+    errors = Errors(metrics.plugin_error)
     steering = Steering(
         terms,
         clock=clock,
@@ -49,8 +50,8 @@ def rotation() -> Rotation_PROXY_:
         sticky=sticky,
         remote=_remote(terms, config, clock, sticky),
         shared=shared,
+        errors=errors.happened,
     )
-    errors = Errors(metrics.plugin_error)
     watch = Watch(steering, metrics.tally, clock=clock, deployments=watching.deployments)
     watching.begin(
         watch, metrics, errors.happened, is_shared=lambda: None if shared is None else shared.counts().is_connected

@@ -7,6 +7,7 @@ import os
 import sys
 import uuid
 from collections import Counter
+from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,15 @@ class Rig:
         found = await asyncio.create_task(self.router.acompletion(**asked))
         await asyncio.sleep(0)
         return found
+
+    @staticmethod
+    def logged(kind: str = "acompletion", **request: Any) -> dict[str, Any]:
+        """Return a request with the logging object that a proxy makes for it."""
+        import litellm  # noqa: PLC0415
+
+        asked = {"model": MODEL, "messages": MESSAGES, "litellm_call_id": str(uuid.uuid4()), **request}
+        made, told = litellm.utils.function_setup(kind, litellm.utils.Rules(), datetime.now(UTC), **asked)
+        return {**told, "litellm_logging_obj": made}
 
     async def journal(self) -> list[Any]:
         """Return what came in at the provider."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -140,6 +141,22 @@ async def test_what_pre_call_checks_would_drop_is_not_chosen(rig: Rig) -> None:
     rig.start([rig.deployment("a", max_input_tokens=100)], enable_pre_call_checks=True)
     with pytest.raises(litellm.ContextWindowExceededError):
         await rig.ask(messages=LONG)
+    assert rig.errors == {}
+
+
+async def test_tokens_are_not_counted_in_the_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.start(enable_pre_call_checks=True)
+    threads: list[threading.Thread] = []
+    count = rig.router._count_pre_call_check_tokens
+
+    def counting(*args: object, **named: object) -> int:
+        threads.append(threading.current_thread())
+        return count(*args, **named)
+
+    monkeypatch.setattr(rig.router, "_count_pre_call_check_tokens", counting)
+    await rig.ask()
+    assert threads
+    assert threading.current_thread() not in threads
     assert rig.errors == {}
 
 
@@ -293,10 +310,12 @@ async def test_the_account_is_named_in_answers_if_an_operator_wants_that(rig: Ri
     rig.start()
     assert "async_post_call_response_headers_hook" not in type(rig.rotation).__dict__
     rig.start(rotation={"account_header": True})
-    await rig.ask()
+    request = rig.logged()
+    answer = await rig.ask(**request)
     hook = rig.rotation.async_post_call_response_headers_hook
-    assert await hook({}, None, None, litellm_call_info={"model_id": "b"}) == {"x-evenkeel-account": "b"}
-    assert await hook({}, None, None, litellm_call_info={"model_id": "None"}) is None
+    # The answer itself need not tell: that of /v1/messages does not.
+    assert await hook(request, None, None) == {"x-evenkeel-account": answer._hidden_params["model_id"]}
+    assert await hook(rig.logged(), None, None) is None
     assert await hook({}, None, None) is None
 
 

@@ -83,3 +83,57 @@ async def test_a_stream_that_breaks_before_its_first_chunk_is_taken_up_elsewhere
     assert await rig.asked() == {"a": 1, "b": 1}
     await eventually(lambda: rig.under_way() == 0)
     assert rig.errors == {}
+
+
+async def test_clients_that_choose_the_same_call_id_are_not_taken_for_each_other(
+    rig: Rig, eventually: Callable
+) -> None:
+    rig.start([rig.deployment(name) for name in "ab"], num_retries=0, rotation={"strategy": "round_robin"})
+    await rig.fails(b="reset=2")
+    # Each is a session of its own.
+    sessions = [[{"role": "user", "content": name}] for name in ("ahoy", "avast")]
+    streams = [
+        await rig.ask(**rig.logged(stream=True, litellm_call_id="chosen by a client", messages=session))
+        for session in sessions
+    ]
+    by_account = {stream._hidden_params["model_id"]: stream for stream in streams}
+    assert set(by_account) == {"a", "b"}
+    with pytest.raises(Exception, match=r".*"):
+        _ = [chunk async for chunk in by_account["b"]]
+    await eventually(lambda: rig.under_way() == 1)
+    sides = rig.steering.pool.sides
+    assert [sides[name, None].in_flight for name in "ab"] == [1, 0]
+    assert [sides[name, "openai/gpt-4o-mini"].hold.failures for name in "ab"] == [0, 1]
+    _ = [chunk async for chunk in by_account["a"]]
+    await eventually(lambda: rig.under_way() == 0)
+    assert rig.errors == {}
+
+
+async def test_what_broke_is_not_tried_again_by_who_takes_it_up(rig: Rig, eventually: Callable) -> None:
+    rig.start(
+        [rig.deployment("a"), rig.deployment("a", group="spare"), rig.deployment("b", group="spare")],
+        num_retries=0,
+        fallbacks=[{"gpt-4o-mini": ["spare"]}],
+    )
+    rig.router.model_list[1]["model_info"]["id"] = "a"
+    await rig.fails(a="reset=0")
+
+    async def reading() -> int:
+        stream = await rig.ask(**rig.logged(stream=True))
+        return len([chunk async for chunk in stream])
+
+    assert await asyncio.create_task(reading())
+    assert await rig.asked() == {"a": 1, "b": 1}
+    await eventually(lambda: rig.under_way() == 0)
+    assert rig.errors == {}
+
+
+async def test_limits_are_learned_when_a_stream_begins(rig: Rig, eventually: Callable) -> None:
+    rig.start([rig.deployment("a")])
+    stream = await rig.ask(**rig.logged(stream=True))
+    place = rig.steering.pool.places["a", "openai/gpt-4o-mini"]
+    window = next(window for window in place.model.windows if window.limit.amount == 1000)
+    assert window.left(rig.steering.pool.now()) == 999
+    _ = [chunk async for chunk in stream]
+    await eventually(lambda: rig.under_way() == 0)
+    assert window.left(rig.steering.pool.now()) == 999

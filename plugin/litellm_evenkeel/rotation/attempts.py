@@ -4,11 +4,14 @@ LiteLLM makes the attempts of one request one after the other in a task of its o
 with the stream of one. So an attempt ends with the failure that its hook tells of; with the next choice in the same
 task; with the task; and where that leaves a stream, with the event that LiteLLM sends when the stream is over, or when
 nobody holds the stream any longer, for there are streams without any event.
+
+Much of this happens in callbacks of the loop, where an error would be nobody's: it is told, and the attempt given back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -17,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from litellm_evenkeel.rotation.answers import Answer, answer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from litellm_evenkeel.rotation.affinity import Outcome
+    from litellm_evenkeel.rotation.call import Call
     from litellm_evenkeel.rotation.picks import Pick
 
 # A stream that nobody holds may still have its event under way.
@@ -32,7 +38,7 @@ class Attempt:
 
     pick: Pick
     group: str
-    call_id: str
+    call: Call
     outcome: Outcome | None = None
     """What the choice was to its session, if it has one."""
 
@@ -48,38 +54,39 @@ class Ends(Protocol):
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         """Know that an answer came; it may not tell what it used."""
 
-    def streaming(self, attempt: Attempt) -> None:
-        """Know that an answer has begun."""
+    def streaming(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
+        """Know that an answer has begun, and what its provider has said before it."""
 
     def vanished(self, attempt: Attempt) -> None:
         """Know that nobody will ever tell how it ended."""
+
+    def gave_up(self, attempt: Attempt) -> None:
+        """Give back what it holds: of how it ended, an error of ours knows."""
 
 
 class Attempts:
     """All attempts that are under way, in one event loop."""
 
-    def __init__(self, ends: Ends) -> None:
-        self._ends = ends
+    def __init__(self, ends: Ends, errors: Callable[[str, Exception], None]) -> None:
+        self._ends, self._errors = ends, errors
         self._running: dict[asyncio.Task[Any], Run] = {}
         self._streams: OrderedDict[Attempt, None] = OrderedDict()
-        self._by_call: dict[str, list[Attempt]] = {}
 
-    def run(self, call_id: str) -> Run:
+    def run(self, call: Call) -> Run:
         """Return what is known of the request that the current task makes."""
         task = asyncio.current_task()
         assert task is not None
         run = self._running.get(task)
-        if run is not None and run.call_id == call_id:
+        if run is not None and run.call.is_same(call):
             return run
         if run is None:
             task.add_done_callback(self._done)
         else:
             # A guardrail may ask a model in the very task of a request.
             self.end_last(run)
-        run = self._running[task] = Run(call_id)
-        # A stream that broke off after its first byte is taken up in another task, under the same call id.
-        for broken in self._by_call.get(call_id, ()) if call_id else ():
-            run.tried.add(broken.deployment)
+        run = self._running[task] = Run(call)
+        # A stream that broke off is taken up in another task; the event that tells of it may come before or after.
+        run.tried.update(call.broken, (stream.deployment for stream in call.streams))
         return run
 
     def end_last(self, run: Run) -> None:
@@ -99,13 +106,20 @@ class Attempts:
         run.tried.add(deployment)
         return attempt
 
-    def stream_ended(self, call_id: str, deployment: str | None) -> Attempt | None:
+    def stream_ended(self, call: Call, deployment: str | None) -> Attempt | None:
         """Return the attempt whose stream is over; its end is the caller's to tell."""
-        for attempt in self._by_call.get(call_id, ()):
+        for attempt in call.streams:
             if deployment is None or attempt.deployment == deployment:
                 self._forget(attempt)
                 return attempt
         return None
+
+    def stream_broke(self, call: Call) -> Attempt | None:
+        """Return the attempt whose stream has broken off, the oldest; its end is the caller's to tell."""
+        attempt = self.stream_ended(call, None)
+        if attempt is not None:
+            call.broken.add(attempt.deployment)
+        return attempt
 
     @property
     def streams(self) -> int:
@@ -115,8 +129,10 @@ class Attempts:
     def _done(self, task: asyncio.Task[Any]) -> None:
         run = self._running.pop(task)
         attempt, run.current = run.current, None
-        if attempt is None:
-            return
+        if attempt is not None:
+            self._tell(attempt, lambda: self._ended(task, attempt))
+
+    def _ended(self, task: asyncio.Task[Any], attempt: Attempt) -> None:
         if task.cancelled() or task.exception() is not None:
             self._ends.vanished(attempt)
             return
@@ -130,39 +146,42 @@ class Attempts:
             self._ends.answered(attempt, answer(result))
 
     def _is_streaming(self, attempt: Attempt, stream: object) -> None:
-        self._ends.streaming(attempt)
-        self._streams[attempt] = None
-        self._by_call.setdefault(attempt.call_id, []).append(attempt)
+        self._streams[attempt] = attempt.call.streams[attempt] = None
+        attempt.call.carry(getattr(stream, "logging_obj", None))
         if len(self._streams) > MOST_STREAMS:
             self._forget(next(iter(self._streams)))
         loop = asyncio.get_running_loop()
-        try:
+        # What takes no weak references tells nobody when it is let go: there is its event, and in the end its lease
+        # expires.
+        with contextlib.suppress(TypeError):
             weakref.finalize(stream, _soon, loop, weakref.ref(self), attempt).atexit = False
-        except TypeError:
-            # Nothing tells when it is let go; there is its event, and in the end its lease expires.
-            return
+        self._ends.streaming(attempt, answer(stream).headers)
 
     def _let_go(self, attempt: Attempt) -> None:
         if attempt in self._streams:
             self._forget(attempt)
-            self._ends.vanished(attempt)
+            self._tell(attempt, lambda: self._ends.vanished(attempt))
+
+    def _tell(self, attempt: Attempt, end: Callable[[], None]) -> None:
+        try:
+            end()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the loop has no use for it
+            self._errors("learning from an end", error)
+            if attempt not in self._streams:
+                self._ends.gave_up(attempt)
 
     def _forget(self, attempt: Attempt) -> None:
         self._streams.pop(attempt, None)
-        siblings = self._by_call.get(attempt.call_id, [])
-        if attempt in siblings:
-            siblings.remove(attempt)
-        if not siblings:
-            self._by_call.pop(attempt.call_id, None)
+        attempt.call.streams.pop(attempt, None)
 
 
 class Run:
     """The attempts of one request."""
 
-    __slots__ = ("call_id", "current", "tried", "waited")
+    __slots__ = ("call", "current", "tried", "waited")
 
-    def __init__(self, call_id: str) -> None:
-        self.call_id = call_id
+    def __init__(self, call: Call) -> None:
+        self.call = call
         self.current: Attempt | None = None
         self.tried: set[str] = set()
         """The deployments at which it has failed."""

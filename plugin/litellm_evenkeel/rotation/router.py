@@ -19,6 +19,7 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm.router_utils.clientside_credential_handler import clientside_credential_keys
 
 from litellm_evenkeel.rotation import answers, refusals
+from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.narrowing import narrowed
 from litellm_evenkeel.rotation.picks import Full
 from litellm_evenkeel.rotation.signals import Signal, classify
@@ -103,6 +104,9 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         if not self.steering.attempts.streams:
             return
         try:
+            call = Call.told(kwargs)
+            if call is None or not call.streams:
+                return
             told = kwargs.get("standard_logging_object") or {}
             usage = (told.get("metadata") or {}).get("usage_object") or told
             hidden = told.get("hidden_params") or {}
@@ -112,8 +116,7 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
                 headers=hidden.get("additional_headers"),
                 is_from_cache=bool(told.get("cache_hit")),
             )
-            call_id = str(kwargs.get("litellm_call_id") or "")
-            self.steering.stream_ended(call_id, told.get("model_id"), answer)
+            self.steering.stream_ended(call, told.get("model_id"), answer)
         except Exception as error:  # noqa: BLE001
             self._errors.happened("learning from an answer", error)
 
@@ -125,11 +128,10 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         if not self.steering.attempts.streams:
             return
         try:
-            exception = kwargs.get("exception")
-            call_id = str(kwargs.get("litellm_call_id") or "")
-            if isinstance(exception, Exception):
+            call, exception = Call.told(kwargs), kwargs.get("exception")
+            if call is not None and isinstance(exception, Exception):
                 headers, wall = _headers(exception), time.time()
-                self.steering.stream_failed(call_id, _signal(exception, headers, wall), headers, wall)
+                self.steering.stream_failed(call, _signal(exception, headers, wall), headers, wall)
         except Exception as error:  # noqa: BLE001
             self._errors.happened("learning from a broken stream", error)
 
@@ -180,11 +182,11 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
         litellm_call_info: Mapping[str, Any] | None = None,
     ) -> dict[str, str] | None:
         """Name the account of the final attempt."""
-        del data, user_api_key_dict, response, request_headers
-        deployment = str((litellm_call_info or {}).get("model_id") or "")
-        place = next((one for one in self.steering.pool.places.values() if one.seat.id == deployment), None)
+        # Not all answers can tell which deployment they are of, the non-streamed of /v1/messages for one.
+        del user_api_key_dict, response, request_headers, litellm_call_info
+        account = Call.of(data).account
         # A name may hold what no header may.
-        return None if place is None else {ACCOUNT_HEADER: quote(place.seat.account, safe=" @:/+,;=")}
+        return None if account is None else {ACCOUNT_HEADER: quote(account, safe=" @:/+,;=")}
 
 
 class Errors:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
+from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.candidates import Candidates
 from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
 from litellm_evenkeel.rotation.estimate import Estimates
@@ -78,6 +79,7 @@ class Steering:
         shared: Shares | None = None,
         sticky: Sticky | None = None,
         remote: Remote | None = None,
+        errors: Callable[[str, Exception], None] = lambda _where, _error: None,
     ) -> None:
         self.terms, self._clock, self._observer, self._remote = terms, clock, observer, remote
         refreshing = Refreshing(clock, observer.rebuilt)
@@ -94,7 +96,7 @@ class Steering:
         refreshing.serve(self.pool)
         self.waiting = Waiting(self.pool)
         self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
-        self.attempts = Attempts(self)
+        self.attempts = Attempts(self, errors)
         self.sticky = sticky or Sticky(terms.sticky)
         self.estimates = Estimates(terms.expected_output)
         self._keys = SessionKeys(terms.sticky)
@@ -104,8 +106,8 @@ class Steering:
     ) -> Pick | Full:
         """Return which of the candidates a request gets, or why none."""
         began = time.perf_counter()
-        call_id = str(request.get("litellm_call_id") or request.get("litellm_trace_id") or "")
-        run = self.attempts.run(call_id)
+        call = Call.of(request)
+        run = self.attempts.run(call)
         self.attempts.end_last(run)
         known = self.candidates.of(model, deployments)
         key = self._keys.of(model, request, messages)
@@ -128,7 +130,8 @@ class Steering:
             self._observer.refused(model, found)
             return found
         outcome = None if key is None else self._chosen(key, found, advice)
-        run.current = Attempt(found, model, call_id, outcome)
+        run.current = Attempt(found, model, call, outcome)
+        call.account = found.place.seat.account
         self._observer.picked(found, model, time.perf_counter() - began)
         return found
 
@@ -138,20 +141,39 @@ class Steering:
         if attempt is not None:
             self._failed(attempt, signal, headers, wall)
 
-    def stream_ended(self, call_id: str, deployment: str | None, answer: Answer) -> None:
+    def stream_ended(self, call: Call, deployment: str | None, answer: Answer) -> None:
         """Know of the event at the end of a stream; other answers have been told before theirs."""
-        attempt = self.attempts.stream_ended(call_id, deployment)
+        attempt = self.attempts.stream_ended(call, deployment)
         if attempt is not None:
             self.answered(attempt, answer)
 
-    def stream_failed(self, call_id: str, signal: Signal, headers: object, wall: float) -> None:
+    def stream_failed(self, call: Call, signal: Signal, headers: object, wall: float) -> None:
         """Know of the event after a stream that broke off."""
-        attempt = self.attempts.stream_ended(call_id, None)
+        attempt = self.attempts.stream_broke(call)
         if attempt is not None:
             self._failed(attempt, signal, headers, wall)
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         """Learn from an answer."""
+        try:
+            self._answered(attempt, answer)
+        finally:
+            self.gave_up(attempt)
+
+    def streaming(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
+        """Know that an answer has begun, and learn from its headers."""
+        self.pool.began(attempt.pick.lease, readings(headers, now=time.time()) if headers else ())
+
+    def vanished(self, attempt: Attempt) -> None:
+        """Give back what was reserved for an attempt of whose end nobody tells."""
+        self.pool.release(attempt.pick.lease)
+        self._observer.vanished(attempt)
+
+    def gave_up(self, attempt: Attempt) -> None:
+        """Give back what was reserved for an attempt if it still is: nothing that goes wrong may keep it."""
+        self.pool.release(attempt.pick.lease)
+
+    def _answered(self, attempt: Attempt, answer: Answer) -> None:
         lease = attempt.pick.lease
         if answer.is_from_cache:
             self.pool.settle(lease, NOTHING, is_success=False)
@@ -167,18 +189,12 @@ class Steering:
                 self.sticky.settled(attempt.outcome, int(answer.prompt_tokens), int(answer.cached_tokens))
         self._observer.answered(attempt, answer)
 
-    def streaming(self, attempt: Attempt) -> None:
-        """Know that an answer has begun."""
-        self.pool.began(attempt.pick.lease)
-
-    def vanished(self, attempt: Attempt) -> None:
-        """Give back what was reserved for an attempt of whose end nobody tells."""
-        self.pool.release(attempt.pick.lease)
-        self._observer.vanished(attempt)
-
     def _failed(self, attempt: Attempt, signal: Signal, headers: object, wall: float) -> None:
-        told = readings(headers, now=wall) if headers else ()
-        self.pool.fail(attempt.pick.lease, signal, told)
+        try:
+            told = readings(headers, now=wall) if headers else ()
+            self.pool.fail(attempt.pick.lease, signal, told)
+        finally:
+            self.gave_up(attempt)
         if attempt.pick.place.account.hold.kind is Kind.PERMANENT:
             self.forget_pins(attempt.pick.place.seat.account)
         self._observer.failed(attempt, signal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ import pytest
 from litellm_evenkeel.rotation import attempts as module
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
+from litellm_evenkeel.rotation.call import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     from conftest import World
 
@@ -36,30 +38,36 @@ class Rig:
     def __init__(self, world: World) -> None:
         self.world = world
         self.group = world.group(world.seat("a"), world.seat("b"))
-        self.attempts = Attempts(self)
+        self.errors: list[str] = []
+        self.attempts = Attempts(self, lambda where, _: self.errors.append(where))
+        self.call = Call()
         self.ends: list[tuple[str, Attempt]] = []
         self.answers: list[Answer] = []
-        self.began: list[Attempt] = []
+        self.began: list[Mapping[str, str] | None] = []
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         self.ends.append(("answered", attempt))
         self.answers.append(answer)
 
-    def streaming(self, attempt: Attempt) -> None:
-        self.began.append(attempt)
+    def streaming(self, attempt: Attempt, headers: Mapping[str, str] | None) -> None:
+        self.began.append(headers)
 
     def vanished(self, attempt: Attempt) -> None:
         self.ends.append(("vanished", attempt))
 
-    def begin(self, call_id: str = "call", prefer: str | None = None) -> Run:
+    def gave_up(self, attempt: Attempt) -> None:
+        self.ends.append(("gave up", attempt))
+
+    def begin(self, call: Call | None = None, prefer: str | None = None) -> Run:
         """Do what the steering does at a choice."""
-        run = self.attempts.run(call_id)
+        call = call or self.call
+        run = self.attempts.run(call)
         self.attempts.end_last(run)
-        run.current = Attempt(self.world.pick(self.group, Asked(prefer=prefer)), "g", call_id)
+        run.current = Attempt(self.world.pick(self.group, Asked(prefer=prefer)), "g", call)
         return run
 
-    async def request(self, result: object, call_id: str = "call", prefer: str | None = None) -> object:
-        self.begin(call_id, prefer)
+    async def request(self, result: object, call: Call | None = None, prefer: str | None = None) -> object:
+        self.begin(call, prefer)
         await asyncio.sleep(0)
         if isinstance(result, BaseException):
             raise result
@@ -159,8 +167,8 @@ async def test_the_next_choice_ends_the_one_before(rig: Rig) -> None:
 
 async def test_another_request_in_the_same_task_has_tried_nothing(rig: Rig) -> None:
     async def two() -> object:
-        first = rig.begin("one")
-        second = rig.begin("two")
+        first = rig.begin(Call())
+        second = rig.begin(Call())
         assert second.tried == set()
         assert second is not first
         return ANSWER
@@ -172,11 +180,11 @@ async def test_another_request_in_the_same_task_has_tried_nothing(rig: Rig) -> N
 async def test_a_stream_lasts_until_its_event(rig: Rig) -> None:
     stream = await run(rig.request(Stream()))
     assert (rig.told, rig.attempts.streams) == ([], 1)
-    assert rig.attempts.stream_ended("other", None) is None
-    assert rig.attempts.stream_ended("call", "elsewhere") is None
-    ended = rig.attempts.stream_ended("call", None)
+    assert rig.attempts.stream_ended(Call(), None) is None
+    assert rig.attempts.stream_ended(rig.call, "elsewhere") is None
+    ended = rig.attempts.stream_ended(rig.call, None)
     assert ended is not None
-    assert rig.attempts.stream_ended("call", None) is None
+    assert rig.attempts.stream_ended(rig.call, None) is None
     assert rig.attempts.streams == 0
     del stream
 
@@ -198,7 +206,7 @@ async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, mon
     stream = await run(rig.request(Stream()))
     del stream
     gc.collect()
-    assert rig.attempts.stream_ended("call", None) is not None
+    assert rig.attempts.stream_ended(rig.call, None) is not None
     await asyncio.sleep(0.05)
     assert rig.told == []
 
@@ -220,7 +228,7 @@ async def test_a_stream_that_takes_no_weak_references_ends_by_its_event(rig: Rig
             self.__aiter__ = None
 
     await run(rig.request(Slotted()))
-    assert rig.attempts.stream_ended("call", None) is not None
+    assert rig.attempts.stream_ended(rig.call, None) is not None
 
 
 async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
@@ -233,14 +241,16 @@ async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
     assert rig.told == ["answered"]
     assert rig.attempts.streams == 2
     for name in ("b", "a"):
-        ended = rig.attempts.stream_ended("call", name)
+        ended = rig.attempts.stream_ended(rig.call, name)
         assert ended is not None
         assert ended.deployment == name
     del streams
 
 
-async def test_a_stream_that_broke_is_taken_up_elsewhere(rig: Rig) -> None:
+@pytest.mark.parametrize("is_told_first", [True, False])
+async def test_a_stream_that_broke_is_taken_up_elsewhere(rig: Rig, *, is_told_first: bool) -> None:
     stream = await run(rig.request(Stream(), prefer="a"))
+    ended = rig.attempts.stream_broke(rig.call) if is_told_first else None
 
     async def again() -> object:
         taken_up = rig.begin(prefer="b")
@@ -249,31 +259,90 @@ async def test_a_stream_that_broke_is_taken_up_elsewhere(rig: Rig) -> None:
 
     await run(again())
     assert rig.told == ["vanished"]
-    # The event of the first still comes.
-    ended = rig.attempts.stream_ended("call", None)
+    ended = ended or rig.attempts.stream_broke(rig.call)
     assert ended is not None
     assert ended.deployment == "a"
+    assert rig.attempts.stream_broke(rig.call) is None
     del stream
 
 
-async def test_requests_without_a_call_id_know_nothing_of_each_other(rig: Rig) -> None:
-    stream = await run(rig.request(Stream(), "", prefer="a"))
+def logged(call_id: str) -> dict[str, object]:
+    """Return what a proxy hands to the hooks: each request has a logging object of its own."""
+    return {"litellm_call_id": call_id, "litellm_logging_obj": SimpleNamespace(model_call_details={})}
 
-    async def other() -> object:
-        assert rig.begin("").tried == set()
-        return ANSWER
 
-    await run(other())
-    assert rig.told == ["answered"]
+async def test_requests_under_one_call_id_know_nothing_of_each_other(rig: Rig) -> None:
+    requests = [logged("chosen by a client") for _ in range(2)]
+    streams = [
+        await run(rig.request(Stream(), Call.of(request), prefer=name))
+        for request, name in zip(requests, "ab", strict=True)
+    ]
+    for request, name in reversed(list(zip(requests, "ab", strict=True))):
+        # Others that log may have been given a copy.
+        told = Call.told(copy.deepcopy(dict(request["litellm_logging_obj"].model_call_details)))
+        assert told is not None
+        ended = rig.attempts.stream_broke(told)
+        assert ended is not None
+        assert ended.deployment == name
+    del streams
+
+
+async def test_outside_of_a_proxy_a_stream_is_known_by_what_it_logs_with(rig: Rig) -> None:
+    stream = Stream()
+    stream.logging_obj = SimpleNamespace(model_call_details={})
+    await run(rig.request(stream, Call.of({"litellm_call_id": "x"}), prefer="a"))
+    told = Call.told(stream.logging_obj.model_call_details)
+    assert told is not None
+    assert rig.attempts.stream_ended(told, "a") is not None
+
+
+def test_what_somebody_else_has_left_there_is_no_call() -> None:
+    assert Call.told({}) is None
+    assert Call.told({"evenkeel_call": "a client's"}) is None
+
+
+async def test_a_stream_tells_of_limits_at_its_beginning(rig: Rig) -> None:
+    stream = Stream()
+    stream._hidden_params = {"additional_headers": {"a": "b"}}
+    await run(rig.request(stream))
+    assert rig.began == [{"a": "b"}]
+
+
+async def test_an_error_at_the_end_is_told_and_gives_it_back(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise ValueError
+
+    for name in ("answered", "vanished"):
+        monkeypatch.setattr(rig, name, failing)
+    monkeypatch.setattr(module, "EVENT_SECONDS", 0.0)
+    await run(rig.request(ANSWER))
+    await run(rig.request(None))
+    assert (rig.errors, rig.told) == (["learning from an end"] * 2, ["gave up"] * 2)
+    stream = await run(rig.request(Stream()))
+    del stream
+    gc.collect()
+    await eventually(lambda: len(rig.told) == 3)
+    assert rig.attempts.streams == 0
+
+
+async def test_an_error_at_the_beginning_of_a_stream_does_not_end_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(rig, "streaming", failing)
+    stream = await run(rig.request(Stream()))
+    assert (rig.errors, rig.told, rig.attempts.streams) == (["learning from an end"], [], 1)
+    assert rig.attempts.stream_ended(rig.call, None) is not None
     del stream
 
 
 async def test_streams_that_never_end_are_forgotten_in_the_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STREAMS", 2)
-    streams = [await run(rig.request(Stream(), call_id=str(number))) for number in range(4)]
+    calls = [Call() for _ in range(4)]
+    streams = [await run(rig.request(Stream(), call)) for call in calls]
     assert rig.attempts.streams == 2
-    assert rig.attempts.stream_ended("0", None) is None
-    assert rig.attempts.stream_ended("3", None) is not None
+    assert rig.attempts.stream_ended(calls[0], None) is None
+    assert rig.attempts.stream_ended(calls[3], None) is not None
     del streams
 
 

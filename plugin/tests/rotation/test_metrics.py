@@ -17,6 +17,7 @@ from litellm_evenkeel.rotation.answers import Answer
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt
 from litellm_evenkeel.rotation.bars import Bar, Why
+from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.gauges import Gauges
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.labels import Labels
@@ -71,7 +72,7 @@ class World:
     def attempt(self, account: str, tokens: float = 0.0) -> Attempt:
         pick = self.pool.pick(self.group, Asked(Need(1, tokens), prefer=account))
         self.metrics.picked(pick, "m", 2e-5)
-        return Attempt(pick, "m", "call")
+        return Attempt(pick, "m", Call())
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"{P}{name}", labels)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation.answers import told
+from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.observer import Unobserved
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
@@ -220,21 +221,73 @@ async def test_a_request_without_anything_known_of_it_is_chosen_for(world: World
     assert isinstance(found.result(), Pick)
 
 
-async def test_what_a_stream_used_is_known_from_its_event(world: World) -> None:
+class Stream:
+    """What LiteLLM returns for a stream, and the logging object that it made for the request before."""
 
-    class Stream:
-        def __aiter__(self) -> Stream:
-            return self
+    def __init__(self, headers: dict[str, str] | None = None) -> None:
+        self.logging_obj = SimpleNamespace(model_call_details={})
+        self._hidden_params = {"additional_headers": headers}
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    @property
+    def call(self) -> Call:
+        found = Call.told(self.logging_obj.model_call_details)
+        assert found is not None
+        return found
+
+
+async def test_what_a_stream_used_is_known_from_its_event(world: World) -> None:
+    stream = Stream()
 
     async def streaming(_: object) -> object:
-        return Stream()
+        return stream
 
     rig = Rig(world, limits={"tpm": 1000})
-    pick, stream = await rig.request(streaming, stream=True, max_tokens=300)
+    pick, _ = await rig.request(streaming, stream=True, max_tokens=300, litellm_logging_obj=stream.logging_obj)
     name = pick.place.seat.account
     assert rig.left(name) == 700
-    rig.steering.stream_ended("1", None, told(ANSWER.usage))
+    rig.steering.stream_ended(stream.call, None, told(ANSWER.usage))
     assert (rig.left(name), rig.under_way) == (900, 0)
-    rig.steering.stream_failed("1", BUSY, None, 0.0)
+    rig.steering.stream_failed(stream.call, BUSY, None, 0.0)
     assert rig.watcher.told == []
-    del stream
+
+
+async def test_what_a_provider_says_is_learned_when_its_stream_begins_and_not_again_at_its_end(world: World) -> None:
+    headers = {
+        "llm_provider-x-ratelimit-limit-requests": "10",
+        "llm_provider-x-ratelimit-remaining-requests": "4",
+        "llm_provider-x-ratelimit-reset-requests": "50s",
+    }
+    stream = Stream(headers)
+
+    async def streaming(_: object) -> object:
+        return stream
+
+    rig = Rig(world, limits={"rpm": 10})
+    del rig.deployments[1:]
+    await rig.request(streaming, stream=True, litellm_logging_obj=stream.logging_obj)
+    assert rig.left("a") == 4
+    world.now += 1
+    for _ in range(2):
+        await rig.request(answered)
+    rig.steering.stream_ended(stream.call, None, told(ANSWER.usage, headers=headers))
+    assert rig.left("a") == 2
+
+
+async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) -> None:
+    rig = Rig(world, limits={"concurrent": 1})
+    errors: list[str] = []
+    rig.steering = Steering(
+        RotationTerms(wait=0.0),
+        clock=world.clock,
+        random=random.Random(3).random,
+        seat=lambda one, requested: Seat.of(one, {}, requested),
+        observer=rig.watcher,
+        errors=lambda where, _: errors.append(where),
+    )
+    rig.steering.estimates.learn = None
+    for _ in range(4):
+        assert isinstance((await rig.request(answered))[0], Pick)
+    assert (errors, rig.under_way) == (["learning from an end"] * 4, 0)
