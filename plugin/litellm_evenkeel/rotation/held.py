@@ -23,3 +23,5 @@ class Held:
     """Infinite for one that waits for an operator."""
     is_told: bool
     """Whether its provider said how long."""
+    credential: str = ""
+    """The fingerprint of the key that has died; empty if nobody knows, or if it matters to all keys."""

@@ -3,7 +3,7 @@
 OPEN --held--> HELD --its time is over--> PROBING --one request succeeds--> RAMPING --> OPEN
 ^                            | fails                          | fails
 +----------------------------+--------------------------------+
-QUARANTINED, from anywhere, until an operator releases it.
+QUARANTINED, from anywhere, until an operator releases it or its key is another.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from litellm_evenkeel.rotation.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from litellm_evenkeel.rotation.held import Held
     from litellm_evenkeel.rotation.signals import Signal
 
 
@@ -76,6 +77,7 @@ class Hold:
         "_step",
         "_suspicions",
         "_terms",
+        "credential",
         "kind",
         "reason",
         "told_until",
@@ -87,6 +89,8 @@ class Hold:
         self.until = -math.inf
         self.kind: Kind | None = None
         self.reason = ""
+        self.credential = ""
+        """Of what has died: the fingerprint of its key, if anybody knows."""
         self.told_until = -math.inf
         """Until when its provider said; what goes beyond is a guess of ours."""
         self._step = 0
@@ -152,14 +156,14 @@ class Hold:
         self._probe = -math.inf
         return True
 
-    def failed(self, signal: Signal, now: float, began: float) -> bool:
-        """Know of a failure; return whether it has changed anything."""
+    def failed(self, signal: Signal, now: float, began: float, credential: str = "") -> bool:
+        """Know of a failure with a key; return whether it has changed anything."""
         if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
             return False
         if signal.kind is Kind.PERMANENT and not signal.is_certain:
             self._suspicions += 1
         if signal.kind is Kind.PERMANENT and (signal.is_certain or self._suspicions >= PROOF):
-            self.kind, self.reason = signal.kind, signal.reason
+            self.kind, self.reason, self.credential = signal.kind, signal.reason, credential
             self.until = self.told_until = math.inf
             return True
         if now >= self._at + self._terms.forgives and self.kind is None:
@@ -183,20 +187,21 @@ class Hold:
         self.kind, self.reason, self.until, self._probe = kind, signal.reason, until, -math.inf
         return True
 
-    def told(self, kind: Kind | None, reason: str, until: float, now: float, *, is_told: bool) -> bool:
+    def told(self, held: Held, now: float) -> bool:
         """Know what another worker says; return whether it has changed anything: the longer hold wins here too."""
-        if kind is None:
+        until = held.until
+        if held.kind is None:
             is_news = self.kind is not None
             self.release(now)
             return is_news
         if until <= now:
             return False
-        is_surer = is_told and until > self.told_until
+        is_surer = held.is_told and until > self.told_until
         if is_surer:
             self.told_until = until
         if self.kind is not None and until <= self.until:
             return is_surer
-        self.kind, self.reason, self.until = kind, reason, until
+        self.kind, self.reason, self.until, self.credential = held.kind, held.reason, until, held.credential
         self._at, self._probe = now, -math.inf
         return True
 
@@ -204,6 +209,7 @@ class Hold:
         """Let it be used again, as an operator says."""
         self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
         self._step, self._failures, self._suspicions = 0, 0.0, 0
+        self.credential = ""
         self._ramp = now
 
     def _length(self, signal: Signal) -> float:

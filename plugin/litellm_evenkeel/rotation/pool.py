@@ -63,7 +63,7 @@ class Pool:
         self.places: dict[tuple[str, str], Place] = {}
         self._leases: dict[Lease, None] = {}
         self._heard: dict[tuple[str, str | None], Held] = {}
-        """Of accounts that nobody has asked for here yet."""
+        """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
 
     def now(self) -> float:
         """Return what its clock says."""
@@ -75,16 +75,18 @@ class Pool:
         place = self.places.get(key)
         if place is not None and place.seat == seat:
             return place
-        if place is not None:
-            self._part(place)
+        former, now = place, self._clock()
         account, model = self._side((seat.account, None)), self._side((seat.account, seat.model))
         place = self.places[key] = Place(seat, account, model)
-        is_new_key = account.join(place, seat.limits)
-        model.join(place, seat.model_limits)
-        if is_new_key and Kind.PERMANENT in {side.hold.kind for side in self._sides_of(seat.account)}:
-            # What has died had another key.
-            self.release_account(seat.account)
-        for held in (self._heard.pop((seat.account, None), None), self._heard.pop((seat.account, seat.model), None)):
+        is_new_key = account.join(place, seat.limits, now)
+        model.join(place, seat.model_limits, now)
+        if former is not None:
+            self._part(former)
+        for side in self._sides_of(seat.account) if is_new_key else (account, model):
+            if side.has_outlived(seat.credential if is_new_key else None):
+                self._free(side)
+        for side in (account, model):
+            held = self._heard.pop(side.key, None)
             if held is not None:
                 self.hold(held)
         return place
@@ -177,8 +179,13 @@ class Pool:
         side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
         if side is None:
             return
-        if side.hold.failed(self._believed(signal), now, lease.began):
-            self._hold_changed(side, place)
+        credential = place.seat.credential
+        if signal.kind is Kind.PERMANENT and side.credentials.is_outdated(credential, lease.began):
+            # It went out with a key that has been replaced since.
+            return
+        if side.hold.failed(self._believed(signal), now, lease.began, credential):
+            self._touch(side)
+            self._tell(side.held())
 
     def hold(self, held: Held) -> None:
         """Know what another worker has learned; nobody is told again."""
@@ -186,12 +193,11 @@ class Pool:
             self._release(held.account)
             return
         side = self.sides.get((held.account, held.model))
-        if side is None:
+        if side is None or not side.credentials.has(held.credential):
             if len(self._heard) < MOST_HEARD:
                 self._heard[held.account, held.model] = held
             return
-        now = self._clock()
-        if side.hold.told(held.kind, held.reason, held.until, now, is_told=held.is_told):
+        if side.hold.told(held, self._clock()):
             self._touch(side)
 
     def release_account(self, account: str) -> bool:
@@ -295,12 +301,6 @@ class Pool:
             if group.has_changed(position, now):
                 group.dirty.add(position)
 
-    def _hold_changed(self, side: Side, place: Place) -> None:
-        hold = side.hold
-        self._touch(side)
-        model = None if side is place.account else place.seat.model
-        self._tell(Held(place.seat.account, model, hold.kind, hold.reason, hold.until, is_told=hold.is_told))
-
     def _touch(self, side: Side) -> None:
         for place in side.places:
             place.forget()
@@ -323,12 +323,14 @@ class Pool:
         for key in [key for key in self._heard if key[0] == account]:
             del self._heard[key]
         sides = self._sides_of(account)
-        now = self._clock()
         for side in sides:
-            side.hold.release(now)
-            side.opened += 1
-            self._touch(side)
+            self._free(side)
         return bool(sides)
+
+    def _free(self, side: Side) -> None:
+        side.hold.release(self._clock())
+        side.opened += 1
+        self._touch(side)
 
     def _sides_of(self, account: str) -> list[Side]:
         return [side for (owner, _), side in self.sides.items() if owner == account]

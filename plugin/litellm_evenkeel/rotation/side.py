@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.bars import Bar, Why
+from litellm_evenkeel.rotation.credentials import Credentials
+from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.holds import Hold, State
+from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.learned import Learned
 from litellm_evenkeel.rotation.limits import Limit, Limits
 from litellm_evenkeel.rotation.windows import HAIR, Window
@@ -34,13 +37,13 @@ class Side:
     """One account as a whole, or one model at it. All times are the same clock's, in seconds."""
 
     __slots__ = (
-        "_credentials",
         "_learned",
         "_make",
         "_own",
         "_share",
         "_told",
         "concurrent",
+        "credentials",
         "hold",
         "in_flight",
         "key",
@@ -66,23 +69,36 @@ class Side:
         self._own: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
-        self._credentials: set[str] = set()
+        self.credentials = Credentials()
 
-    def join(self, place: Place, limits: Limits) -> bool:
+    def join(self, place: Place, limits: Limits, now: float) -> bool:
         """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""
         self.places[place] = None
         self._told[place] = limits
         self._limit()
-        credential = place.seat.credential
-        is_new = bool(self._credentials) and credential not in self._credentials
-        self._credentials.add(credential)
-        return is_new
+        return self.credentials.join(place.seat.credential, now)
 
     def leave(self, place: Place) -> None:
         """Know that a place is no more; what is under way there still counts."""
-        self.places.pop(place, None)
-        if self._told.pop(place, None) and self._told:
+        if place not in self.places:
+            return
+        del self.places[place], self._told[place]
+        self.credentials.leave(place.seat.credential)
+        if self._told:
             self._limit()
+
+    def has_outlived(self, newest: str | None) -> bool:
+        """Return whether what has died here was another key than those in use, or than one that has just come."""
+        hold = self.hold
+        if hold.kind is not Kind.PERMANENT:
+            return False
+        return not self.credentials.has(hold.credential) or newest not in {None, hold.credential}
+
+    def held(self) -> Held:
+        """Return what others are to know of its hold."""
+        account, model = self.key
+        hold = self.hold
+        return Held(account, model, hold.kind, hold.reason, hold.until, hold.is_told, hold.credential)
 
     def bar(self, need: Need, now: float) -> Bar | None:
         """Return what keeps such a request from it now, if anything does."""

@@ -179,3 +179,45 @@ def test_an_account_whose_key_was_replaced_is_tried_again(world: World) -> None:
     assert isinstance(world.pool.pick(same, Asked()), Full)
     replaced = world.group(replace(seat, id="replaced", credential="that of a new key"))
     assert isinstance(world.pool.pick(replaced, Asked()), Pick)
+
+
+REVOKED = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked")
+
+
+def test_what_others_say_of_a_key_that_was_replaced_concerns_nobody_who_uses_the_new_one(world: World) -> None:
+    told: list[Held] = []
+    world.made(tell=told.append)
+    old, new = (replace(world.seat("a"), credential=key) for key in ("old", "new"))
+    world.pool.fail(world.pick(world.group(old)).lease, REVOKED)
+    assert told[-1].credential == "old"
+    # As after a restart: what was left in Redis is read before anybody asks for an account.
+    world.made()
+    world.pool.hold(told[-1])
+    assert isinstance(world.pool.pick(world.group(new), Asked()), Pick)
+    # And as on the running worker, while others still use the old key.
+    world.pool.hold(told[-1])
+    assert isinstance(world.pool.pick(world.group(new), Asked()), Pick)
+    # Who takes the old key up again is told.
+    assert isinstance(world.pool.pick(world.group(old), Asked()), Full)
+
+
+@pytest.mark.parametrize("name", ["a", "added"])
+def test_the_late_failure_of_a_key_that_was_replaced_says_nothing_of_the_new_one(world: World, name: str) -> None:
+    old = replace(world.seat("a"), credential="old")
+    late = world.pick(world.group(old)).lease
+    world.now += 1
+    group = world.group(replace(old, id=name, credential="new"))
+    world.pool.fail(late, REVOKED)
+    lease = world.pick(group).lease
+    world.pool.fail(lease, REVOKED)
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+
+
+def test_an_account_of_two_keys_is_dead_with_either(world: World) -> None:
+    seats = [replace(world.seat("a"), id=key, credential=key) for key in ("east", "west")]
+    group = world.group(*seats)
+    world.pool.fail(world.pick(group, Asked(tried=frozenset({"west"}))).lease, REVOKED)
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    # To change something else of it does not bring it back; to replace the key does.
+    assert isinstance(world.pool.pick(world.group(replace(seats[1], weight=2.0)), Asked()), Full)
+    assert isinstance(world.pool.pick(world.group(replace(seats[0], credential="east 2")), Asked()), Pick)

@@ -10,7 +10,6 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.shared.asks import Call
 from litellm_evenkeel.rotation.shared.counts import SharedCounts
 from litellm_evenkeel.rotation.shared.desk import Desk
@@ -22,6 +21,7 @@ from litellm_evenkeel.rotation.shared.slots import Slots
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from litellm_evenkeel.rotation.held import Held
     from litellm_evenkeel.rotation.limits import Limit
     from litellm_evenkeel.rotation.pool import Pool
     from litellm_evenkeel.rotation.shared.asks import Reply, SideAsk, Store
@@ -275,10 +275,9 @@ class Shared:
                 window.stand(now)
             if not desk.is_idle:
                 self._active[desk] = None
-        for (account, model), side in self._pool.sides.items() if self._pool else ():
-            hold = side.hold
-            if hold.kind is not None and hold.until > now:
-                self._gossip.tell(Held(account, model, hold.kind, hold.reason, hold.until, is_told=hold.is_told))
+        for side in self._pool.sides.values() if self._pool else ():
+            if side.hold.kind is not None and side.hold.until > now:
+                self._gossip.tell(side.held())
 
     async def _tried(self, work: Coroutine[object, object, None], patience: float) -> bool:
         try:

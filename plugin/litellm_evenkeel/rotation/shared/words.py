@@ -15,6 +15,7 @@ VERSION = 1
 KINDS = [str(kind) for kind in Kind]
 MOST_BYTES = 4096
 MOST_REASON = 200
+MOST_CREDENTIAL = 64
 # No hold but a quarantine lasts longer.
 LONGEST = 9 * 86_400.0
 
@@ -74,6 +75,7 @@ def word(held: Held, speaker: str) -> Word:
             "reason": held.reason[:MOST_REASON],
             "until": held.until if math.isfinite(held.until) else None,
             "told": held.is_told,
+            "credential": held.credential,
         }
     )
     until = RELEASED if held.kind is None else held.until if math.isfinite(held.until) else FOREVER
@@ -99,6 +101,10 @@ def _held(told: dict[str, Any]) -> Held | None:
     until, is_told = told.get("until"), told.get("told")
     if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_told, bool):
         return None
+    # Those who do not know of it yet do not say it.
+    credential = told.get("credential", "")
+    if not isinstance(credential, str) or len(credential) > MOST_CREDENTIAL:
+        return None
     if not isinstance(model, str | None) or (kind is not None and kind not in KINDS):
         return None
     if until is None:
@@ -108,6 +114,5 @@ def _held(told: dict[str, Any]) -> Held | None:
     # Only a quarantine lasts for ever.
     if math.isinf(until) and kind not in {None, Kind.PERMANENT}:
         return None
-    return Held(
-        account, model, None if kind is None else Kind(kind), reason[:MOST_REASON], float(until), is_told=is_told
-    )
+    kind = None if kind is None else Kind(kind)
+    return Held(account, model, kind, reason[:MOST_REASON], float(until), is_told, credential)

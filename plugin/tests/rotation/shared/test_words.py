@@ -20,6 +20,7 @@ RATE = Held("a", "m", Kind.RATE_LIMIT, "slow down", 1_700_000_000.25, is_told=Tr
         RATE,
         Held('ä"}{', None, Kind.PERMANENT, "", math.inf, is_told=True),
         Held("a", None, None, "", 5.0, is_told=True),
+        Held("a", None, Kind.PERMANENT, "revoked", math.inf, is_told=True, credential="0123456789ab"),
     ],
 )
 def test_what_is_said_is_heard(held: Held) -> None:
@@ -51,12 +52,18 @@ def test_nothing_that_is_said_breaks_who_listens(text: bytes | str) -> None:
         ('"until": 1700000000.25', '"until": null'),
         ('"until": 1700000000.25', '"until": NaN'),
         ('"told": true', '"told": 1'),
+        ('"credential": ""', '"credential": 1'),
     ],
 )
 def test_a_damaged_word_is_none(old: str, new: str) -> None:
     text = word(RATE, "x").text
     assert old in text
     assert heard(text.replace(old, new)) is None
+
+
+def test_words_of_those_who_know_nothing_of_credentials_are_heard() -> None:
+    text = word(RATE, "x").text
+    assert heard(text.replace(', "credential": ""', "")) == ("x", RATE)
 
 
 def test_a_word_that_is_nothing_but_depth_is_none() -> None:
