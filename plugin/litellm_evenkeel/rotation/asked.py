@@ -16,5 +16,7 @@ class Asked(NamedTuple):
     prefer: str | None = None
     """The account at which the session is pinned."""
     is_stream: bool = False
+    client: str = ""
+    """Whose request it is."""
     presses: bool = False
     """Whether it has waited, and would be refused otherwise."""

@@ -68,6 +68,7 @@ PARAMETER_REFUSED = each("""
 LABELLED_AUTHENTICATION = each("authentication_error unauthenticated unauthorized token_invalid")
 LABELLED_PERMISSION = each("""
     permission_error permission_denied permissiondenied accessdenied accessdeniedexception forbidden
+    missing_scope missing_scopes insufficient_scope insufficient_permissions access_token_scope_insufficient
 """)
 LABELLED_RATE_LIMIT = each("""
     rate_limit_error rate_limit_exceeded rate_limit_reached_error ratelimitreached rate_limited tokens requests

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Beyond it, every hold is the longest.
 MOST_STEPS = 30
-# So many refusals in a row that may concern one request only prove that they do not.
-PROOF = 3
 # So much of a failure is forgotten with each success: who fails less than one time in five is never held for that.
 FORGIVEN_BY_SUCCESS = 0.25
 
@@ -75,7 +73,6 @@ class Hold:
         "_ramp",
         "_random",
         "_step",
-        "_suspicions",
         "_terms",
         "credential",
         "kind",
@@ -95,7 +92,6 @@ class Hold:
         """Until when its provider said; what goes beyond is a guess of ours."""
         self._step = 0
         self._failures = 0.0
-        self._suspicions = 0
         self._at = -math.inf
         self._probe = -math.inf
         self._ramp = -math.inf
@@ -138,7 +134,6 @@ class Hold:
 
     def succeeded(self, now: float, began: float) -> bool:
         """Know of a success, and return whether it ends a hold: one that began before the hold says nothing of it."""
-        self._suspicions = 0
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
             if now >= self._at + self._terms.forgives:
@@ -157,12 +152,10 @@ class Hold:
         return True
 
     def failed(self, signal: Signal, now: float, began: float, credential: str = "") -> bool:
-        """Know of a failure with a key; return whether it has changed anything."""
+        """Know of a failure with a key, and believe it; return whether it has changed anything."""
         if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
             return False
-        if signal.kind is Kind.PERMANENT and not signal.is_certain:
-            self._suspicions += 1
-        if signal.kind is Kind.PERMANENT and (signal.is_certain or self._suspicions >= PROOF):
+        if signal.kind is Kind.PERMANENT:
             self.kind, self.reason, self.credential = signal.kind, signal.reason, credential
             self.until = self.told_until = math.inf
             return True
@@ -170,8 +163,7 @@ class Hold:
             self._step, self._failures = 0, 0.0
         self._at = now
         self._failures += 1
-        kind = Kind.TRANSIENT if signal.kind is Kind.PERMANENT else signal.kind
-        is_slight = kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
+        is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
         if is_slight and self._failures <= self._terms.tolerated:
             return False
         # Of all that fail in one hold, only the first is one more failure: the others had begun before they could know.
@@ -184,7 +176,7 @@ class Hold:
             self.told_until = until
         if is_open and until <= self.until:
             return is_news
-        self.kind, self.reason, self.until, self._probe = kind, signal.reason, until, -math.inf
+        self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
         return True
 
     def told(self, held: Held, now: float) -> bool:
@@ -208,7 +200,7 @@ class Hold:
     def release(self, now: float) -> None:
         """Let it be used again, as an operator says."""
         self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
-        self._step, self._failures, self._suspicions = 0, 0.0, 0
+        self._step, self._failures = 0, 0.0
         self.credential = ""
         self._ramp = now
 

@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 class Lease:
     """One attempt at one place, until it is settled, has failed or was forgotten."""
 
-    __slots__ = ("answered", "began", "is_open", "is_stream", "is_taught", "kept", "need", "place", "until")
+    __slots__ = ("answered", "began", "client", "is_open", "is_stream", "is_taught", "kept", "need", "place", "until")
 
-    def __init__(self, place: Place, need: Need, began: float, until: float, *, is_stream: bool) -> None:
+    def __init__(
+        self, place: Place, need: Need, began: float, until: float, client: str = "", *, is_stream: bool
+    ) -> None:
+        self.client = client
+        """Whose request it is."""
         self.place, self.need, self.began, self.until, self.is_stream = place, need, began, until, is_stream
         self.is_open = True
         self.answered: float | None = None

@@ -18,7 +18,7 @@ from litellm_evenkeel.rotation.lease import Lease
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
 from litellm_evenkeel.rotation.place import Place
 from litellm_evenkeel.rotation.side import Side
-from litellm_evenkeel.rotation.signals import clamped
+from litellm_evenkeel.rotation.signals import Signal, clamped
 from litellm_evenkeel.rotation.strategies import STRATEGIES
 from litellm_evenkeel.rotation.windows import Window
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.need import Need
     from litellm_evenkeel.rotation.seat import Seat
     from litellm_evenkeel.rotation.side import Key, MakeWindow, ShareSlots
-    from litellm_evenkeel.rotation.signals import Signal
     from litellm_evenkeel.rotation.terms import RotationTerms
 
 # Of accounts that nobody has asked for here, so many are remembered.
@@ -176,12 +175,14 @@ class Pool:
         lease.kept = None
         place = lease.place
         self._learn(lease, readings, now)
+        credential = place.seat.credential
+        if signal.kind is Kind.PERMANENT and place.account.credentials.is_outdated(credential, lease.began):
+            # It went out with a key that has been replaced since.
+            return
+        if not signal.is_certain and not place.account.suspicion.is_proved(lease.client, lease.began, now):
+            signal = Signal(Kind.TRANSIENT, Scope.ACCOUNT_MODEL, None, signal.reason)
         side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
         if side is None:
-            return
-        credential = place.seat.credential
-        if signal.kind is Kind.PERMANENT and side.credentials.is_outdated(credential, lease.began):
-            # It went out with a key that has been replaced since.
             return
         if side.hold.failed(self._believed(signal), now, lease.began, credential):
             self._touch(side)
@@ -243,7 +244,7 @@ class Pool:
             reason = Reason.PROBE if reason is Reason.STRATEGY else reason
         account.take(asked.need, now)
         model.take(asked.need, now)
-        lease = Lease(place, asked.need, now, now + self.terms.lease, is_stream=asked.is_stream)
+        lease = Lease(place, asked.need, now, now + self.terms.lease, asked.client, is_stream=asked.is_stream)
         self._leases[lease] = place.leases[lease] = None
         group.strategy.chosen(position)
         return Pick(place, position, lease, reason)
@@ -281,6 +282,7 @@ class Pool:
             self.freed(place.model)
 
     def _succeeded(self, lease: Lease, now: float) -> None:
+        lease.place.account.suspicion.clear()
         for side in (lease.place.account, lease.place.model):
             if side.hold.succeeded(now, lease.began):
                 self._touch(side)
@@ -329,6 +331,7 @@ class Pool:
 
     def _free(self, side: Side) -> None:
         side.hold.release(self._clock())
+        side.suspicion.clear()
         side.opened += 1
         self._touch(side)
 

@@ -112,6 +112,7 @@ WORDS = (
     Rule("says: not paid", _PERMANENT, _ACCOUNT, sentences.NOT_PAID),
     Rule("says: not from here", _PERMANENT, _ACCOUNT, sentences.NOT_FROM_HERE),
     Rule("says: no such model", _PERMANENT, _MODEL, sentences.NO_SUCH_MODEL, _with(400, 403, 404)),
+    Rule("says: not allowed", _PERMANENT, _ACCOUNT, sentences.NOT_ALLOWED, _with(401, 403), is_certain=False),
     Rule("says: quota of a day", _QUOTA, _MODEL, sentences.QUOTA_OF_A_DAY),
     Rule("says: too few credits", _QUOTA, _MODEL, sentences.TOO_FEW_CREDITS),
     Rule("says: quota", _QUOTA, _ACCOUNT, sentences.QUOTA),

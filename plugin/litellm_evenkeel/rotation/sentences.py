@@ -51,6 +51,15 @@ NO_SUCH_MODEL = (
     r"the provided model identifier is invalid",
     r"invocation of model id .{1,200}? isn.t supported",
 )
+# What a key may not do at all, or only what this one request asks for.
+NOT_ALLOWED = (
+    r"(?:you have |the api key has )?(?:insufficient|missing) (?:permissions?|scopes?|privileges)",
+    r"request had insufficient authentication scopes",
+    r"(?:oauth|access) token (?:does not meet scope|lacks|is missing|does not have)",
+    r"(?:you|your|this|the|user:?|principal)\b[^.]{0,200}? (?:not (?:have|allowed|permitted|authorized)|lacks?) ",
+    r"you (?:don't|do not|cannot|can't) (?:have (?:permission|access)|access)\b",
+    r"permission '.{1,120}?' denied",
+)
 QUOTA_OF_A_DAY = (
     r"rate limit (?:reached|exceeded) .{0,250}?(?:per day|per month|\([RT]PD\))",
     r"too many (?:tokens|requests) per day",

@@ -13,6 +13,7 @@ from litellm_evenkeel.rotation.holds import Hold, State
 from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.learned import Learned
 from litellm_evenkeel.rotation.limits import Limit, Limits
+from litellm_evenkeel.rotation.suspicion import Suspicion
 from litellm_evenkeel.rotation.windows import HAIR, Window
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Side:
         "opened",
         "places",
         "slots",
+        "suspicion",
         "windows",
     )
 
@@ -70,6 +72,7 @@ class Side:
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
         self.credentials = Credentials()
+        self.suspicion = Suspicion()
 
     def join(self, place: Place, limits: Limits, now: float) -> bool:
         """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""

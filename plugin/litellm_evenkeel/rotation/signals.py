@@ -53,7 +53,7 @@ class Signal:
     reason: str
     """The name of the rule that matched; never anything that a provider or a user wrote."""
     is_certain: bool = True
-    """Whether it says so by itself; if not, only several in a row do."""
+    """Whether it says so by itself; if not, only several in a row do, of several clients or over a long time."""
 
 
 def classify(

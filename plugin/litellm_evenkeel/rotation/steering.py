@@ -119,13 +119,15 @@ class Steering:
         skipped = request.get("_retry_skipped_deployment_ids")
         tried = frozenset(run.tried.union(skipped or ())) if run.tried or skipped else NONE
         advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
+        client = _client(request)
         asked = Asked(
             self.estimates.of(model, request, messages),
             tried,
             pinned if advice is not None and advice.follows else None,
             is_stream=bool(request.get("stream")),
+            client=client,
         )
-        found = await self._found(known, deployments, asked, run, _client(request))
+        found = await self._found(known, deployments, asked, run, client)
         if isinstance(found, Full):
             self._observer.refused(model, found)
             return found

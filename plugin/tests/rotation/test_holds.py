@@ -139,19 +139,6 @@ def test_a_hold_never_ends_early(told: list[tuple[float, tuple[object, ...]]], l
             assert one.state(now) in {State.HELD, State.QUARANTINED}
 
 
-def test_what_may_be_forbidden_to_one_request_only_is_proved_by_several_in_a_row() -> None:
-    forbidden = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "forbidden", is_certain=False)
-    one = hold()
-    for second in (100.0, 101.0):
-        one.failed(forbidden, second, second - 1)
-    one.succeeded(102.0, 101.5)
-    for second in (103.0, 104.0):
-        one.failed(forbidden, second, second - 1)
-    assert one.state(104.0) is not State.QUARANTINED
-    one.failed(forbidden, 105.0, 104.0)
-    assert one.state(105.0) is State.QUARANTINED
-
-
 def test_a_guess_does_not_outlive_what_was_said() -> None:
     one = hold()
     one.failed(signal(Kind.RATE_LIMIT, 60.0), 100.0, 99.0)

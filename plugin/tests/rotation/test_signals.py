@@ -78,6 +78,47 @@ def test_there_are_enough_and_each_says_where_it_is_from() -> None:
     assert all({"kind", "scope"} <= set(one["expect"]) <= {"kind", "scope", "seconds"} for one in RESPONSES)
 
 
+def body(message: str, code: str | None = None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("You have insufficient permissions for this operation. Missing scopes: model.request.", None),
+        ("Missing scopes: api.responses.write", None),
+        ("Insufficient permissions", None),
+        ("Request had insufficient authentication scopes.", None),
+        ("This API key is not allowed to use this endpoint", None),
+        ("Your API key does not have permission to use the specified resource.", None),
+        ("You are not authorized to perform this action.", None),
+        ("User: arn:aws:iam::1:user/a is not authorized to perform: bedrock:InvokeModel on resource: b", None),
+        ("You do not have permission to access this resource", None),
+        ("Permission 'aiplatform.endpoints.predict' denied on resource '//b'", None),
+        ("Look at the manual", "missing_scope"),
+    ],
+)
+@pytest.mark.parametrize("status", [401, 403])
+def test_what_may_be_forbidden_to_one_request_only_is_not_certain(status: int, message: str, code: str | None) -> None:
+    signal = classify(status, body(message, code), None, None, now=NOW)
+    assert (signal.kind, signal.is_certain) == (Kind.PERMANENT, False), signal.reason
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Incorrect API key provided: sk-invented.", None),
+        ("Whatever it says", "invalid_api_key"),
+        ("Your authentication token has been invalidated.", None),
+        ("You must be a member of an organization to use the API.", None),
+        ("", None),
+    ],
+)
+def test_a_bad_key_is_certain(message: str, code: str | None) -> None:
+    signal = classify(401, body(message, code), None, None, now=NOW)
+    assert (signal.kind, signal.is_certain) == (Kind.PERMANENT, True), signal.reason
+
+
 def test_every_row_of_every_table_is_met() -> None:
     assert {classified(response).reason for response in RESPONSES} == NAMES
 

@@ -152,6 +152,25 @@ async def test_a_session_of_a_dead_account_goes_elsewhere_for_good(world: World)
     assert (await rig.request(answered, **request))[0].place is other.place
 
 
+@pytest.mark.parametrize(("keys", "is_dead"), [("xxxxxx", False), ("xyxyxy", True)])
+async def test_no_client_alone_takes_an_account_from_all(world: World, keys: str, *, is_dead: bool) -> None:
+    rig = Rig(world)
+    del rig.deployments[1:]
+    forbidden = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "forbidden", is_certain=False)
+
+    async def fail(found: Pick | Full) -> object:
+        assert isinstance(found, Pick)
+        rig.steering.failed(found.place.seat.id, forbidden, None, 0.0)
+        raise ValueError
+
+    for key in keys:
+        world.now += 1
+        if rig.steering.pool.sides and rig.steering.pool.sides["a", None].hold.kind:
+            break
+        await rig.request(fail, metadata={"user_api_key": key})
+    assert (rig.steering.pool.sides["a", None].hold.kind is Kind.PERMANENT) == is_dead
+
+
 async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> None:
     rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
     del rig.deployments[1:]
