@@ -22,15 +22,21 @@ if TYPE_CHECKING:
     Ends = tuple[str, int, int, int]
 
 MOST = 512
+# A list that nobody has asked for in so many seconds, or in twice that, is none any more: what stood only there was
+# deleted, or is asked for no more.
+IDLE_SECONDS = 600.0
+# After so many requests, the clock is looked at.
+EACH = 256
 
 
 class Known:
     """A list of candidates that was looked through, and the group that it is."""
 
-    __slots__ = ("deployments", "group", "has_order", "has_tags")
+    __slots__ = ("deployments", "group", "has_order", "has_tags", "is_used")
 
     def __init__(self, group: Group, deployments: Sequence[Deployment]) -> None:
         self.group = group
+        self.is_used = True
         # Held, so that no other deployment can ever have the identity of one of these.
         self.deployments = tuple(deployments)
         self.has_tags = any(_is_tagged(one) for one in deployments)
@@ -55,6 +61,7 @@ class Candidates:
         self._pool, self._seat, self._most, self._is_cached = pool, seat, most, is_cached
         self._by_ends: OrderedDict[Ends, Known] = OrderedDict()
         self.hits = self.misses = 0
+        self._sweeps_at = pool.now() + IDLE_SECONDS
 
     def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return what is known of a list of candidates that is not empty."""
@@ -63,7 +70,10 @@ class Candidates:
         if known is None or not self._is_cached:
             return self.anew(model, deployments)
         self.hits += 1
+        known.is_used = True
         self._by_ends.move_to_end(ends)
+        if not self.hits % EACH:
+            self._sweep()
         return known
 
     def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
@@ -71,17 +81,32 @@ class Candidates:
         self.misses += 1
         ends = _ends(model, deployments)
         known = self._by_ends.get(ends)
-        if known is not None and known.is_same(deployments):
+        if known is not None and known.is_same(deployments) and not known.group.is_left:
+            known.is_used = True
             return known
         group = self._pool.group(model, [self._seat(one, model) for one in deployments])
         if known is not None:
-            known.group.leave()
+            self._pool.dissolve(known.group)
         known = self._by_ends[ends] = Known(group, deployments)
         self._by_ends.move_to_end(ends)
         while len(self._by_ends) > self._most:
             _, oldest = self._by_ends.popitem(last=False)
-            oldest.group.leave()
+            self._pool.dissolve(oldest.group)
+        self._sweep()
         return known
+
+    def _sweep(self) -> None:
+        """Let go what nobody has asked for since the last time."""
+        now = self._pool.now()
+        if now < self._sweeps_at:
+            return
+        self._sweeps_at = now + IDLE_SECONDS
+        for ends, known in list(self._by_ends.items()):
+            if not known.is_used:
+                del self._by_ends[ends]
+                self._pool.dissolve(known.group)
+            known.is_used = False
+        self._pool.tidy()
 
     def groups(self) -> list[Group]:
         """Return all groups that are known."""

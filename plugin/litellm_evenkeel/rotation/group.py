@@ -42,6 +42,7 @@ class Group:
         "full",
         "full_tokens",
         "full_until",
+        "is_left",
         "is_low",
         "is_refreshing",
         "median_latency",
@@ -59,6 +60,8 @@ class Group:
         self.is_refreshing = False
         self.is_low = False
         """Whether so little is left that it is looked at more often."""
+        self.is_left = False
+        """Whether it is a set of candidates no more, so that it hears of nothing."""
         self.median_latency: float | None = None
         """Of those that have answered lately, when all were looked at last."""
         self.patched = -math.inf
@@ -145,6 +148,7 @@ class Group:
 
     def leave(self) -> None:
         """Stand nowhere any more."""
+        self.is_left = True
         for place in self.places:
             place.groups = [one for one in place.groups if one[0] is not self]
 

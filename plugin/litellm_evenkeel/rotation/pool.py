@@ -13,6 +13,7 @@ from litellm_evenkeel.rotation.choosing import choose
 from litellm_evenkeel.rotation.group import Group
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.holds import Hold
+from litellm_evenkeel.rotation.idle import Idle
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.lease import Lease
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
@@ -60,6 +61,9 @@ class Pool:
         self._slots = slots or (lambda _: None)
         self.sides: dict[Key, Side] = {}
         self.places: dict[tuple[str, str], Place] = {}
+        self._idle = Idle()
+        self._leaving: dict[Place, None] = {}
+        """Those that stood in groups that are no more, as long as they have something under way."""
         self._leases: dict[Lease, None] = {}
         self._heard: dict[tuple[str, str | None], Held] = {}
         """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
@@ -103,14 +107,31 @@ class Pool:
         return found
 
     def forget(self, place: Place) -> None:
-        """Let a deployment go that is no more."""
+        """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
         self._part(place)
-        self.places.pop((place.seat.id, place.seat.model), None)
+        del self.places[place.seat.id, place.seat.model]
+        for side in (place.model, place.account):
+            if not side.places:
+                self._drop(self._idle.add(side))
+
+    def dissolve(self, group: Group) -> None:
+        """Let candidates go that are asked for no more, but for those that stand in another group."""
+        group.leave()
+        self._opened(group)
+        self._leaving.update(dict.fromkeys(group.places))
+        self._let_go()
+
+    def tidy(self) -> None:
+        """Let accounts go that have no deployment, and of which nothing counts any more."""
+        self._let_go()
+        self._drop(self._idle.spent(self._clock()))
 
     def pick(
         self, group: Group, asked: Asked, is_there: Callable[[int, Place], bool] = lambda _position, _place: True
     ) -> Pick | Full | None:
         """Choose; None where the candidates are no longer those of the group."""
+        if group.is_left:
+            return None
         now = self._clock()
         self.expire(now)
         self.keep_fresh(group, now)
@@ -195,8 +216,7 @@ class Pool:
             return
         side = self.sides.get((held.account, held.model))
         if side is None or not side.credentials.has(held.credential):
-            if len(self._heard) < MOST_HEARD:
-                self._heard[held.account, held.model] = held
+            self._remember(held)
             return
         if side.hold.told(held, self._clock()):
             self._touch(side)
@@ -322,12 +342,13 @@ class Pool:
         return signal if seconds == signal.seconds else replace(signal, seconds=seconds)
 
     def _release(self, account: str) -> bool:
-        for key in [key for key in self._heard if key[0] == account]:
+        heard = [key for key in self._heard if key[0] == account]
+        for key in heard:
             del self._heard[key]
         sides = self._sides_of(account)
         for side in sides:
             self._free(side)
-        return bool(sides)
+        return bool(sides or heard)
 
     def _free(self, side: Side) -> None:
         side.hold.release(self._clock())
@@ -340,6 +361,7 @@ class Pool:
 
     def _side(self, key: Key) -> Side:
         side = self.sides.get(key)
+        self._idle.wakes(key)
         if side is None:
             side = self.sides[key] = Side(key, Hold(self.terms.holds, self._random), self._window, self._slots)
         return side
@@ -349,6 +371,26 @@ class Pool:
             side.leave(place)
         for group in dict.fromkeys(group for group, _ in place.groups):
             group.leave()
+
+    def _let_go(self) -> None:
+        for place in list(self._leaving):
+            is_gone = self.places.get((place.seat.id, place.seat.model)) is not place
+            if place.leases and not place.groups and not is_gone:
+                continue
+            del self._leaving[place]
+            if not place.groups and not is_gone:
+                self.forget(place)
+
+    def _drop(self, sides: Sequence[Side]) -> None:
+        now = self._clock()
+        for side in sides:
+            del self.sides[side.key]
+            if side.hold.kind is not None and side.hold.until > now:
+                self._remember(side.held())
+
+    def _remember(self, held: Held) -> None:
+        if len(self._heard) < MOST_HEARD:
+            self._heard[held.account, held.model] = held
 
 
 def _without_end(lease: Lease) -> Need:

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.candidates import Candidates
-from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, Candidates
+from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.idle import MOST
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.need import ONE
+from litellm_evenkeel.rotation.picks import Full, Pick
 from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.standing import sides
 from litellm_evenkeel.rotation.terms import RotationTerms
 
 
@@ -106,3 +112,90 @@ def test_it_is_known_what_must_be_looked_at_besides(one: object, has_tags: bool,
     _, candidates = made()
     known = candidates.of("g", [deployment(0), one])
     assert (known.has_tags, known.has_order) == (has_tags, has_order)
+
+
+def used(pool: Pool, candidates: Candidates, model: str, deployments: list[dict[str, object]]) -> None:
+    """Make a request that ends at once."""
+    pool.settle(picked(pool, candidates, model, deployments).lease, ONE)
+
+
+class Time:
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_models_that_nobody_has_heard_of_fill_no_memory() -> None:
+    pool, candidates = made(most=20)
+    wildcard = deployment(1, model="openai/*")
+    for number in range(100):
+        used(pool, candidates, f"made-up-{number}", [wildcard])
+    account = next(iter(pool.sides.values()))
+    assert len(pool.places) == len(account.places) == 20
+    pool.tidy()
+    assert len(pool.sides) == 1 + 20
+
+
+def test_what_was_used_and_what_is_held_outlives_the_deployment() -> None:
+    pool, candidates = made(most=1)
+    both = {"account": "a", "limits": {"rpm": 10}}
+    first, second = ({**deployment(each), "model_info": {"id": f"d{each}", **both}} for each in (1, 2))
+    used(pool, candidates, "g", [first])
+    lease = picked(pool, candidates, "g", [first]).lease
+    used(pool, candidates, "g", [deployment(3)])
+    # It has a request under way.
+    assert ("d1", "m") in pool.places
+    pool.fail(lease, Signal(Kind.PERMANENT, Scope.ACCOUNT_MODEL, None, "no such model"))
+    pool.tidy()
+    assert ("d1", "m") not in pool.places
+    candidates.of("g", [second])
+    assert pool.sides["a", None].windows[0].left(pool.now()) == 8
+    assert pool.sides["a", "m"].hold.state(pool.now()) is State.QUARANTINED
+
+
+def test_an_account_goes_after_its_models() -> None:
+    pool, candidates = made(most=1)
+    used(pool, candidates, "g", [deployment(1, rpm=5, api_key="k")])
+    used(pool, candidates, "g", [deployment(2)])
+    pool.tidy()
+    assert sorted(len(several) for several in sides(pool).values()) == [2, 2]
+
+
+def test_a_quarantine_outlives_all_that_is_remembered_of_an_account() -> None:
+    pool, candidates = made(most=1)
+    dead = deployment(1, api_key="k")
+    pool.fail(picked(pool, candidates, "g", [dead]).lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"))
+    for number in range(MOST + 10):
+        used(pool, candidates, "g", [deployment(number, api_key=f"other {number}")])
+    assert len(pool.sides) <= MOST + 2
+    assert isinstance(pool.pick(candidates.of("g", [dead]).group, Asked()), Full)
+
+
+def test_what_was_deleted_bounds_its_account_no_more() -> None:
+    clock = Time()
+    pool = Pool(RotationTerms(), clock=clock, random=random.Random(5).random)
+    candidates = Candidates(pool, seat)
+    low, high = (
+        {**deployment(rpm), "model_info": {"id": str(rpm), "account": "a", "limits": {"rpm": rpm}}} for rpm in (5, 50)
+    )
+    used(pool, candidates, "g", [low, high])
+    for _ in range(3 * EACH):
+        clock.now += 3 * IDLE_SECONDS / EACH
+        candidates.of("g", [high])
+    assert [window.limit.amount for window in pool.sides["a", None].windows] == [50]
+    assert len(candidates.groups()) == 1
+
+
+def test_a_group_of_former_candidates_is_made_anew() -> None:
+    pool, candidates = made()
+    first, last = deployment(1), deployment(3)
+    known = candidates.of("g", [first, deployment(2), last])
+    # An operator has changed one of them, and another list has it first.
+    changed = {**deployment(2), "model_info": {"id": "d2", "weight": 2}}
+    candidates.of("h", [changed])
+    assert pool.pick(known.group, Asked()) is None
+    found = picked(pool, candidates, "g", [first, changed, last])
+    assert candidates.of("g", [first, changed, last]).group is not known.group
+    assert found.place is pool.places[found.place.seat.id, "m"]
+    assert found.place.groups

@@ -91,7 +91,8 @@ class Shared:
     def slots(self, side: Side) -> None:
         """Know of a side that bears so many requests at a time."""
         desk = self._desk(side.key)
-        desk.slots = desk.slots or Slots(side, self.standing)
+        if desk.slots is None or desk.slots.side is not side:
+            desk.slots = Slots(side, self.standing)
 
         def lacks() -> None:
             if desk.slots:
@@ -202,6 +203,7 @@ class Shared:
             self._beats_at = now + self._terms.heartbeat
             self._active = {desk: None for desk in self._active if not desk.is_idle}
             desks |= self._active
+            self._forget()
         if self.standing.is_local and now >= self.standing.ends:
             self._close_slots()
         asks: list[tuple[Desk, SideAsk]] = []
@@ -329,6 +331,16 @@ class Shared:
         if self._pool and side:
             self._pool.freed(side)
             self._freed()
+
+    def _forget(self) -> None:
+        """Forget those that the pool has let go."""
+        if self._pool is None or len(self._desks) <= len(self._pool.sides):
+            return
+        for key, desk in list(self._desks.items()):
+            if key not in self._pool.sides and desk.is_idle:
+                del self._desks[key]
+                self._barred.pop(desk, None)
+                self._due.pop(desk, None)
 
     def _desk(self, key: Key) -> Desk:
         desk = self._desks.get(key)
