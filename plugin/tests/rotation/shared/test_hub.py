@@ -116,6 +116,24 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
+async def test_what_the_pool_has_let_go_is_shared_again_when_it_comes_back() -> None:
+    server = Server()
+    async with Worker(server, concurrent=2) as worker, Worker(server, concurrent=2) as other:
+        worker.pool.release(await worker.ask())
+        worker.pool.dissolve(worker.group)
+        worker.pool.tidy()
+        assert not worker.pool.sides
+        await asyncio.sleep(2 * TERMS.heartbeat)
+        theirs = await other.ask()
+        worker.group = worker.pool.group("m", [Seat("b", "a", "m", limits=Limits.of({"concurrent": 2}, "a"))])
+        await worker.ask()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await worker.ask()
+        other.pool.release(theirs)
+        await worker.ask()
+
+
 async def test_who_is_granted_something_is_told_and_then_nobody_waits() -> None:
     async with Worker(Server(), rpm=600) as worker:
         assert worker.pick() is None
