@@ -32,8 +32,16 @@ class Learned:
         self.windows: tuple[Window, ...] = self._own
 
     def with_own(self, own: Iterable[Window]) -> Learned:
-        """Return it with other limits of the operator's; a provider's next answer brings its own ones back."""
-        return Learned(own)
+        """Return it with other limits of the operator's: what else its provider has told of stays."""
+        found = Learned(own)
+        kept = {window for window in self._by_dimension.values() if found._keeps(window, self._own)}
+        found._by_dimension = {key: window for key, window in self._by_dimension.items() if window in kept}
+        found._put_together()
+        return found
+
+    def forgotten(self) -> Learned:
+        """Return it with the operator's limits alone."""
+        return Learned(self._own)
 
     def knows(self, reading: Reading) -> bool:
         """Return whether this is a limit that the operator wrote."""
@@ -62,9 +70,18 @@ class Learned:
             for other in [one for one in self._by_dimension if one[0] == reading.dimension]:
                 del self._by_dimension[other]
             self._by_dimension[key] = window
-            told = dict.fromkeys(self._by_dimension.values())
-            self.windows = (*self._own, *(one for one in told if one not in self._own))
+            self._put_together()
         return window
+
+    def _put_together(self) -> None:
+        told = dict.fromkeys(self._by_dimension.values())
+        self.windows = (*self._own, *(one for one in told if one not in self._own))
+
+    def _keeps(self, window: Window, former: Sequence[Window]) -> bool:
+        """Return whether a window of a provider's limit is still needed, after other limits of the operator's."""
+        return window in self._own or not (
+            window in former or any(_is_same(window.limit, one.limit) for one in self._own)
+        )
 
     def _same(self, reading: Reading) -> Window | None:
         """Return the operator's limit that is this one."""
@@ -73,9 +90,9 @@ class Learned:
         unit = _unit(reading)
         for window in self._own:
             limit = window.limit
-            if reading.window_seconds not in {None, limit.seconds} or limit.unit is not unit:
-                continue
-            if abs(limit.amount - reading.limit) <= SAME * limit.amount:
+            if reading.window_seconds in {None, limit.seconds} and _is_same(
+                Limit(unit, reading.limit, limit.seconds), limit
+            ):
                 return window
         return None
 
@@ -86,6 +103,11 @@ class Learned:
             # Who does not say how long a window is means a minute's, unless its reset is further off.
             return Window(Limit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY)))
         return ShareWindow(Limit(Unit.SHARE, 1.0, seconds or WEEK))
+
+
+def _is_same(one: Limit, other: Limit) -> bool:
+    is_close = abs(one.amount - other.amount) <= SAME * other.amount
+    return is_close and (one.unit, one.seconds) == (other.unit, other.seconds)
 
 
 def _left(reading: Reading) -> float | None:

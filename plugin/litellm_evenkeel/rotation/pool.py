@@ -351,9 +351,7 @@ class Pool:
         return bool(sides or heard)
 
     def _free(self, side: Side) -> None:
-        side.hold.release(self._clock())
-        side.suspicion.clear()
-        side.opened += 1
+        side.release(self._clock())
         self._touch(side)
 
     def _sides_of(self, account: str) -> list[Side]:

@@ -184,6 +184,14 @@ class Side:
         self.windows = self._learned.windows
         self.opened += 1
 
+    def release(self, now: float) -> None:
+        """Let it be used again, as an operator says: what its provider has told of its limits is not true any more."""
+        self.hold.release(now)
+        self.suspicion.clear()
+        self._learned = self._learned.forgotten()
+        self.windows = self._learned.windows
+        self.opened += 1
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use of its tightest limit, less what is under way; 1 without limits."""
         found = 1.0

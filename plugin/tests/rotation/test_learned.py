@@ -82,3 +82,16 @@ def test_of_a_subscription_it_is_learned_what_a_request_costs() -> None:
     assert window.amount(ONE) == pytest.approx(0.01)
     assert window.amount(Need(3.0, 1000.0)) == pytest.approx(0.03)
     assert window.left(now + 500) == pytest.approx(0.2)
+
+
+def test_what_a_provider_told_outlives_a_change_of_the_operators_limits() -> None:
+    first, tpm = Window(RPM), Limit(Unit.TOKENS, 5000.0, 60.0)
+    learned = Learned([first])
+    learned.learn([reading(), reading("tokens", 5000.0, 0.0)], 1000.0, 1000.0)
+    changed = learned.with_own([Window(Limit(Unit.REQUESTS, 50.0, 60.0))])
+    # The operator's own limit is no more, and what the provider told of it went with it.
+    assert [one.limit for one in changed.windows] == [Limit(Unit.REQUESTS, 50.0, 60.0), tpm]
+    assert changed.windows[1].left(1000.0) == 0
+    same = changed.with_own([Window(Limit(Unit.TOKENS, 5001.0, 60.0))])
+    assert [one.limit.amount for one in same.windows] == [5001.0]
+    assert learned.with_own([first]).windows == learned.windows

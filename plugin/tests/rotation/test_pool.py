@@ -221,3 +221,22 @@ def test_an_account_of_two_keys_is_dead_with_either(world: World) -> None:
     # To change something else of it does not bring it back; to replace the key does.
     assert isinstance(world.pool.pick(world.group(replace(seats[1], weight=2.0)), Asked()), Full)
     assert isinstance(world.pool.pick(world.group(replace(seats[0], credential="east 2")), Asked()), Pick)
+
+
+USED_UP = (Reading("requests", 86_400.0, 100.0, 0.0, None, 3600.0),)
+
+
+def test_to_change_an_accounts_limits_does_not_forget_what_its_provider_told(world: World) -> None:
+    group = world.group(world.seat("a", {"rpm": 5}))
+    world.pool.settle(world.pick(group).lease, Need(1, 0), readings=USED_UP)
+    assert isinstance(world.pool.pick(world.group(world.seat("a", {"rpm": 6})), Asked()), Full)
+
+
+def test_an_operator_knows_better_than_what_its_provider_told(world: World) -> None:
+    group = world.group(world.seat("a", {"rpm": 5}))
+    world.pool.settle(world.pick(group).lease, Need(1, 0), readings=USED_UP)
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    assert world.pool.release_account("a")
+    assert isinstance(world.pool.pick(group, Asked()), Pick)
+    # Its own limits count as they did.
+    assert group.places[0].account.windows[0].left(world.now) == 3
