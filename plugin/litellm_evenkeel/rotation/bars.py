@@ -15,11 +15,11 @@ class Why(StrEnum):
     """It has refused lately."""
     PROBING = "probing"
     """One request is finding out whether it works again; more would be too many."""
+    TRIAL = "another request finds out first"
+    """Only guesses hold all, and to each one request has gone to see."""
     WINDOW = "limit used up"
     CONCURRENT = "all its requests are under way"
     SHARED = "little is left, and others have asked for less"
-    TRIED = "tried already"
-    """This very request has failed there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class Bar:
     def may_open(self) -> bool:
         """Whether it may open any moment, whatever `opens_at` reckons with."""
         return self.why is Why.CONCURRENT
+
+    @property
+    def yields(self) -> bool:
+        """Whether a request that has waited goes beyond it, rather than be refused."""
+        return self.is_part or self.why is Why.TRIAL
 
     @property
     def weight(self) -> int:

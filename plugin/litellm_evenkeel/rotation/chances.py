@@ -102,7 +102,8 @@ def _possible(twin: Group, asked: Asked, now: float, coin: Coin) -> Iterator[int
 
     At times it yields nobody, so that others can have the thread.
     """
-    if preferred(twin, asked, now) is not None:
+    # On its way back, the pinned one is not the only one.
+    if preferred(twin, asked, now, lambda: 1.0) is not None:
         return
     for rank in _ranks(twin, asked, now, coin):
         is_enough = False

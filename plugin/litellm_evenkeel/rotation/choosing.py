@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.bars import Bar, Why
 from litellm_evenkeel.rotation.picks import Full, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.bars import Bar
     from litellm_evenkeel.rotation.group import Group
 
 Found = tuple[int, Reason]
@@ -19,7 +19,7 @@ Found = tuple[int, Reason]
 
 def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | Full:
     """Return the position of the one to take, and why it is that one; or that there is none."""
-    pinned = preferred(group, asked, now)
+    pinned = preferred(group, asked, now, random)
     if pinned is not None:
         return pinned, Reason.STICKY
     if is_known_full(group, asked, now):
@@ -27,14 +27,16 @@ def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) 
     return _first_open(_ordered(group, asked, now), group, asked, now, random) or _making_do(group, asked, now)
 
 
-def preferred(group: Group, asked: Asked, now: float) -> int | None:
-    """Return the position at which the session is pinned, if it may be used."""
+def preferred(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> int | None:
+    """Return the position at which the session is pinned, if it may be used; on its way back, not by all."""
     if asked.prefer is None:
         return None
     for position in group.at_account.get(asked.prefer, ()):
         place = group.places[position]
         if place.seat.id not in asked.tried and place.bar(asked.need, now) is None:
-            return position
+            share = place.share(now)
+            if share >= 1 or random() < share:
+                return position
     return None
 
 
@@ -111,16 +113,16 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
         for position, place in enumerate(group.places)
         if (bar := place.bar(asked.need, now)) is not None
     ]
-    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], asked, now)]
-    if guesses:
-        return min(guesses)[1], Reason.SOONEST
+    found = _soonest(group, bars, asked, now, Reason.SOONEST)
+    if found is not None:
+        return found
     for position, place in enumerate(group.places):
         if place.seat.id in asked.tried and place.bar(asked.need, now) is None:
             return position, Reason.AGAIN
     untried = asked._replace(tried=frozenset())
-    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], untried, now)]
-    if guesses:
-        return min(guesses)[1], Reason.AGAIN
+    found = _soonest(group, bars, untried, now, Reason.AGAIN)
+    if found is not None:
+        return found
     if not bars:
         return Full(math.inf, None)
     # Those that it has tried among them: what has failed once is not dead.
@@ -128,3 +130,18 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
     # Every single one is shut here, by what is sure.
     group.is_full(first, asked.need)
     return Full(max(opens_at - now, 0.0), first)
+
+
+def _soonest(
+    group: Group, bars: Iterable[tuple[float, int, Bar]], asked: Asked, now: float, reason: Reason
+) -> Found | Full | None:
+    """Return the one whose hold ends first, of those that only guesses hold; while each is on trial, that it is."""
+    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], asked, now)]
+    if not guesses:
+        return None
+    trials = [(group.places[position].trial_ends, position) for _, position in guesses]
+    free = [one for one, (ends, _) in zip(guesses, trials, strict=True) if asked.presses or ends <= now]
+    if free:
+        return min(free)[1], reason
+    ends, position = min(trials)
+    return Full(ends - now, Bar(Why.TRIAL, ends, group.places[position].seat.account, is_sure=False))

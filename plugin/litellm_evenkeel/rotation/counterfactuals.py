@@ -125,6 +125,10 @@ def _probing(bar: Bar, _: Place, soon: str) -> str:
     return f"the request that probes it succeeds, or is given up in {soon} ({bar.what})"
 
 
+def _trial(bar: Bar, _: Place, soon: str) -> str:
+    return f"the request that finds out about {bar.what} comes back, or does not in {soon}"
+
+
 def _used_up(bar: Bar, _: Place, soon: str) -> str:
     missing = max(bar.wanted - bar.left, 0.0)
     unit = bar.what.partition("/")[0]
@@ -141,16 +145,12 @@ def _shared(_: Bar, __: Place, soon: str) -> str:
     return f"its client gets another part of what is left, in {soon}"
 
 
-def _tried(_: Bar, __: Place, ___: str) -> str:
-    return "this request has failed there"
-
-
 SENTENCES: Mapping[Why, Callable[[Bar, Place, str], str]] = {
     Why.QUARANTINED: _quarantined,
     Why.HELD: _held,
     Why.PROBING: _probing,
+    Why.TRIAL: _trial,
     Why.WINDOW: _used_up,
     Why.CONCURRENT: _busy,
     Why.SHARED: _shared,
-    Why.TRIED: _tried,
 }

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Beyond it, every hold is the longest.
 MOST_STEPS = 30
+# So long the others wait for one that goes to an account which only a guess holds.
+TRIAL_SECONDS = 1.0
 # So much of a failure is forgotten with each success: who fails less than one time in five is never held for that.
 FORGIVEN_BY_SUCCESS = 0.25
 
@@ -74,6 +76,7 @@ class Hold:
         "_random",
         "_step",
         "_terms",
+        "_trial",
         "credential",
         "kind",
         "reason",
@@ -94,6 +97,8 @@ class Hold:
         self._failures = 0.0
         self._at = -math.inf
         self._probe = -math.inf
+        self._trial = -math.inf
+        """When the first went there since it failed last, to see; infinite as soon as one has come back well."""
         self._ramp = -math.inf
 
     def state(self, now: float) -> State:
@@ -127,27 +132,40 @@ class Hold:
         """Return when a probe that tells nothing is given up."""
         return self._probe + self._terms.probe
 
+    @property
+    def trial_ends(self) -> float:
+        """Until when those that need not go there wait for the one that has gone to see."""
+        return self._trial + TRIAL_SECONDS if self._trial < math.inf else -math.inf
+
     def picked(self, now: float) -> None:
         """Know that a request goes there: the first one after a hold is its probe."""
+        if self.kind is not None and self._trial == -math.inf:
+            self._trial = now
         if self.state(now) is State.PROBING:
             self._probe = now
 
     def succeeded(self, now: float, began: float) -> bool:
-        """Know of a success, and return whether it ends a hold: one that began before the hold says nothing of it."""
+        """Know of a success, and return whether it changes anything: who began before a hold says nothing of it."""
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
             if now >= self._at + self._terms.forgives:
                 self._step = 0
             return False
         if self.state(now) is not State.PROBING or began < self.until:
-            return False
+            is_news = -math.inf < self._trial <= began
+            if is_news:
+                self._trial = math.inf
+            return is_news
         self.kind, self._ramp, self._probe, self._failures = None, now, -math.inf, 0.0
         return True
 
-    def gave_up(self, now: float) -> bool:
-        """Know that a request ended that tells nothing; return whether it was a probe, and another may go."""
-        if self.state(now) is not State.PROBING or now >= self.probe_ends():
-            return False
+    def gave_up(self, now: float, began: float) -> bool:
+        """Know that a request ended that tells nothing; return whether others waited for it, and another may go."""
+        was_trial = self._trial <= began and now < self.trial_ends
+        if was_trial:
+            self._trial = -math.inf
+        if self.state(now) is not State.PROBING or began < self._probe or now >= self.probe_ends():
+            return was_trial
         self._probe = -math.inf
         return True
 
@@ -162,6 +180,8 @@ class Hold:
         if now >= self._at + self._terms.forgives and self.kind is None:
             self._step, self._failures = 0, 0.0
         self._at = now
+        if began >= self._trial or self._trial == math.inf:
+            self._trial = -math.inf
         self._failures += 1
         is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
         if is_slight and self._failures <= self._terms.tolerated:
@@ -194,13 +214,13 @@ class Hold:
         if self.kind is not None and until <= self.until:
             return is_surer
         self.kind, self.reason, self.until, self.credential = held.kind, held.reason, until, held.credential
-        self._at, self._probe = now, -math.inf
+        self._at, self._probe, self._trial = now, -math.inf, -math.inf
         return True
 
     def release(self, now: float) -> None:
         """Let it be used again, as an operator says."""
         self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
-        self._step, self._failures = 0, 0.0
+        self._step, self._failures, self._trial = 0, 0.0, -math.inf
         self.credential = ""
         self._ramp = now
 

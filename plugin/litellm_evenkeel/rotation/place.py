@@ -113,6 +113,11 @@ class Place:
         """Return which share of its traffic it may have: less than all on its way back from a hold."""
         return min(self.account.hold.share(now), self.model.hold.share(now))
 
+    @property
+    def trial_ends(self) -> float:
+        """Until when those that need not go here wait for one that has gone to see."""
+        return max(self.account.hold.trial_ends, self.model.hold.trial_ends)
+
     def bears(self, need: Need, now: float) -> float:
         """Return how many such requests it bears in a second; infinite without limits."""
         return min(self.account.bears(need, now), self.model.bears(need, now))

@@ -186,7 +186,7 @@ class Pool:
             return
         now = self._clock()
         for side in (lease.place.account, lease.place.model):
-            if side.hold.gave_up(now):
+            if side.hold.gave_up(now, lease.began):
                 self._touch(side)
 
     def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> None:

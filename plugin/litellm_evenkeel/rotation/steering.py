@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 NOTHING = Need(0.0, 0.0, 0.0)
 NONE: frozenset[str] = frozenset()
 HASH_DIGITS = 64
-# So long a request waits where only a part of the limits is used up, then it goes beyond.
+# So long a request waits where only a part of the limits is used up, or only a guess is being tried out; then it goes.
 PART_SECONDS = 1.0
 # Whoever opens so soon is waited for, however short the patience.
 GRACE_SECONDS = 0.25
@@ -244,7 +244,7 @@ class Steering:
             if isinstance(found, Pick):
                 return found
             full = found
-        if full is not None and full.bar is not None and full.bar.is_part:
+        if full is not None and full.bar is not None and full.bar.yields:
             return self._picked(known, deployments, asked._replace(presses=True))
         if full is None and not is_held:
             # Nobody is refused without a look, unless for what others need.
@@ -256,7 +256,7 @@ class Steering:
         patience = self.terms.wait - run.waited
         if full is None or full.bar is None:
             return patience
-        if full.bar.is_part:
+        if full.bar.yields:
             return min(patience, PART_SECONDS)
         if full.opens_in <= GRACE_SECONDS:
             # A moment, such as workers need to hear of each other, is no refusal.

@@ -7,8 +7,9 @@ import pytest
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.bars import Why
+from litellm_evenkeel.rotation.holds import TRIAL_SECONDS
 from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.need import ONE, Need
 from litellm_evenkeel.rotation.picks import Full, Reason
 from litellm_evenkeel.rotation.signals import Signal
 
@@ -139,3 +140,65 @@ def test_alone_it_gets_all_of_it_even_on_its_way_back(world: World) -> None:
     world.now += 8
     world.used(group, 1)
     assert {world.pick(group).reason for _ in range(5)} == {Reason.RAMP}
+
+
+def guessed(world: World, names: str) -> Group:
+    """Return accounts that are all held, by guesses."""
+    group = world.group(*(world.seat(name) for name in names))
+    for name in names:
+        for lease in [world.pick(group, Asked(prefer=name)).lease for _ in range(4)]:
+            world.pool.fail(lease, Signal(Kind.OVERLOADED, Scope.ACCOUNT, None, "busy"))
+    return group
+
+
+def test_while_only_guesses_hold_all_one_request_goes_to_each_and_others_wait_for_those(world: World) -> None:
+    group = guessed(world, "ab")
+    trials = [world.pick(group) for _ in range(2)]
+    assert {pick.place.seat.id for pick in trials} == {"a", "b"}
+    found = full(world, group)
+    assert found.opens_in <= TRIAL_SECONDS
+    assert found.bar.yields
+    # Nobody is refused for a guess.
+    assert world.pick(group, Asked(presses=True)).reason is Reason.SOONEST
+    # One that comes back well lets all go there.
+    world.pool.settle(trials[0].lease, ONE)
+    assert {world.pick(group).place for _ in range(5)} == {trials[0].place}
+
+
+def test_who_waits_for_a_trial_that_fails_waits_for_the_next_and_for_none_that_takes_long(world: World) -> None:
+    group = guessed(world, "a")
+    lease = world.pick(group).lease
+    full(world, group)
+    world.now += 0.1
+    world.pool.fail(lease, Signal(Kind.OVERLOADED, Scope.ACCOUNT, None, "busy"))
+    lease = world.pick(group).lease
+    full(world, group)
+    world.pool.release(lease)
+    world.pick(group)
+    full(world, group)
+    world.now += TRIAL_SECONDS
+    assert len([world.pick(group) for _ in range(5)]) == 5
+
+
+def test_the_end_of_those_that_were_under_way_before_says_nothing_of_a_trial(world: World) -> None:
+    group = world.group(world.seat("a"))
+    early = [world.pick(group).lease for _ in range(6)]
+    for number, lease in enumerate(early):
+        world.now += 0.01
+        world.pool.fail(lease, Signal(Kind.OVERLOADED, Scope.ACCOUNT, None, "busy"))
+        if number == 3:
+            world.pick(group)
+    full(world, group)
+
+
+def test_a_pinned_session_respects_the_way_back(world: World) -> None:
+    group = world.group(world.seat("a"), world.seat("b"))
+    world.hold(group, "a", 5.0)
+    world.now += 8
+    world.pool.settle(world.pick(group, Asked(prefer="a")).lease, ONE)
+    world.now += 0.2
+    picks = [world.pick(group, Asked(prefer="a")) for _ in range(200)]
+    early = sum(pick.place.seat.id == "a" for pick in picks)
+    assert 0 < early < 120
+    world.now += 5.0
+    assert world.pick(group, Asked(prefer="a")).reason is Reason.STICKY

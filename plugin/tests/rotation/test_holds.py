@@ -152,6 +152,8 @@ def test_a_probe_that_tells_nothing_makes_room_for_another() -> None:
     one.failed(signal(Kind.RATE_LIMIT, 10.0), 100.0, 99.0)
     one.picked(111.0)
     assert one.share(112.0) == 0
-    assert one.gave_up(112.0)
+    # One that had begun before says nothing of the probe.
+    assert not one.gave_up(112.0, 110.0)
+    assert one.gave_up(112.0, 111.0)
     assert one.share(112.0) == 1
-    assert not one.gave_up(113.0)
+    assert not one.gave_up(113.0, 111.0)

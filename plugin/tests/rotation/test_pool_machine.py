@@ -90,6 +90,13 @@ class Machine(RuleBasedStateMachine):
             self.open.append(found.lease)
             self.requests.append((found.place.seat.account, self.now))
             return
+        if isinstance(found, Full) and found.bar is not None and found.bar.yields:
+            # One has gone to see; who has waited for it goes too.
+            found = self.pool.pick(group, Asked(Need(1, tokens), tried, prefer, presses=True))
+            assert isinstance(found, Pick)
+            self.open.append(found.lease)
+            self.requests.append((found.place.seat.account, self.now))
+            return
         # Never empty: nothing but a limit, a provider's own word or death stands in the way, at every single one.
         assert isinstance(found, Full)
         for place in group.places:

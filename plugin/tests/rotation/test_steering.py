@@ -171,6 +171,31 @@ async def test_no_client_alone_takes_an_account_from_all(world: World, keys: str
     assert (rig.steering.pool.sides["a", None].hold.kind is Kind.PERMANENT) == is_dead
 
 
+@pytest.mark.parametrize(("wait", "most"), [(5.0, 1), (0.0, 3)])
+async def test_who_may_wait_lets_one_go_first_where_only_guesses_hold_all(world: World, wait: float, most: int) -> None:
+    rig = Rig(world, wait=wait)
+    del rig.deployments[1:]
+    release, under_way = asyncio.Event(), 0
+
+    async def fail(_: object) -> object:
+        rig.steering.failed("a", Signal(Kind.OVERLOADED, Scope.ACCOUNT, None, "busy"), None, 0.0)
+        raise ValueError
+
+    async def then(_: object) -> object:
+        nonlocal under_way
+        under_way += 1
+        await release.wait()
+        return ANSWER
+
+    await rig.request(fail)
+    tasks = [asyncio.create_task(rig.request(then)) for _ in range(3)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert under_way == most
+    release.set()
+    assert all(isinstance(found, Pick) for found, _ in await asyncio.gather(*tasks))
+
+
 async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> None:
     rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
     del rig.deployments[1:]
