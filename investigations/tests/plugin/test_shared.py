@@ -53,7 +53,9 @@ async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
 class Worker:
     """A worker with accounts of its own making."""
 
-    def __init__(self, url: str, prefix: str, accounts: dict[str, Limits], **terms: float) -> None:
+    def __init__(
+        self, url: str, prefix: str, accounts: dict[str, Limits], *, credential: str = "", **terms: float
+    ) -> None:
         self.shared = opened(Sharing(url=url, prefix=prefix, settle=1.0, **terms), clock)
         self.pool = Pool(
             RotationTerms(),
@@ -63,7 +65,9 @@ class Worker:
             window=self.shared.window,
             slots=self.shared.slots,
         )
-        seats = [Seat(f"{name}-m", name, "m", limits=limits) for name, limits in accounts.items()]
+        seats = [
+            Seat(f"{name}-m", name, "m", limits=limits, credential=credential) for name, limits in accounts.items()
+        ]
         self.group = self.pool.group("m", seats)
         self.longest = 0.0
 
@@ -212,6 +216,24 @@ async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address:
             await until(lambda: last.state("4") is State.QUARANTINED)
             assert last.state("3") is State.OPEN
         assert first.shared.counts().damaged == 0
+
+
+async def test_what_is_left_of_a_dead_key_concerns_nobody_who_uses_another(address: str) -> None:
+    prefix, accounts = secrets.token_hex(4), limits()
+    async with Worker(address, prefix, accounts, credential="old") as first:
+        await until(lambda: first.shared.counts().is_listening)
+        lease = await first.ask()
+        assert lease
+        first.pool.fail(lease, DEAD)
+        await until(lambda: first.shared.counts().said == 1)
+    async with (
+        Worker(address, prefix, accounts, credential="new") as renewed,
+        Worker(address, prefix, accounts, credential="old") as same,
+    ):
+        await until(lambda: same.state("a") is State.QUARANTINED)
+        await until(lambda: renewed.shared.counts().heard == 1)
+        assert await renewed.ask()
+        assert renewed.state("a") is State.OPEN
 
 
 async def test_who_hears_nothing_for_long_still_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
