@@ -13,12 +13,12 @@ from litellm_evenkeel.rotation.choosing import choose
 from litellm_evenkeel.rotation.group import Group
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.holds import Hold
-from litellm_evenkeel.rotation.idle import Idle
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.lease import Lease
 from litellm_evenkeel.rotation.picks import Full, Pick, Reason
 from litellm_evenkeel.rotation.place import Place
 from litellm_evenkeel.rotation.side import Side
+from litellm_evenkeel.rotation.sides import Sides
 from litellm_evenkeel.rotation.signals import Signal, clamped
 from litellm_evenkeel.rotation.strategies import STRATEGIES
 from litellm_evenkeel.rotation.windows import Window
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.seat import Seat
     from litellm_evenkeel.rotation.side import Key, MakeWindow, ShareSlots
     from litellm_evenkeel.rotation.terms import RotationTerms
-
-# Of accounts that nobody has asked for here, so many are remembered.
-MOST_HEARD = 10_000
 
 
 class Pool:
@@ -59,14 +56,12 @@ class Pool:
         self._opened = opened or (lambda _: None)
         self._window = window or (lambda _key, limit: Window(limit))
         self._slots = slots or (lambda _: None)
-        self.sides: dict[Key, Side] = {}
+        self._sides = Sides(self._made)
+        self.sides = self._sides.known
         self.places: dict[tuple[str, str], Place] = {}
-        self._idle = Idle()
         self._leaving: dict[Place, None] = {}
         """Those that stood in groups that are no more, as long as they have something under way."""
         self._leases: dict[Lease, None] = {}
-        self._heard: dict[tuple[str, str | None], Held] = {}
-        """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
 
     def now(self) -> float:
         """Return what its clock says."""
@@ -79,17 +74,17 @@ class Pool:
         if place is not None and place.seat == seat:
             return place
         former, now = place, self._clock()
-        account, model = self._side((seat.account, None)), self._side((seat.account, seat.model))
+        account, model = self._sides.of((seat.account, None)), self._sides.of((seat.account, seat.model))
         place = self.places[key] = Place(seat, account, model)
         is_new_key = account.join(place, seat.limits, now)
         model.join(place, seat.model_limits, now)
         if former is not None:
             self._part(former)
-        for side in self._sides_of(seat.account) if is_new_key else (account, model):
+        for side in self._sides.of_account(seat.account) if is_new_key else (account, model):
             if side.has_outlived(seat.credential if is_new_key else None):
                 self._free(side)
         for side in (account, model):
-            held = self._heard.pop(side.key, None)
+            held = self._sides.recall(side.key)
             if held is not None:
                 self.hold(held)
         return place
@@ -111,8 +106,7 @@ class Pool:
         self._part(place)
         del self.places[place.seat.id, place.seat.model]
         for side in (place.model, place.account):
-            if not side.places:
-                self._drop(self._idle.add(side))
+            self._sides.rests(side, self._clock())
 
     def dissolve(self, group: Group) -> None:
         """Let candidates go that are asked for no more, but for those that stand in another group."""
@@ -124,7 +118,7 @@ class Pool:
     def tidy(self) -> None:
         """Let accounts go that have no deployment, and of which nothing counts any more."""
         self._let_go()
-        self._drop(self._idle.spent(self._clock()))
+        self._sides.tidy(self._clock())
 
     def pick(
         self, group: Group, asked: Asked, is_there: Callable[[int, Place], bool] = lambda _position, _place: True
@@ -216,7 +210,7 @@ class Pool:
             return
         side = self.sides.get((held.account, held.model))
         if side is None or not side.credentials.has(held.credential):
-            self._remember(held)
+            self._sides.remember(held)
             return
         if side.hold.told(held, self._clock()):
             self._touch(side)
@@ -342,27 +336,18 @@ class Pool:
         return signal if seconds == signal.seconds else replace(signal, seconds=seconds)
 
     def _release(self, account: str) -> bool:
-        heard = [key for key in self._heard if key[0] == account]
-        for key in heard:
-            del self._heard[key]
-        sides = self._sides_of(account)
+        was_heard = self._sides.forget(account)
+        sides = self._sides.of_account(account)
         for side in sides:
             self._free(side)
-        return bool(sides or heard)
+        return was_heard or bool(sides)
 
     def _free(self, side: Side) -> None:
         side.release(self._clock())
         self._touch(side)
 
-    def _sides_of(self, account: str) -> list[Side]:
-        return [side for (owner, _), side in self.sides.items() if owner == account]
-
-    def _side(self, key: Key) -> Side:
-        side = self.sides.get(key)
-        self._idle.wakes(key)
-        if side is None:
-            side = self.sides[key] = Side(key, Hold(self.terms.holds, self._random), self._window, self._slots)
-        return side
+    def _made(self, key: Key) -> Side:
+        return Side(key, Hold(self.terms.holds, self._random), self._window, self._slots)
 
     def _part(self, place: Place) -> None:
         for side in (place.account, place.model):
@@ -378,17 +363,6 @@ class Pool:
             del self._leaving[place]
             if not place.groups and not is_gone:
                 self.forget(place)
-
-    def _drop(self, sides: Sequence[Side]) -> None:
-        now = self._clock()
-        for side in sides:
-            del self.sides[side.key]
-            if side.hold.kind is not None and side.hold.until > now:
-                self._remember(side.held())
-
-    def _remember(self, held: Held) -> None:
-        if len(self._heard) < MOST_HEARD:
-            self._heard[held.account, held.model] = held
 
 
 def _without_end(lease: Lease) -> Need:
