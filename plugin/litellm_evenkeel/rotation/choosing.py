@@ -65,7 +65,7 @@ def _first_open(
         if place.seat.id in asked.tried:
             continue
         if place.bar(asked.need, now) is not None:
-            group.found_shut(position, now)
+            group.found_shut(position, asked.need, now)
             continue
         share = place.share(now)
         if share >= 1 or random() < share:
@@ -77,10 +77,12 @@ def _first_open(
 def _among_freed(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | None:
     """Look only where something has happened since all were found shut."""
     freed = sorted(group.freed)
-    found = _first_open(freed, group, asked, now, random)
-    return found or next(
+    found = _first_open(freed, group, asked, now, random) or next(
         ((position, Reason.SOONEST) for position in freed if _is_only_guessed(group, position, asked, now)), None
     )
+    if found is None and not asked.tried:
+        group.still_full(asked.need)
+    return found
 
 
 def _is_only_guessed(group: Group, position: int, asked: Asked, now: float) -> bool:
@@ -126,17 +128,17 @@ def _making_do(group: Group, asked: Asked, now: float) -> Found | Full:
     if not bars:
         return Full(math.inf, None)
     # Those that it has tried among them: what has failed once is not dead.
-    opens_at, _, first = min(bars, key=lambda one: one[:2])
     # Every single one is shut here, by what is sure.
-    group.is_full(first, asked.need)
-    return Full(max(opens_at - now, 0.0), first)
+    first = group.is_full([bar for _, _, bar in bars], asked.need, now)
+    return Full(max(first.opens_at - now, 0.0), first)
 
 
 def _soonest(
     group: Group, bars: Iterable[tuple[float, int, Bar]], asked: Asked, now: float, reason: Reason
 ) -> Found | Full | None:
     """Return the one whose hold ends first, of those that only guesses hold; while each is on trial, that it is."""
-    guesses = [_later(group, one) for one in bars if _is_only_guessed(group, one[1], asked, now)]
+    yielding = [one for one in bars if _gives_way(one[2], asked)]
+    guesses = [_later(group, one) for one in yielding if _is_only_guessed(group, one[1], asked, now)]
     if not guesses:
         return None
     trials = [(group.places[position].trial_ends, position) for _, position in guesses]

@@ -26,6 +26,10 @@ CHANGED = 1.5
 USUAL = Need(1.0, 1000.0)
 # A limit that comes back bit by bit would wake the group at each bit.
 SOONEST = 0.05
+# So many that were freed, and are too small for some, are looked at again for each of those.
+MOST_FREED = 32
+# For so long a full group is not looked at wholly while nothing tells that anything of it is free.
+REST_SECONDS, REST_SECONDS_EACH = 1.0, 2e-4
 # How long a snapshot is good at most while little is left; longer where there are many candidates.
 LOW_SECONDS, LOW_SECONDS_EACH = 0.5, 1e-4
 
@@ -134,17 +138,33 @@ class Group:
         known = self.snapshot.weights[position]
         return not known / CHANGED <= weight <= known * CHANGED
 
-    def found_shut(self, position: int, now: float) -> None:
+    def found_shut(self, position: int, need: Need, now: float) -> None:
         """Know that a candidate is shut that may be open in the snapshot; it stays so if others may still use it."""
         if self.snapshot.weights[position] > 0 and self.places[position].outlook(USUAL, now) is not None:
             self.dirty.add(position)
-        self.freed.discard(position)
+        if need.tokens <= self.full_tokens:
+            self.freed.discard(position)
         self.full_until = min(self.full_until, self.places[position].shut_until)
 
-    def is_full(self, first: Bar, need: Need) -> None:
-        """Know that all were found shut for such a request, and which one opens first."""
-        self.full, self.full_tokens, self.full_until = first, need.tokens, first.opens_at
+    def is_full(self, bars: Sequence[Bar], need: Need, now: float) -> Bar:
+        """Know that all were found shut for such a request; return what stands before the one that opens first.
+
+        What may open at any moment is told of when it does. It is looked at beside, but not as often as there are such
+        candidates, each of which was found shut at another moment.
+        """
+        first = min(bars, key=_opens_at)
+        timed = min((bar.opens_at for bar in bars if not bar.may_open), default=math.inf)
+        rests = min(len(self.places) * REST_SECONDS_EACH, REST_SECONDS)
+        self.full, self.full_tokens, self.full_until = first, need.tokens, min(timed, max(first.opens_at, now + rests))
         self.freed.clear()
+        return first
+
+    def still_full(self, need: Need) -> None:
+        """Know that what was freed is not enough for such a request; it may be for a smaller one, which looks there."""
+        if len(self.freed) > MOST_FREED:
+            # Who needs less looks at all of them again, once.
+            self.full_tokens = need.tokens
+            self.freed.clear()
 
     def leave(self) -> None:
         """Stand nowhere any more."""
@@ -155,3 +175,7 @@ class Group:
     def _replace(self, snapshot: Snapshot, now: float) -> None:
         self.snapshot, self.patched = snapshot, now
         self.strategy.rebuilt(snapshot, self.places)
+
+
+def _opens_at(bar: Bar) -> float:
+    return bar.opens_at

@@ -112,6 +112,20 @@ def test_when_all_are_full_whatever_is_freed_is_found(world: World) -> None:
     full(world, group)
 
 
+@pytest.mark.parametrize("number", [1, 100])
+def test_what_is_freed_and_too_little_for_a_large_request_a_smaller_one_finds(world: World, number: int) -> None:
+    group = world.group(*(world.seat(str(each), {"tpm": 1000}) for each in range(number)))
+    leases = [world.pick(group, Asked(Need(1, 1000))).lease for _ in range(number)]
+    full(world, group, Asked(Need(1, 100)))
+    for lease in leases:
+        world.pool.settle(lease, Need(1, 700))
+    for _ in range(3):
+        full(world, group, Asked(Need(1, 500)))
+    for _ in range(number):
+        world.pick(group, Asked(Need(1, 200)))
+    full(world, group, Asked(Need(1, 200)))
+
+
 def test_a_probe_is_one_request(world: World) -> None:
     group = world.group(world.seat("a"), world.seat("b"))
     world.hold(group, "a", 5.0)
