@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.choosing import choose
 from litellm_evenkeel.rotation.group import Group
 from litellm_evenkeel.rotation.held import Held
@@ -26,7 +27,6 @@ from litellm_evenkeel.rotation.windows import Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
     from litellm_evenkeel.rotation.limit_headers import Reading
     from litellm_evenkeel.rotation.need import Need
     from litellm_evenkeel.rotation.seat import Seat
@@ -141,6 +141,10 @@ class Pool:
         if group.full is None or now >= group.full_until or asked.need.tokens < group.full_tokens or group.freed:
             return None
         return Full(group.full_until - now, group.full)
+
+    def is_full(self, group: Group, need: Need) -> bool:
+        """Return whether there is nothing for such a request, whoever makes it; nothing is taken."""
+        return isinstance(choose(group, Asked(need), self._clock(), self._random), Full)
 
     def settle(
         self,

@@ -94,7 +94,7 @@ class Steering:
             slots=shared.slots if shared else None,
         )
         refreshing.serve(self.pool)
-        self.waiting = Waiting(self.pool)
+        self.waiting = Waiting(self.pool, errors)
         self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
         self.attempts = Attempts(self, errors)
         self.sticky = sticky or Sticky(terms.sticky)

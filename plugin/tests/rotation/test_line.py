@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import math
 from collections import deque
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.rotation.line import Line
+from litellm_evenkeel.rotation.line import Answer, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 clients = st.sampled_from("abcd")
 
@@ -55,8 +60,14 @@ def serve(line: Line[int], free: int) -> list[int]:
             return True
         return False
 
-    assert line.serve(give) == len(taken)
+    offer(line, give)
     return taken
+
+
+def offer(line: Line, give: Callable[..., bool], otherwise: Answer = Answer.KEPT) -> None:
+    """Offer to all in turn, without a pause."""
+    for _ in line.serve(lambda waiter: Answer.TAKEN if give(waiter) else otherwise):
+        pass
 
 
 @given(st.dictionaries(clients, st.integers(1, 20), min_size=2), st.integers(1, 40))
@@ -76,7 +87,7 @@ def test_no_client_gets_two_more_than_another_that_waits(asked: dict[str, int], 
         return True
 
     # Freed one by one or all at once, it comes to the same.
-    line.serve(give)
+    offer(line, give)
     for client, number in asked.items():
         if got[client] < number:
             assert got[client] >= max(got.values()) - 1
@@ -86,16 +97,69 @@ def test_who_could_not_be_served_keeps_the_turn() -> None:
     line: Line[str] = Line()
     for client in "abc":
         line.join(client, client)
-        line.join(client, client)
-    assert line.serve(lambda waiter: False) == 0
+        line.join(client, client.upper())
+    offer(line, lambda _: False)
     # There is something, but not for the first.
     taken: list[str] = []
-    assert line.serve(lambda waiter: waiter == "b" and not taken and (taken.append(waiter) or True)) == 1
+    offer(line, lambda waiter: waiter == "b" and not taken.append(waiter))
+    assert taken == ["b"]
     offered: list[str] = []
-    line.serve(lambda waiter: offered.append(waiter) or False)
-    assert offered == ["a", "c", "b"]
+    offer(line, lambda waiter: bool(offered.append(waiter)))
+    assert offered == ["a", "c", "B"]
+
+
+def test_who_stands_behind_is_asked_only_if_the_first_may_be_passed() -> None:
+    line: Line[int] = Line()
+    for waiter in range(3):
+        line.join("a", waiter)
+    taken: list[int] = []
+
+    def give(waiter: int) -> bool:
+        return waiter > 0 and not taken.append(waiter)
+
+    offer(line, give, Answer.KEPT)
+    assert taken == []
+    offer(line, give, Answer.PASSED)
+    assert taken == [1, 2]
+    assert list(line) == [0]
+
+
+def test_a_round_may_pause_while_others_come_and_go() -> None:
+    line: Line[str] = Line()
+    for waiter in ("a1", "a2", "b1", "c1"):
+        line.join(waiter[0], waiter)
+    offered: list[str] = []
+
+    def answer(waiter: str) -> Answer:
+        offered.append(waiter)
+        return Answer.PASSED
+
+    steps = line.serve(answer)
+    next(steps)
+    line.leave("a", "a2")
+    line.leave("b", "b1")
+    line.join("c", "c2")
+    list(steps)
+    assert offered == ["a1", "c1", "c2"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["join", "leave"]), clients, st.integers(0, 9)), max_size=300))
+def test_the_smallest_need_of_those_who_stand_there_is_known(steps: list[tuple[str, str, int]]) -> None:
+    line: Line[int] = Line()
+    standing: dict[int, tuple[str, int]] = {}
+    for number, (what, client, needs) in enumerate(steps):
+        if what == "join":
+            line.join(client, number, needs)
+            standing[number] = client, needs
+        elif standing:
+            waiter = list(standing)[needs % len(standing)]
+            line.leave(standing.pop(waiter)[0], waiter)
+        assert line.least == min((each for _, each in standing.values()), default=math.inf)
+        assert len(line) == len(standing)
 
 
 def test_nobody_in_it_serves_nobody() -> None:
-    assert Line().serve(lambda _: True) == 0
-    assert not Line().leave("a", 1)
+    line: Line[int] = Line()
+    offer(line, lambda _: True)
+    assert not line.leave("a", 1)
+    assert line.least == math.inf

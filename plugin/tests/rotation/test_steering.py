@@ -335,3 +335,38 @@ async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) 
     for _ in range(4):
         assert isinstance((await rig.request(answered))[0], Pick)
     assert (errors, rig.under_way) == (["learning from an end"] * 4, 0)
+
+
+async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, happened = Rig(world, wait=30.0, limits={"concurrent": 1}), []
+    rig.steering = Steering(
+        RotationTerms(wait=30.0),
+        clock=world.clock,
+        random=random.Random(3).random,
+        seat=lambda one, requested: Seat.of(one, {}, requested),
+        observer=rig.watcher,
+        errors=lambda where, error: happened.append((where, type(error))),
+    )
+    del rig.deployments[1:]
+    release = asyncio.Event()
+
+    async def first(_: object) -> object:
+        await release.wait()
+        return ANSWER
+
+    holding = asyncio.create_task(rig.request(first))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(rig.request(answered))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    picks = rig.steering.pool.pick
+    # The first look of the line, not that of the request itself.
+    broken = iter([True])
+    monkeypatch.setattr(rig.steering.pool, "pick", lambda *told: 1 / 0 if next(broken, False) else picks(*told))
+    release.set()
+    _, (found, _) = await asyncio.gather(holding, waiting)
+    assert isinstance(found, Pick)
+    assert happened == [("serving those who wait", ZeroDivisionError)]

@@ -9,10 +9,14 @@ import pytest
 from litellm_evenkeel.rotation import waiting as module
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.bars import Why
+from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.place import Place
 from litellm_evenkeel.rotation.waiting import Waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from conftest import World
 
     from litellm_evenkeel.rotation.group import Group
@@ -22,20 +26,25 @@ LONG = 30.0
 
 
 class Before:
-    """A group of one account that bears one request at a time, and those who wait for it."""
+    """A group of accounts that bear one request at a time each, unless told otherwise, and those who wait for one."""
 
-    def __init__(self, world: World, number: int = 1) -> None:
+    def __init__(self, world: World, number: int = 1, limits: Mapping[str, object] | None = None) -> None:
         self.world = world
         self.pool = world.made(opened=self.woken)
-        self.waiting = Waiting(self.pool)
-        self.group: Group = world.group(*(world.seat(str(each), {"concurrent": 1}) for each in range(number)))
+        self.errors: list[tuple[str, str]] = []
+        self.waiting = Waiting(self.pool, lambda where, error: self.errors.append((where, str(error))))
+        seats = (world.seat(str(each), limits or {"concurrent": 1}) for each in range(number))
+        self.group: Group = world.group(*seats)
 
     def woken(self, group: Group) -> None:
         self.waiting.woken(group)
 
-    def come(self, client: str = "c", seconds: float = LONG, *, is_there: bool = True) -> asyncio.Task:
+    def come(
+        self, client: str = "c", seconds: float = LONG, *, tokens: float = 0.0, is_there: bool = True
+    ) -> asyncio.Task:
+        asked = Asked(Need(1.0, tokens))
         return asyncio.create_task(
-            self.waiting.wait(self.group, Asked(), client, seconds, lambda _position, _place: is_there)
+            self.waiting.wait(self.group, asked, client, seconds, lambda _position, _place: is_there)
         )
 
     @property
@@ -206,3 +215,148 @@ async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: Wo
     world.now += 11
     await asyncio.wait_for(waiter, LONG)
     assert not fairness.is_scarce
+
+
+class Looks:
+    """How often an account was looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number, look = 0, Place.bar
+
+        def looked(place: Place, need: Need, now: float) -> object:
+            self.number += 1
+            return look(place, need, now)
+
+        monkeypatch.setattr(Place, "bar", looked)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    return Looks(monkeypatch)
+
+
+@pytest.mark.parametrize("limits", [{"concurrent": 1}, {"rpm": 1}, {"tpm": 1000}])
+async def test_many_who_wait_for_what_is_full_look_at_it_once(
+    limits: dict[str, object], world: World, looks: Looks
+) -> None:
+    number, before = 100, Before(world, 100, limits)
+    for _ in range(number):
+        world.pick(before.group, Asked(Need(1.0, 1000.0)))
+    # Each needs less than all before it.
+    waiters = [before.come(f"client {each}", tokens=900.0 - each) for each in range(200)]
+    await turns()
+    assert before.waiting.waiting() == {"g": 200}
+    assert looks.number <= 10 * number
+    looks.number = 0
+    for _ in range(50):
+        before.waiting.woken(before.group)
+        await turns()
+    assert looks.number <= 10 * number
+    await left(waiters)
+
+
+async def test_of_what_is_freed_all_but_that_is_looked_at_no_more(world: World, looks: Looks) -> None:
+    number, before = 500, Before(world, 500)
+    leases = []
+    for _ in range(number):
+        # Each of them is known to be full since another moment.
+        world.now += 0.002
+        leases.append(world.pick(before.group).lease)
+        assert leases[-1].place.bar(Need(), world.now)
+    waiters = [before.come(f"client {each}") for each in range(200)]
+    await turns()
+    looks.number = 0
+    for lease in leases[:50]:
+        world.now += 0.001
+        before.pool.release(lease)
+        await turns()
+    assert sum(waiter.done() for waiter in waiters) == 50
+    assert looks.number <= 5 * number
+    await left(waiters)
+
+
+async def test_others_have_the_loop_between_offers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
+    number, before = 20, Before(world, 20)
+    leases = [world.pick(before.group).lease for _ in range(number)]
+    waiters = [before.come(f"client {each}") for each in range(number)]
+    await turns()
+    for lease in leases:
+        before.pool.release(lease)
+    under_way = [before.in_flight]
+    while under_way[-1] < number:
+        await asyncio.sleep(0)
+        under_way.append(before.in_flight)
+    assert under_way == list(range(number + 1))
+    await asyncio.gather(*waiters)
+
+
+@pytest.fixture
+def large(world: World) -> Before:
+    """An account of which less is left than one needs who waits."""
+    before = Before(world, 1, {"tpm": 1000})
+    world.pool.settle(world.pick(before.group, Asked(Need(1, 600))).lease, Need(1, 600))
+    return before
+
+
+async def test_what_is_too_little_for_a_large_request_a_smaller_one_gets(large: Before) -> None:
+    first = large.come(tokens=900.0)
+    await turns()
+    same, other = large.come(tokens=100.0), large.come("other", tokens=100.0)
+    assert isinstance(await same, Pick)
+    assert isinstance(await other, Pick)
+    # What is left is too little for it as well.
+    late = large.come(tokens=300.0)
+    await turns()
+    assert not first.done()
+    assert not late.done()
+    large.world.now += 90
+    assert isinstance(await first, Pick)
+    await left([late])
+
+
+async def test_requests_of_one_client_are_served_in_order_if_each_can_be(before: Before) -> None:
+    lease = before.world.pick(before.group).lease
+    waiters = [before.come(tokens=tokens) for tokens in (900.0, 10.0, 500.0)]
+    for waiter in waiters:
+        await turns()
+        assert not waiter.done()
+        before.pool.release(lease)
+        lease = (await waiter).lease
+
+
+async def test_a_large_request_is_not_passed_for_ever(large: Before, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PASSED_SHARE", 0.0)
+    first = large.come(tokens=900.0)
+    await turns()
+    small, other = large.come(tokens=100.0), large.come("other", tokens=100.0)
+    # Those of its own client wait behind it; others have their own turns.
+    assert isinstance(await other, Pick)
+    assert not small.done()
+    first.cancel()
+    assert isinstance(await small, Pick)
+
+
+async def test_an_error_of_ours_is_told_and_leaves_nobody_waiting(
+    before: Before, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before.world.pick(before.group)
+    waiters = [before.come(client) for client in "aab"]
+    await turns()
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(before.pool, "pick", breaks)
+        before.waiting.woken(before.group)
+        # They are to look for themselves.
+        assert await asyncio.gather(*waiters) == [None, None, None]
+    assert before.errors == [("serving those who wait", "ours")]
+    assert before.waiting.waiting() == {}
+
+
+async def left(waiters: list[asyncio.Task]) -> None:
+    for waiter in waiters:
+        waiter.cancel()
+    await asyncio.gather(*waiters, return_exceptions=True)
