@@ -1,13 +1,14 @@
 """Which group a list of candidates is: found in a moment, because lists are the same again and again.
 
-LiteLLM makes a new list of the same deployments for every request. Whether it is one that is known is told by its ends
-and its length; a candidate that is chosen is checked to be the one that it was taken for, and the list looked through
-only when it was not.
+LiteLLM makes a new list of the same deployments for every request. Its ends and its length tell which of the known ones
+it may be. Whether it is that is then seen by comparing the two as lists, which is a nanosecond for each candidate that
+is the very same object; lists may differ in a single one.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ MOST = 512
 IDLE_SECONDS = 600.0
 # After so many requests, the clock is looked at.
 EACH = 256
+# So many of them may have the same ends.
+MOST_ALIKE = 16
 
 
 class Known:
@@ -38,13 +41,13 @@ class Known:
         self.group = group
         self.is_used = True
         # Held, so that no other deployment can ever have the identity of one of these.
-        self.deployments = tuple(deployments)
+        self.deployments = list(deployments)
         self.has_tags = any(_is_tagged(one) for one in deployments)
         self.has_order = any((one.get("litellm_params") or {}).get("order") is not None for one in deployments)
 
-    def is_same(self, deployments: Sequence[Deployment]) -> bool:
-        """Return whether these are the very same deployments, looking at each."""
-        return len(deployments) == len(self.deployments) and all(map(_is, deployments, self.deployments))
+    def is_equal(self, deployments: Sequence[Deployment]) -> bool:
+        """Return whether these say the same at each place."""
+        return self.deployments == (deployments if isinstance(deployments, list) else list(deployments))
 
     def is_there(self, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
         """Return what tells whether a candidate stands where it is thought to."""
@@ -59,39 +62,41 @@ class Candidates:
         self, pool: Pool, seat: Callable[[Deployment, str], Seat], *, is_cached: bool = True, most: int = MOST
     ) -> None:
         self._pool, self._seat, self._most, self._is_cached = pool, seat, most, is_cached
-        self._by_ends: OrderedDict[Ends, Known] = OrderedDict()
+        self._by_ends: dict[Ends, list[Known]] = {}
+        self._latest: OrderedDict[Known, Ends] = OrderedDict()
         self.hits = self.misses = 0
         self._sweeps_at = pool.now() + IDLE_SECONDS
 
     def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return what is known of a list of candidates that is not empty."""
-        ends = _ends(model, deployments)
-        known = self._by_ends.get(ends)
-        if known is None or not self._is_cached:
-            return self.anew(model, deployments)
-        self.hits += 1
-        known.is_used = True
-        self._by_ends.move_to_end(ends)
-        if not self.hits % EACH:
-            self._sweep()
-        return known
+        for known in self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ():
+            if known.is_equal(deployments) and not known.group.is_left:
+                self.hits += 1
+                known.is_used = True
+                self._latest.move_to_end(known)
+                if not self.hits % EACH:
+                    self._sweep()
+                return known
+        return self.anew(model, deployments)
 
     def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return the same after looking at each of them."""
         self.misses += 1
         ends = _ends(model, deployments)
-        known = self._by_ends.get(ends)
-        if known is not None and known.is_same(deployments) and not known.group.is_left:
-            known.is_used = True
-            return known
+        for known in self._by_ends.get(ends, ()):
+            if all(map(is_, known.deployments, deployments)) and not known.group.is_left:
+                known.is_used = True
+                return known
         group = self._pool.group(model, [self._seat(one, model) for one in deployments])
-        if known is not None:
-            self._pool.dissolve(known.group)
-        known = self._by_ends[ends] = Known(group, deployments)
-        self._by_ends.move_to_end(ends)
-        while len(self._by_ends) > self._most:
-            _, oldest = self._by_ends.popitem(last=False)
-            self._pool.dissolve(oldest.group)
+        known = Known(group, deployments)
+        alike = self._by_ends.setdefault(ends, [])
+        # Of two that say the same, the objects of the latter are those that come from now on.
+        alike.insert(0, known)
+        self._latest[known] = ends
+        if len(alike) > MOST_ALIKE:
+            self._drop(alike[-1])
+        while len(self._latest) > self._most:
+            self._drop(next(iter(self._latest)))
         self._sweep()
         return known
 
@@ -101,24 +106,27 @@ class Candidates:
         if now < self._sweeps_at:
             return
         self._sweeps_at = now + IDLE_SECONDS
-        for ends, known in list(self._by_ends.items()):
+        for known in list(self._latest):
             if not known.is_used:
-                del self._by_ends[ends]
-                self._pool.dissolve(known.group)
+                self._drop(known)
             known.is_used = False
         self._pool.tidy()
 
     def groups(self) -> list[Group]:
         """Return all groups that are known."""
-        return [known.group for known in self._by_ends.values()]
+        return [known.group for known in self._latest]
+
+    def _drop(self, known: Known) -> None:
+        ends = self._latest.pop(known)
+        alike = self._by_ends[ends]
+        alike.remove(known)
+        if not alike:
+            del self._by_ends[ends]
+        self._pool.dissolve(known.group)
 
 
 def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), id(deployments[0]), id(deployments[-1])
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 def _is_tagged(deployment: Deployment) -> bool:

@@ -265,10 +265,8 @@ class Steering:
 
     def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:
         found = self.pool.pick(known.group, asked, known.is_there(deployments))
-        if isinstance(found, Pick):
-            return found
-        if found is None or not known.is_same(deployments):
-            # Another list of the same length and ends was taken for this one.
+        if found is None:
+            # They say the same, and are others.
             known = self.candidates.anew(known.group.name, deployments)
             found = self.pool.pick(known.group, asked, known.is_there(deployments))
         return found or Full(0.0, None)

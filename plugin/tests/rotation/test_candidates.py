@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, Candidates
+from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, MOST_ALIKE, Candidates
 from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.idle import MOST
 from litellm_evenkeel.rotation.kinds import Kind, Scope
@@ -73,6 +73,42 @@ def test_the_same_list_is_looked_through_once() -> None:
     for _ in range(10):
         picked(pool, candidates, "g", list(deployments))
     assert (candidates.hits, candidates.misses) == (9, 1)
+
+
+def test_lists_that_differ_in_the_middle_only_are_known_apart() -> None:
+    pool, candidates = made()
+    plain, tagged = deployment(4), deployment(4, tags=["a"], order=1)
+    all_of_them = [deployment(number) for number in range(4)] + [plain] + [deployment(number) for number in range(5, 9)]
+    one, other = list(all_of_them), [tagged if each is plain else each for each in all_of_them]
+    without = [[each for each in all_of_them if each is not left_out] for left_out in all_of_them[2:5]]
+    lists = [one, other, *without]
+    known = [candidates.of("g", each) for each in lists]
+    assert [each.has_tags for each in known] == [False, True, False, False, False]
+    assert [each.has_order for each in known] == [False, True, False, False, False]
+    for _ in range(3):
+        for each in lists:
+            picked(pool, candidates, "g", list(each))
+    # None of them has cost another its group, and what is remembered in it.
+    assert [candidates.of("g", each) for each in lists] == known
+    assert candidates.misses == len(lists)
+
+
+def test_of_lists_with_the_same_ends_so_many_are_known_at_most() -> None:
+    pool, candidates = made()
+    first, last = deployment(0), deployment(99)
+    for number in range(1, 90):
+        picked(pool, candidates, "g", [first, deployment(number), last])
+    assert len(candidates.groups()) == MOST_ALIKE
+
+
+def test_an_equal_deployment_takes_the_place_of_another_one() -> None:
+    pool, candidates = made()
+    deployments = [deployment(number) for number in range(3)]
+    picked(pool, candidates, "g", deployments)
+    deployments[1] = deployment(1)
+    for _ in range(20):
+        picked(pool, candidates, "g", deployments)
+    assert candidates.misses == 2
 
 
 def test_switched_off_each_list_is_looked_through() -> None:
