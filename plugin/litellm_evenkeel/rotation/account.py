@@ -25,10 +25,15 @@ class Account:
     name: str
 
     @classmethod
-    def of(cls, litellm_params: Mapping[str, Any], model_info: Mapping[str, Any] | None = None) -> Self:
-        """Tell whose account a deployment uses: `model_info.account`, else a hash of api_base and api_key."""
+    def of(
+        cls, litellm_params: Mapping[str, Any], model_info: Mapping[str, Any] | None = None, credential: str = ""
+    ) -> Self:
+        """Tell whose account a deployment uses: `model_info.account`, else a hash of api_base and api_key.
+
+        Who knows its credential's fingerprint hands it in.
+        """
         named = (model_info or {}).get("account")
-        return cls(str(named) if named else f"acct-{fingerprint(litellm_params)}")
+        return cls(str(named) if named else f"acct-{credential or fingerprint(litellm_params)}")
 
 
 def fingerprint(litellm_params: Mapping[str, Any]) -> str:

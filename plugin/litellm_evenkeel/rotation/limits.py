@@ -92,7 +92,7 @@ class Limits:
         concurrent = fields.get("concurrent")
         if concurrent is not None and (not isinstance(concurrent, int) or concurrent < 1 or concurrent is True):
             raise SettingsError(f"{where}.concurrent: {concurrent!r} is no number of requests. Write 1 or more.")
-        return cls(windows, concurrent)
+        return cls.tightest([cls(windows, concurrent)])
 
 
 FREE = Limits()

@@ -9,12 +9,16 @@ from litellm_evenkeel.reading import tree
 from litellm_evenkeel.rotation.account import Account, fingerprint
 from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.limits import FREE, Limits
+from litellm_evenkeel.rotation.memo import Memo
 from litellm_evenkeel.rotation.terms import AccountTerms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTHING = AccountTerms()
+
+_TERMS = Memo(lambda told, where: tree.read(AccountTerms, told, where))
+_LIMITS = Memo(Limits.of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,17 @@ class Seat:
     def of(cls, deployment: Mapping[str, Any], accounts: Mapping[str, AccountTerms], requested: str = "") -> Self:
         """Read a deployment as LiteLLM keeps it."""
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
-        account = Account.of(params, info).name
+        credential = fingerprint(params)
+        account = Account.of(params, info, credential).name
         where = f"model_info of a deployment of {str(deployment.get('model_name'))[:60]!r}"
         own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
-        told = (accounts.get(account, NOTHING), tree.read(AccountTerms, own, where))
+        told = (accounts.get(account, NOTHING), _TERMS.of(own, where))
         model = str(params.get("model") or "")
         if "*" in model:
             model = requested or model
         model_limits = told[0].models.get(model) or told[0].models.get(str(deployment.get("model_name")))
         if model_limits is None:
-            model_limits = Limits.of(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
+            model_limits = _LIMITS.of(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
         return cls(
             id=str(info.get("id") or ""),
             account=account,
@@ -56,7 +61,7 @@ class Seat:
             priority=next((one.priority for one in told if one.priority is not None), 1),
             limits=next((one.limits for one in told if one.limits is not None), FREE),
             model_limits=model_limits,
-            credential=fingerprint(params),
+            credential=credential,
         )
 
 

@@ -38,6 +38,7 @@ class Side:
     """One account as a whole, or one model at it. All times are the same clock's, in seconds."""
 
     __slots__ = (
+        "_counts",
         "_learned",
         "_make",
         "_own",
@@ -71,6 +72,8 @@ class Side:
         self._own: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
+        self._counts: dict[Limits, int] = {}
+        """How many places say the same: of many deployments of an account, most do."""
         self.credentials = Credentials()
         self.suspicion = Suspicion()
 
@@ -78,17 +81,24 @@ class Side:
         """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""
         self.places[place] = None
         self._told[place] = limits
-        self._limit()
+        same = self._counts.get(limits, 0)
+        self._counts[limits] = same + 1
+        if not same:
+            self._limit()
         return self.credentials.join(place.seat.credential, now)
 
     def leave(self, place: Place) -> None:
         """Know that a place is no more; what is under way there still counts."""
         if place not in self.places:
             return
-        del self.places[place], self._told[place]
+        del self.places[place]
         self.credentials.leave(place.seat.credential)
-        if self._told:
-            self._limit()
+        limits = self._told.pop(place)
+        self._counts[limits] -= 1
+        if not self._counts[limits]:
+            del self._counts[limits]
+            if self._counts:
+                self._limit()
 
     def has_outlived(self, newest: str | None) -> bool:
         """Return whether what has died here was another key than those in use, or than one that has just come."""
@@ -231,7 +241,7 @@ class Side:
 
     def _limit(self) -> None:
         """Take the tightest of what its deployments say; what was used of limits that stay still counts."""
-        limits = Limits.tightest(self._told.values())
+        limits = next(iter(self._counts)) if len(self._counts) == 1 else Limits.tightest(self._counts)
         self.concurrent = limits.concurrent
         if self.concurrent is not None:
             self._share(self)

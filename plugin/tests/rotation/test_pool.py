@@ -5,19 +5,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.kinds import Kind, Scope
 from litellm_evenkeel.rotation.limit_headers import Reading
-from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.limits import Limit, Limits, Unit
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.terms import RotationTerms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from conftest import World
 
 
@@ -240,3 +245,38 @@ def test_an_operator_knows_better_than_what_its_provider_told(world: World) -> N
     assert isinstance(world.pool.pick(group, Asked()), Pick)
     # Its own limits count as they did.
     assert group.places[0].account.windows[0].left(world.now) == 3
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([None, 3, 5, 9])), min_size=1, max_size=30))
+def test_an_account_has_the_tightest_of_what_its_deployments_say(steps: list[tuple[str, int | None]]) -> None:
+    pool = Pool(RotationTerms(), clock=lambda: 1.0, random=lambda: 0.5)
+    said: dict[str, int | None] = {}
+    for name, rpm in steps:
+        if rpm is None and name in said:
+            pool.forget(pool.places[name, "m"])
+            del said[name]
+        else:
+            pool.place(Seat(name, "one", "m", limits=Limits.of({"rpm": rpm, "concurrent": rpm}, "")))
+            said[name] = rpm
+        if said:
+            least = min((each for each in said.values() if each is not None), default=None)
+            side = pool.sides["one", None]
+            assert side.concurrent == least
+            assert [window.limit.amount for window in side.windows] == ([] if least is None else [least])
+
+
+def test_many_deployments_of_an_account_are_not_compared_with_each_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared, tightest = [], Limits.tightest
+
+    def counted(several: Iterable[Limits]) -> Limits:
+        compared.extend(told := list(several))
+        return tightest(told)
+
+    monkeypatch.setattr(Limits, "tightest", counted)
+    for number in range(200):
+        world.pool.place(Seat(str(number), "one", "m", limits=Limits((Limit(Unit.REQUESTS, 5.0, 60.0),))))
+    for place in list(world.pool.places.values()):
+        world.pool.forget(place)
+    assert len(compared) <= 2 * 200
