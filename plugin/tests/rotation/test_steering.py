@@ -370,3 +370,26 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
     _, (found, _) = await asyncio.gather(holding, waiting)
     assert isinstance(found, Pick)
     assert happened == [("serving those who wait", ZeroDivisionError)]
+
+
+async def test_who_comes_later_is_served_with_what_is_too_little_for_those_who_wait(world: World) -> None:
+    rig = Rig(world, limits={"tpm": 1000}, wait=90.0)
+    del rig.deployments[1:]
+    release = asyncio.Event()
+
+    async def holds(_: object) -> object:
+        await release.wait()
+        return ANSWER
+
+    # Of an answer of which nothing is known, 500 tokens are reckoned with.
+    holding = asyncio.create_task(rig.request(holds, input="x" * 400))
+    await asyncio.sleep(0)
+    large = asyncio.create_task(rig.request(answered, input="x" * 400))
+    await asyncio.sleep(0)
+    for _ in range(2):
+        found, _ = await rig.request(answered, max_tokens=100)
+        assert isinstance(found, Pick)
+        assert not large.done()
+    release.set()
+    found, _ = (await asyncio.gather(holding, large))[1]
+    assert isinstance(found, Pick)
