@@ -149,7 +149,7 @@ class Outcome:
             if request.error:
                 errors[request.error] = errors.get(request.error, 0) + 1
         said = ", ".join(f"{count} {error}" for error, count in sorted(errors.items(), key=lambda one: -one[1]))
-        tried = len(self.journal) / len(self.requests)
+        tried = sum(not entry.is_others for entry in self.journal) / len(self.requests)
         return f"{len(self.requests):,} requests, {tried:.3f} tries each, {said or 'no error'}"
 
 

@@ -19,6 +19,8 @@ MINUTE = 60.0
 # A client that left was let in before.
 LET_IN = (200, 499)
 REFUSED = 429
+# The model that others ask for, so that what they have used can be told apart. No proxy of a drill has it.
+OTHERS = "gpt-4o"
 NS = 1e9
 
 
@@ -32,6 +34,8 @@ class Entry:
     status: int
     fault: str
     """The fault that it suffered; empty for none."""
+    is_others: bool = False
+    """Whether it came past the proxy, from somebody else who uses the account."""
 
     @property
     def is_let_in(self) -> bool:
@@ -51,13 +55,21 @@ class Window:
     opened: float
     let_in: int = 0
     beyond: int = 0
+    """What was refused as beyond the limit, as long as nobody else had used the window: then nobody could know."""
+    is_shared: bool = False
 
 
 def read(text: str, start_ns: int) -> list[Entry]:
     """Read the mock's journal, in the order of receipt."""
     lines: Iterable[dict[str, Any]] = (json.loads(line) for line in text.splitlines())
     return [
-        Entry(line["account"], (line["received_ns"] - start_ns) / NS, line["status"], line["fault"])
+        Entry(
+            line["account"],
+            (line["received_ns"] - start_ns) / NS,
+            line["status"],
+            line["fault"],
+            line["model"] == OTHERS,
+        )
         for line in lines
         if line["account"]
     ]
@@ -74,7 +86,8 @@ def windows(journal: Sequence[Entry]) -> Mapping[str, list[Window]]:
                 open_ = Window(entry.at)
                 own.append(open_)
             open_.let_in += 1
-        elif entry.is_beyond and open_ is not None:
+            open_.is_shared |= entry.is_others
+        elif entry.is_beyond and open_ is not None and not (open_.is_shared or entry.is_others):
             open_.beyond += 1
     return found
 

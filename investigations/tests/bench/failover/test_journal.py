@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evenkeel_lab.bench.failover.journal import Entry, left, over_limit, read, windows
+from evenkeel_lab.bench.failover.journal import OTHERS, Entry, left, over_limit, read, windows
 from evenkeel_lab.stack.accounts import Account
 
 A, B = Account("a", 10), Account("b", 20)
@@ -16,12 +16,13 @@ def let_in(account: str, *moments: float) -> list[Entry]:
 
 def test_a_journal_counts_from_the_beginning_of_the_drill() -> None:
     lines = [
-        {"account": "a", "received_ns": 3_000_000_000, "status": 200, "fault": "", "key": "x"},
-        {"account": "", "received_ns": 3_000_000_000, "status": 404, "fault": ""},
-        {"account": "a", "received_ns": 4_500_000_000, "status": 429, "fault": "status"},
+        {"account": "a", "received_ns": 3_000_000_000, "status": 200, "fault": "", "model": "gpt-4o-mini"},
+        {"account": "", "received_ns": 3_000_000_000, "status": 404, "fault": "", "model": ""},
+        {"account": "a", "received_ns": 4_500_000_000, "status": 429, "fault": "status", "model": OTHERS},
     ]
     found = read("\n".join(map(json.dumps, lines)) + "\n", 4_000_000_000)
     assert [(one.at, one.is_let_in, one.is_beyond) for one in found] == [(-1.0, True, False), (0.5, False, False)]
+    assert [one.is_others for one in found] == [False, True]
 
 
 def test_a_window_opens_with_the_first_that_is_let_in_after_the_last_has_ended() -> None:
@@ -36,6 +37,14 @@ def test_over_the_limit_is_what_came_after_all_of_it_was_used() -> None:
     assert over_limit(journal, [A, B]) == {"a": pytest.approx(0.2), "b": 0.0}
     # A provider's own burst of refusals is nobody's fault.
     assert over_limit([*let_in("a", 0.0), Entry("a", 1.0, 429, "status")], [A])["a"] == 0.0
+
+
+def test_what_others_have_used_up_nobody_could_know() -> None:
+    before = [*let_in("a", *(float(at) for at in range(9))), Entry("a", 9.0, 429, "")]
+    after = [Entry("a", 11.0, 429, "", is_others=True), Entry("a", 12.0, 429, "")]
+    assert over_limit([*before, Entry("a", 10.0, 200, "", is_others=True), *after], [A])["a"] == pytest.approx(0.1)
+    # Who is refused too while nobody else was let in had used it up already.
+    assert over_limit([*before, *let_in("a", 10.0), *after], [A])["a"] == pytest.approx(0.2)
 
 
 def test_what_is_left_comes_back_when_a_window_ends() -> None:

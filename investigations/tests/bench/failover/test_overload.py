@@ -46,6 +46,27 @@ def test_a_proxy_that_paces_what_it_has_has_nothing_to_recover_from() -> None:
     assert max(recoveries(WANTED, found, SECONDS), default=0.0) < 0.5
 
 
+def test_who_never_has_nothing_left_has_not_shown_that_it_recovers() -> None:
+    half = Outcome(outcome().requests, outcome().journal[:: LIMIT // 100])
+    value, told = figures(WANTED, half, SECONDS)["recovery_seconds"]
+    assert value == SECONDS
+    assert told.startswith("not shown")
+
+
+def test_what_others_have_used_is_nobodys_fault_and_nobodys_share() -> None:
+    # From the 40th second on others have the rest, and everybody is refused until the 60th.
+    requests, journal = [], [Entry("a", 40.0, 200, "", is_others=True)] * (LIMIT - 480)
+    for number, due in enumerate(WANTED.due):
+        served = due < 40.0 or due >= 60.0
+        requests.append(Request(number % 2, due, due, 200 if served else 429, "" if served else "http_429"))
+        journal.append(Entry("a", due, 200 if served else 429, ""))
+    found = figures(WANTED, Outcome(tuple(requests), tuple(sorted(journal, key=lambda entry: entry.at))), SECONDS)
+    assert found["over_limit_share"][0] == 0.0
+    assert found["modest_keys_served_share"][0] == 1.0
+    assert found["recovery_seconds"][0] <= 0.1
+    assert found["capacity_used_share"][0] == pytest.approx(1.0, abs=0.01)
+
+
 def test_the_figures_of_a_proxy_that_wastes_nothing_and_favours_nobody() -> None:
     found = figures(WANTED, outcome(), SECONDS)
     assert found["over_limit_share"][0] == 0.0
