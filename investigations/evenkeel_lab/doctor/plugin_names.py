@@ -40,7 +40,7 @@ def names_in(source: Path) -> Names | None:
 
 @cache
 def plugin_modules() -> Mapping[str, Names | None]:
-    """Return every module of the installed plugin with the names it defines: read once, it takes a third of a second."""
+    """Return every module of the installed plugin with the names it defines. Read once: it takes a while."""
     spec = importlib.util.find_spec(PLUGIN)
     modules: dict[str, Names | None] = {}
     for root in (spec.submodule_search_locations or []) if spec else []:
