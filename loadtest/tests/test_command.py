@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from evenkeel_load.command import load as command_load
+from evenkeel_load.command import load as command_load, summary as command_summary
 from evenkeel_load.samples import read_samples
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from click.testing import Result
 
 OPEN = ("--arrivals", "constant", "--rate", "100")
 RUN = "from evenkeel_load.command import load, summary; import sys; (load if sys.argv.pop(1) == 'load' else summary)()"
@@ -39,6 +41,15 @@ def load(url: str, folder: Path, *arguments: str, scenario: str = "chat") -> sub
     return evenkeel("load", scenario, "--host", url, "--records", str(folder), *arguments)
 
 
+def refused(url: str, folder: Path, *arguments: str) -> Result:
+    """Ask for a load that is refused before anything is sent, so that it needs no process of its own."""
+    return CliRunner().invoke(command_load, ["chat", "--host", url, "--records", str(folder), *arguments])
+
+
+def summary(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command_summary, [str(folder), *arguments])
+
+
 def test_a_load_is_told_as_a_document_and_as_a_table(provider: str, tmp_path: Path) -> None:
     folder = tmp_path / "records"
     done = load(provider, folder, "--users", "5,10", "--requests", "60", "--json")
@@ -51,12 +62,12 @@ def test_a_load_is_told_as_a_document_and_as_a_table(provider: str, tmp_path: Pa
         assert 0 < step["calls"]["chat"]["added"]["mean"] < 20
     assert json.loads((folder / "summary.json").read_text()) == found
     assert pq.read_table(folder / "records.parquet").num_rows == 120
-    told = evenkeel("summary", str(folder))
-    assert told.returncode == 0
+    told = summary(folder)
+    assert told.exit_code == 0
     assert "chat, 5 users: 60 requests in " in told.stdout
     assert "rig-limited" not in told.stdout
-    again = load(provider, folder)
-    assert (again.returncode, "holds a load already" in again.stderr) == (2, True)
+    again = refused(provider, folder)
+    assert (again.exit_code, "holds a load already" in again.stderr) == (2, True)
 
 
 def test_criteria_decide(provider: str, tmp_path: Path) -> None:
@@ -83,8 +94,8 @@ def test_criteria_that_nothing_can_meet_are_refused_before_anything_is_sent(
 ) -> None:
     criteria = tmp_path / "criteria.toml"
     criteria.write_text(text)
-    done = load(provider, tmp_path / "records", "--criteria", str(criteria))
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    done = refused(provider, tmp_path / "records", "--criteria", str(criteria))
+    assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "records").exists()
 
 
@@ -154,9 +165,9 @@ def test_a_key_that_is_refused_is_told_before_anything_is_sent(tmp_path: Path) -
     ) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        done = load(f"http://127.0.0.1:{port}", tmp_path / "records")
+        done = refused(f"http://127.0.0.1:{port}", tmp_path / "records")
         server.terminate()
-    assert (done.returncode, "refuses the API key with 401" in done.stderr) == (2, True)
+    assert (done.exit_code, "refuses the API key with 401" in done.stderr) == (2, True)
 
 
 def test_a_key_that_only_requests_need_fails_the_run(provider: str, tmp_path: Path) -> None:
@@ -265,6 +276,7 @@ def start(url: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_told(provider: str, tmp_path: Path) -> None:
     with start(provider, tmp_path, *OPEN, "--duration", "5", "--workers", "2", "--json") as process:
         (locust,) = psutil.Process(process.pid).children()
@@ -276,7 +288,7 @@ def test_a_worker_that_dies_is_told(provider: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+    "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGKILL))]
 )
 def test_a_stop_leaves_no_process_and_keeps_what_was_recorded(
     provider: str, tmp_path: Path, number: signal.Signals
@@ -288,8 +300,8 @@ def test_a_stop_leaves_no_process_and_keeps_what_was_recorded(
         process.send_signal(number)
         process.communicate(timeout=40)
     assert psutil.wait_procs(children, timeout=20)[1] == []
-    done = evenkeel("summary", str(tmp_path), "--json")
-    assert done.returncode == 3
+    done = summary(tmp_path, "--json")
+    assert done.exit_code == 3
     assert json.loads(done.stdout)["steps"][0]["calls"]["chat"]["requests"] >= 100
 
 

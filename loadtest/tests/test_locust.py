@@ -95,6 +95,7 @@ def check_schedule(folder: Path) -> None:
     assert step.limited == () or all("late" in why for why in step.limited)
 
 
+@pytest.mark.slow
 def test_a_master_and_two_workers_share_one_schedule(provider: str, free_port: int, tmp_path: Path) -> None:
     port = str(free_port)
     with contextlib.ExitStack() as stack:
