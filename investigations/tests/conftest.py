@@ -3,9 +3,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
+
+from evenkeel_lab.stack.stack import Options, Stack, stack
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+
+@pytest_asyncio.fixture(scope="session")
+async def below() -> AsyncIterator[Stack]:
+    """What proxies stand on: servers that take seconds to start, and a schema for each version that takes as long."""
+    async with stack(Options()) as running:
+        yield running
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 import pytest_asyncio
 
 from evenkeel_lab.stack.config import Subject
-from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.stack import Stack
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ COUNTS = {
 
 
 @pytest_asyncio.fixture(scope="module")
-async def proxy() -> AsyncIterator[Proxy]:
-    async with stack(Options()) as below, below.proxy(Subject(DEFAULT_VERSION)) as running:
+async def proxy(below: Stack) -> AsyncIterator[Proxy]:
+    async with below.proxy(Subject(DEFAULT_VERSION), name="loaded") as running:
         yield running
 
 

@@ -32,7 +32,8 @@ ASKED = Investigation.model_validate(
         "arms": {"off": {"about": "no callback"}, "on": {"about": "the callback", "prometheus": "stock"}},
         "load": {"users": 4, "requests": 60, "user_mode": "random"},
         "session": {"looks": [6], "noise": False},
-        "gates": {"settled": 0.5},
+        # Three windows of warming up, whatever they show.
+        "gates": {"settled": 1.0},
         "figures": {"p50": {"margin": 0.05, "primary": True}, "cpu_ms": {"margin": 0.05}},
     }
 )

@@ -19,13 +19,13 @@ from evenkeel_lab.stack.config import Prometheus, Subject
 from evenkeel_lab.stack.entities import admin
 from evenkeel_lab.stack.migrations import late_indexes
 from evenkeel_lab.stack.postgres import Postgres
-from evenkeel_lab.stack.stack import Options, Stack, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.stack import Stack
 
 pytestmark = pytest.mark.slow
 
@@ -40,12 +40,9 @@ WHERE table_schema = 'public' AND udt_name IN ('jsonb', '_jsonb', 'json', '_json
 
 
 @pytest_asyncio.fixture(scope="module", params=["1.81.8", "1.81.9", "1.106.2"])
-async def ground(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Stack, Proxy]]:
-    async with (
-        stack(Options()) as below,
-        below.proxy(Subject(request.param, Prometheus.STOCK, settings=SETTINGS)) as proxy,
-    ):
-        yield below, proxy
+async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
+    async with below.proxy(Subject(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
+        yield running
 
 
 def client(proxy: Proxy, key: str) -> httpx.AsyncClient:
@@ -86,8 +83,7 @@ async def json_strings(proxy: Proxy) -> list[str]:
     return found
 
 
-async def test_entities_and_chats_land_in_the_database_as_they_should(ground: tuple[Stack, Proxy]) -> None:
-    _, proxy = ground
+async def test_entities_and_chats_land_in_the_database_as_they_should(proxy: Proxy) -> None:
     made = await entities.create(proxy)
     answers = await asyncio.gather(
         *(chat(proxy, made.key, user=made.customers[n % 3], stream=n % 10 == 0) for n in range(CHATS))
@@ -109,16 +105,14 @@ async def test_entities_and_chats_land_in_the_database_as_they_should(ground: tu
     assert await json_strings(proxy) == []
 
 
-async def test_the_database_has_the_indexes_that_the_version_builds_itself(ground: tuple[Stack, Proxy]) -> None:
-    _, proxy = ground
+async def test_the_database_has_the_indexes_that_the_version_builds_itself(proxy: Proxy) -> None:
     found = {row[0] for row in await rows(proxy, "SELECT indexname FROM pg_indexes")}
     late = {statement.split('"')[1] for statement in late_indexes(proxy.services.environment.migrations)}
     assert late <= found
     assert bool(late) == (proxy.subject.litellm == "1.106.2")
 
 
-async def test_a_key_over_its_budget_is_refused(ground: tuple[Stack, Proxy]) -> None:
-    _, proxy = ground
+async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
     async with admin(proxy) as api:
         key = (await api.post("/key/generate", max_budget=1e-9))["key"]
     assert (await chat(proxy, key)).status_code == 200
@@ -145,8 +139,7 @@ async def writes_and_reads(proxy: Proxy) -> bool:
         return False
 
 
-async def test_a_killed_engine_is_survived(ground: tuple[Stack, Proxy]) -> None:
-    _, proxy = ground
+async def test_a_killed_engine_is_survived(proxy: Proxy) -> None:
     before = engines(proxy)
     assert before
     for engine in before:
@@ -155,21 +148,19 @@ async def test_a_killed_engine_is_survived(ground: tuple[Stack, Proxy]) -> None:
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
-async def test_a_restarted_postgres_is_survived(ground: tuple[Stack, Proxy]) -> None:
-    below, proxy = ground
+async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> None:
     assert isinstance(below.postgres, Postgres)
     await below.postgres.restart()
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
-async def test_several_workers_serve_and_all_of_them_go(tmp_path: object) -> None:
-    async with stack(Options()) as below:
-        subject = Subject(DEFAULT_VERSION, Prometheus.STOCK, workers=2, settings=SETTINGS)
-        async with below.proxy(subject) as proxy:
-            family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
-            assert len(family) > 2
-            answers = await asyncio.gather(*(chat(proxy, proxy.master_key) for _ in range(20)))
-            assert {answer.status_code for answer in answers} == {200}
-            async with client(proxy, proxy.master_key) as sender:
-                assert "litellm_" in (await sender.get("/metrics", follow_redirects=True)).text
-        assert not any(psutil.pid_exists(pid) for pid in family)
+async def test_several_workers_serve_and_all_of_them_go(below: Stack) -> None:
+    subject = Subject(DEFAULT_VERSION, Prometheus.STOCK, workers=2, settings=SETTINGS)
+    async with below.proxy(subject, name="several") as proxy:
+        family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
+        assert len(family) > 2
+        answers = await asyncio.gather(*(chat(proxy, proxy.master_key) for _ in range(20)))
+        assert {answer.status_code for answer in answers} == {200}
+        async with client(proxy, proxy.master_key) as sender:
+            assert "litellm_" in (await sender.get("/metrics", follow_redirects=True)).text
+    assert not any(psutil.pid_exists(pid) for pid in family)

@@ -29,19 +29,24 @@ UNDER, UNDER_SECONDS = 0.5, 30.0
 KILLED_AFTER, MARGIN_SECONDS = 10.0, 2.0
 
 
-def drill(over_seconds: float = OVER_SECONDS) -> Drill:
+def drill(over_seconds: float = OVER_SECONDS, under_seconds: float = UNDER_SECONDS) -> Drill:
     """Return what it goes through."""
     accounts = unequal(8)
     bear = total(accounts)
     stretches = [Stretch(0.0, OVER * bear), Stretch(over_seconds, UNDER * bear)]
-    return Drill(accounts, times(stretches, over_seconds + UNDER_SECONDS), weights=(1.0,) * WORKERS)
+    return Drill(accounts, times(stretches, over_seconds + under_seconds), weights=(1.0,) * WORKERS)
 
 
 async def bench_workers(
-    steps: Steps, version: str, *, over_seconds: float = OVER_SECONDS, arms: Sequence[str] = (EVENKEEL,)
+    steps: Steps,
+    version: str,
+    *,
+    over_seconds: float = OVER_SECONDS,
+    under_seconds: float = UNDER_SECONDS,
+    arms: Sequence[str] = (EVENKEEL,),
 ) -> list[Metric]:
     """Measure."""
-    wanted = drill(over_seconds)
+    wanted = drill(over_seconds, under_seconds)
     killed = over_seconds + KILLED_AFTER
     found = []
     for arm in arms:

@@ -63,15 +63,16 @@ async def test_more_is_asked_for_than_there_is() -> None:
     found.require(
         over_limit_share=(0.0, 0.01),
         # First come, first served would be 0.2 and 0.8.
-        fairness_shortfall=(0.0, 0.3),
+        fairness_shortfall=(0.0, 0.19),
         modest_keys_served_share=(0.85, 1.0),
-        # A drill whose accounts never ran dry says 68.
-        recovery_seconds=(0.0, 7.0),
+        # Who never recovers is said to have taken more than 6, and accounts that never ran dry 68.
+        recovery_seconds=(0.0, 5.0),
         capacity_used_share=(0.3, 1.0),
     )
     assert "http_429" in found.told, f"nobody was refused:{found.told}"
 
 
 async def test_workers_share_what_they_know_until_valkey_is_killed() -> None:
-    found = await shown(bench_workers(Silent(), DEFAULT_VERSION, over_seconds=55.0, arms=[EVENKEEL]))
+    drill = bench_workers(Silent(), DEFAULT_VERSION, over_seconds=55.0, under_seconds=18.0, arms=[EVENKEEL])
+    found = await shown(drill)
     found.require(workers_over_limit_share=(0.0, 0.01), requests_lost_without_redis=(0, 0))
