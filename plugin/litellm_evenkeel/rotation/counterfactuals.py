@@ -70,7 +70,7 @@ def changes(position: int, scene: Scene) -> Iterator[str]:
 def _among_open(position: int, place: Place, best: int, scene: Scene) -> Iterator[str]:
     chosen = scene.twin.places[best].seat
     if scene.chances.reasons[best] is Reason.STICKY:
-        yield f"the session is pinned to {chosen.account}"
+        yield f"the session sticks to {chosen.account}"
         return
     if not scene.twin.snapshot.weights[position]:
         age = scene.now - scene.twin.snapshot.taken

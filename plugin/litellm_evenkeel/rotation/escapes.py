@@ -34,6 +34,11 @@ class Advice(StrEnum):
         """Whether the session comes back later: what is chosen now is then a fallback."""
         return self not in {Advice.HELD_LONG, Advice.QUARANTINED}
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether nothing but want of room, or of an offer, may have kept the request from the pinned account."""
+        return self in {Advice.FOLLOW, Advice.NOT_OFFERED}
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:

@@ -10,6 +10,7 @@ from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
 from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.candidates import Candidates
+from litellm_evenkeel.rotation.choosing import preferred
 from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
 from litellm_evenkeel.rotation.estimate import Estimates
 from litellm_evenkeel.rotation.holds import State
@@ -22,6 +23,7 @@ from litellm_evenkeel.rotation.refreshing import Refreshing
 from litellm_evenkeel.rotation.session_key import SessionKeys
 from litellm_evenkeel.rotation.sticky import Sticky
 from litellm_evenkeel.rotation.waiting import Waiting
+from litellm_evenkeel.rotation.windows import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -127,11 +129,13 @@ class Steering:
             is_stream=bool(request.get("stream")),
             client=client,
         )
+        if key is not None and advice is not None:
+            asked = self.following(known.group, key, asked)
         found = await self._found(known, deployments, asked, run, client)
         if isinstance(found, Full):
             self._observer.refused(model, found)
             return found
-        outcome = None if key is None else self._chosen(key, found, advice)
+        outcome = None if key is None else self._chosen(known.group, key, asked, found, pinned, advice)
         run.current = Attempt(found, model, call, outcome)
         call.account = found.place.seat.account
         self._observer.picked(found, model, time.perf_counter() - began)
@@ -201,12 +205,25 @@ class Steering:
             self.forget_pins(attempt.pick.place.seat.account)
         self._observer.failed(attempt, signal)
 
-    def pin(self, group: Group, request: Mapping[str, Any], tried: frozenset[str]) -> tuple[str, Advice] | None:
-        """Return where a request's session is pinned as far as is known here, and whether it would go there."""
+    def pin(self, group: Group, request: Mapping[str, Any], asked: Asked) -> tuple[str, Advice, Asked] | None:
+        """Return where a request's session is pinned as far as is known here, whether it would go there, and it all."""
         key = self._keys.of(group.name, request)
         now = self._clock()
         pinned = None if key is None else self.sticky.pinned(key, now)
-        return None if key is None or pinned is None else (pinned, self._advice(group, key, pinned, tried, now))
+        if key is None or pinned is None:
+            return None
+        advice = self._advice(group, key, pinned, asked.tried, now)
+        asked = asked._replace(prefer=pinned if advice.follows else None)
+        return pinned, advice, self.following(group, key, asked)
+
+    def following(self, group: Group, key: SessionKey, asked: Asked) -> Asked:
+        """Return what is asked for, at the account to which the session goes while its own cannot be used."""
+        now = self._clock()
+        meanwhile = self.sticky.meanwhile(key, now)
+        if meanwhile is None or preferred(group, asked, now) is not None:
+            return asked
+        is_well = self._advice(group, key, meanwhile, asked.tried, now).follows
+        return asked._replace(prefer=meanwhile) if is_well else asked
 
     def forget_pins(self, account: str) -> None:
         """Let the sessions of an account go elsewhere for good."""
@@ -297,12 +314,27 @@ class Steering:
             self.terms.sticky,
         )
 
-    def _chosen(self, key: SessionKey, pick: Pick, advice: Advice | None) -> Outcome:
+    def _chosen(
+        self, group: Group, key: SessionKey, asked: Asked, pick: Pick, pinned: str | None, advice: Advice | None
+    ) -> Outcome:
+        account, now = pick.place.seat.account, self._clock()
         is_fallback = advice is not None and advice.keeps_pin
-        chosen = self.sticky.chosen(key, pick.place.seat.account, self._clock(), is_fallback=is_fallback)
+        if is_fallback and account != pinned and advice is not None and advice.only_waits:
+            is_fallback = not self._lasts(group, key, asked.need, pinned, now)
+        chosen = self.sticky.chosen(key, account, now, is_fallback=is_fallback, is_spread=advice is Advice.HOT)
         if chosen.change is not None and self._remote is not None:
             self._remote.put(chosen.change)
         return chosen.outcome
+
+    def _lasts(self, group: Group, key: SessionKey, need: Need, pinned: str | None, now: float) -> bool:
+        """Return whether a session has been kept from its account, or will be, for longer than its pin waits."""
+        # A window is a part longer than it is called.
+        longest = self.terms.sticky.repin_after * (1 + 1 / PARTS)
+        if self.sticky.away_for(key, now) > longest:
+            return True
+        places = [group.places[position] for position in group.at_account.get(pinned or "", ())]
+        bars = [place.bar(need, now) for place in places]
+        return bool(bars) and all(bar is not None and bar.opens_at > now + longest for bar in bars)
 
     def _opened(self, group: Group) -> None:
         self.waiting.woken(group)

@@ -1,11 +1,14 @@
 """Which account each session is pinned to, as far as this worker knows: in memory, at once, and bounded.
 
 The way of a request: `pinned` tells the account, `escapes.advise` whether it is followed, and `chosen` what came of it.
+Where it cannot be followed, `meanwhile` tells the one account to which the session goes till then: a pin too, by
+another name, so that it is as bounded, lapses as it does, and is shared as it is.
 Where pins are shared, `chosen` also says what others should know of it, and `adopt` takes over what they know.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 TOLD_AGAIN = 0.25
 MOST_GROUPS = 1_000
 FORGOTTEN_AT_ONCE = 64
+# What the name of a session ends with where it goes meanwhile.
+MEANWHILE = "+"
 
 
 class Change(NamedTuple):
@@ -46,7 +51,8 @@ class StickyCounts:
     """What has happened so far, and what there is."""
 
     pins: int
-    """Sessions that are remembered; some of them may have lapsed without having been looked at since."""
+    """Sessions that are remembered, those that were elsewhere meanwhile twice; some of them may have lapsed without
+    having been looked at since."""
     accounts: Mapping[str, int]
     hits: int
     misses: int
@@ -80,11 +86,24 @@ class Sticky:
         pin = self._live(key.text, now)
         return pin.account if pin else None
 
-    def chosen(self, key: SessionKey, account: str, now: float, *, is_fallback: bool) -> Chosen:
+    def meanwhile(self, key: SessionKey, now: float) -> str | None:
+        """Return where a session goes while its own account cannot be used, if it has been elsewhere before."""
+        pin = self._live(key.text + MEANWHILE, now)
+        return pin.account if pin else None
+
+    def away_for(self, key: SessionKey, now: float) -> float:
+        """Return for how many seconds a session has not been where it is pinned, though it would have been."""
+        pin = self._live(key.text, now)
+        return max(now - pin.left_at, 0.0) if pin else 0.0
+
+    def chosen(
+        self, key: SessionKey, account: str, now: float, *, is_fallback: bool, is_spread: bool = False
+    ) -> Chosen:
         """Know where a request of a session goes.
 
-        A session without a pin gets one. A pin goes on when it was followed; a fallback leaves it as it is; otherwise
-        the session moves. Where the account has as many sessions as it may have, the session is pinned to nobody.
+        A session without a pin gets one. A pin goes on when it was followed; a fallback leaves it as it is, and the
+        next one goes to the same account, unless what many share is to be spread; otherwise the session moves. Where
+        the account has as many sessions as it may have, the session is pinned to nobody.
         """
         if self._terms.hot_factor and not key.source.names_a_session:
             self._group(key.group).add(now)
@@ -93,7 +112,7 @@ class Sticky:
             return self._hit(key, pin, now)
         if pin and is_fallback:
             self._happened["escapes"] += 1
-            return Chosen(Outcome.ESCAPE)
+            return Chosen(Outcome.ESCAPE, None if is_spread else self._elsewhere(key, pin, account, now))
         outcome = Outcome.REPIN if pin else Outcome.MISS
         self._happened["repins" if pin else "misses"] += 1
         if pin:
@@ -154,15 +173,38 @@ class Sticky:
 
     def _hit(self, key: SessionKey, pin: _Pin, now: float) -> Chosen:
         self._happened["hits"] += 1
-        pin.until = max(pin.until, now + self._terms.ttl)
-        self._pins.move_to_end(key.text)
+        pin.left_at = math.inf
         if not key.source.names_a_session:
-            pin.traffic = pin.traffic or Traffic()
-            pin.traffic.add(now)
+            pin.add(now)
+        change = self._goes_on(key.text, pin, now)
+        return HIT if change is None else Chosen(Outcome.HIT, change)
+
+    def _elsewhere(self, key: SessionKey, pin: _Pin, account: str, now: float) -> Change | None:
+        """Know where a session is meanwhile; return what others should know of that."""
+        pin.left_at = min(pin.left_at, now)
+        name = key.text + MEANWHILE
+        other = self._live(name, now)
+        if other and other.account == account:
+            if not key.source.names_a_session:
+                # What many share would crowd this account as well.
+                pin.add(now)
+            return self._goes_on(name, other, now)
+        if other:
+            self._remove(name)
+        # Where its own pin is the next to be forgotten for others, it would be forgotten for this.
+        is_last = len(self._pins) >= self._terms.most_pins and next(iter(self._pins)) == key.text
+        if is_last or not self.may_pin(account, now):
+            return None
+        self._pin(name, account, now)
+        return Change(name, account, replaces=other is not None)
+
+    def _goes_on(self, name: str, pin: _Pin, now: float) -> Change | None:
+        pin.until = max(pin.until, now + self._terms.ttl)
+        self._pins.move_to_end(name)
         if now < pin.told + self._terms.ttl * TOLD_AGAIN:
-            return HIT
+            return None
         pin.told = now
-        return Chosen(Outcome.HIT, Change(key.text, pin.account, replaces=False))
+        return Change(name, pin.account, replaces=False)
 
     def _pin(self, key: str, account: str, now: float) -> None:
         pin = _Pin(account, self._days.get(account, 0), now + self._terms.ttl, now)
@@ -206,11 +248,18 @@ class Sticky:
 
 
 class _Pin:
-    __slots__ = ("account", "day", "told", "traffic", "until")
+    __slots__ = ("account", "day", "left_at", "told", "traffic", "until")
 
     def __init__(self, account: str, day: int, until: float, told: float) -> None:
         self.account, self.day, self.until, self.told = account, day, until, told
         self.traffic: Traffic | None = None
+        self.left_at = math.inf
+        """Since when its session has not been there."""
+
+    def add(self, now: float) -> None:
+        """Count a request of what many may share."""
+        self.traffic = self.traffic or Traffic()
+        self.traffic.add(now)
 
 
 HIT = Chosen(Outcome.HIT)

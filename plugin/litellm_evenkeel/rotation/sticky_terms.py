@@ -75,7 +75,8 @@ class StickyTerms:
     failing_after: Count = 2
     """Failures since its last success after which an account's sessions go elsewhere meanwhile."""
     repin_after: Seconds = 60.0
-    """Seconds of a hold to come beyond which a session moves for good; for a shorter one its pin waits."""
+    """Seconds beyond which a session moves for good if its account is held, out of room or gone for longer; till then
+    its pin waits, and it goes to one and the same other account."""
     hot_factor: Factor = 1.5
     """How many times an even share of its group's traffic one prompt, cache key or user may bring its account."""
     hot_floor: Count = 20

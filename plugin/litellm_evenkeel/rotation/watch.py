@@ -118,16 +118,14 @@ class Watch:
             return None
         places = group.places
         tried = frozenset(place.seat.id for place in places if {place.seat.id, place.seat.account} & question.tried)
-        pinned, advice = None, None
-        if question.session:
-            metadata = {"session_id": question.session, "user_api_key_hash": question.client}
-            found = self._steering.pin(group, {"metadata": metadata}, tried)
-            pinned, advice = found or (None, None)
         need = self._steering.estimates.of(group.name, {}, None)
         if question.tokens is not None:
             need = Need(1.0, question.tokens, need.dollars * question.tokens / need.tokens if need.tokens else 0.0)
-        prefer = pinned if advice is not None and advice.follows else None
-        asked = Asked(need, tried, prefer, is_stream=question.is_stream)
+        asked, pinned, advice = Asked(need, tried, is_stream=question.is_stream), None, None
+        if question.session:
+            metadata = {"session_id": question.session, "user_api_key_hash": question.client}
+            found = self._steering.pin(group, {"metadata": metadata}, asked)
+            pinned, advice, asked = found or (None, None, asked)
         told = await _patiently(explaining(self.pool, group, asked, self._clock(), random=self._random))
         return Told(told, pinned, advice, self.waiting().get(group.name, 0), group.fairness.is_scarce)
 

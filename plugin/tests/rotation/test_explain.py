@@ -232,7 +232,7 @@ def test_a_pinned_session_goes_to_its_account() -> None:
     on = world("headroom", a=None, b=None)
     told = on.explain(Asked(prefer="b"))
     assert (told.chosen, told.candidates[0].reason, told.samples) == ("b", Reason.STICKY, 1)
-    assert told.candidates[1].changes == ("the session is pinned to b",)
+    assert told.candidates[1].changes == ("the session sticks to b",)
 
 
 def test_a_lower_tier_waits_for_the_first_to_be_shut() -> None:

@@ -41,7 +41,29 @@ def test_a_fallback_pins_who_has_no_pin_and_moves_nobody() -> None:
     sticky = Sticky(TERMS)
     sticky.chosen(ONE, "a", 0.0, is_fallback=True)
     chosen = sticky.chosen(ONE, "b", 1.0, is_fallback=True)
-    assert (chosen.outcome, chosen.change, sticky.pinned(ONE, 1.0)) == (Outcome.ESCAPE, None, "a")
+    assert (chosen.outcome, sticky.pinned(ONE, 1.0)) == (Outcome.ESCAPE, "a")
+    assert chosen.change is not None
+    assert (chosen.change.key != ONE.text, chosen.change.account) == (True, "b")
+
+
+def test_a_fallback_is_remembered_beside_the_pin_unless_what_many_share_is_spread() -> None:
+    sticky, shared = Sticky(TERMS), key("shared", Source.PROMPT)
+    for session, is_spread in ((ONE, False), (shared, True)):
+        sticky.chosen(session, "a", 0.0, is_fallback=False)
+        sticky.chosen(session, "b", 1.0, is_fallback=True, is_spread=is_spread)
+    assert (sticky.meanwhile(ONE, 2.0), sticky.meanwhile(shared, 2.0)) == ("b", None)
+    assert (sticky.away_for(ONE, 31.0), sticky.away_for(TWO, 31.0)) == (30.0, 0.0)
+    sticky.chosen(ONE, "a", 31.0, is_fallback=False)
+    assert (sticky.meanwhile(ONE, 32.0), sticky.away_for(ONE, 32.0)) == ("b", 0.0)
+    assert sticky.meanwhile(ONE, 101.0) is None
+
+
+def test_what_many_share_is_no_crowd_where_it_is_meanwhile_either() -> None:
+    sticky, shared = Sticky(TERMS), key("shared", Source.PROMPT)
+    sticky.chosen(shared, "a", 0.0, is_fallback=False)
+    for request in range(100):
+        sticky.chosen(shared, "b", request * 0.05, is_fallback=True)
+    assert sticky.is_hot(shared, 5.0, 4)
 
 
 def test_a_session_that_moves_takes_its_pin_along_and_others_are_told() -> None:
@@ -60,7 +82,7 @@ def test_only_being_followed_keeps_a_pin_alive() -> None:
     sticky.chosen(ONE, "b", 120.0, is_fallback=True)
     assert sticky.pinned(ONE, 159.0) == "a"
     assert sticky.pinned(ONE, 160.0) is None
-    assert sticky.counts().pins == 0
+    assert sticky.counts().accounts == {"b": 1}
 
 
 def test_others_are_told_now_and_then_that_a_pin_goes_on() -> None:

@@ -1,0 +1,173 @@
+"""Where a session goes while its own account cannot be used: to one and the same other one."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.pins.memory import MemoryPins
+from litellm_evenkeel.rotation.pins.remote import Remote
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.sticky import Sticky
+from litellm_evenkeel.rotation.tally import Tally
+from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+from litellm_evenkeel.rotation.watch import Question, Watch
+
+if TYPE_CHECKING:
+    from conftest import World
+
+    from litellm_evenkeel.rotation.pins import Pins
+
+NAMES = "abcde"
+
+
+class Rig:
+    """One worker, whose strategy takes another account each time."""
+
+    def __init__(self, world: World, pins: Pins | None = None, **limits: object) -> None:
+        self.world, terms = world, RotationTerms(strategy=Strategy.ROUND_ROBIN, wait=0.0)
+        self.sticky = Sticky(terms.sticky)
+        remote = None
+        if pins is not None:
+            adopt = lambda key, account: self.sticky.adopt(key, account, world.now)  # noqa: E731
+            remote = Remote(pins, terms.sticky, adopt, world.clock)
+        self.steering = Steering(
+            terms,
+            clock=world.clock,
+            random=random.Random(3).random,
+            seat=lambda one, requested: Seat.of(one, {}, requested),
+            observer=Unobserved(),
+            sticky=self.sticky,
+            remote=remote,
+        )
+        self.deployments = [
+            {"litellm_params": {"model": "m"}, "model_info": {"id": name, "account": name, "limits": limits}}
+            for name in NAMES
+        ]
+        self.calls = 0
+
+    async def went(self, session: str = "s") -> str:
+        """Make a request that ends at once, and return who answered."""
+        return await asyncio.create_task(self._went(session))
+
+    async def _went(self, session: str) -> str:
+        pick = await self._picked(session)
+        self.steering.pool.settle(pick.lease, pick.lease.need)
+        return pick.place.seat.account
+
+    async def fails(self, kind: Kind, seconds: float | None = None) -> str:
+        """Let a request of the session fail, and return where it went after that."""
+
+        async def run() -> str:
+            pick = await self._picked("s")
+            signal = Signal(kind, Scope.ACCOUNT, seconds, "test")
+            self.steering.failed(pick.place.seat.id, signal, None, 0.0)
+            return (await self._picked("s", same=True)).place.seat.account
+
+        return await asyncio.create_task(run())
+
+    async def _picked(self, session: str, *, same: bool = False) -> Pick:
+        self.calls += not same
+        asked = {"litellm_call_id": str(self.calls), "metadata": {"session_id": session}}
+        found = await self.steering.choose("g", list(self.deployments), None, asked)
+        assert isinstance(found, Pick)
+        return found
+
+    def without(self, account: str) -> None:
+        self.deployments = [one for one in self.deployments if one["model_info"]["account"] != account]
+
+
+async def test_a_session_whose_account_has_no_room_goes_to_one_other_and_comes_back(world: World) -> None:
+    rig = Rig(world, rpm=10)
+    own = [await rig.went() for _ in range(10)]
+    assert len(set(own)) == 1
+    meanwhile = [await rig.went() for _ in range(8)]
+    assert len(set(meanwhile)) == 1
+    assert meanwhile[0] != own[0]
+    world.now += 62
+    assert await rig.went() == own[0]
+    assert (rig.sticky.counts().repins, rig.sticky.counts().misses) == (0, 1)
+
+
+async def test_it_is_the_same_other_one_the_next_time(world: World) -> None:
+    rig = Rig(world, rpm=10)
+    went = []
+    for _ in range(3):
+        went += [await rig.went() for _ in range(14)]
+        world.now += 62
+    assert len(set(went)) == 2
+
+
+async def test_a_session_whose_account_has_no_room_for_long_moves_for_good(world: World) -> None:
+    rig = Rig(world, windows=[{"for": "5h", "requests": 10}])
+    own = [await rig.went() for _ in range(10)]
+    moved = [await rig.went() for _ in range(5)]
+    assert len(set(moved)) == 1
+    assert moved[0] != own[0]
+    assert (rig.sticky.counts().repins, rig.sticky.counts().escapes) == (1, 0)
+
+
+async def test_a_session_of_an_account_that_is_gone_waits_a_while_and_moves_for_good(world: World) -> None:
+    rig = Rig(world)
+    own, everybody = await rig.went(), list(rig.deployments)
+    rig.without(own)
+    meanwhile = set()
+    for _ in range(10):
+        meanwhile.add(await rig.went())
+        world.now += 5
+    assert len(meanwhile) == 1
+    rig.deployments = everybody
+    assert await rig.went() == own
+    rig.without(own)
+    for _ in range(15):
+        meanwhile.add(await rig.went())
+        world.now += 5
+    rig.deployments = everybody
+    assert {await rig.went()} == meanwhile
+    assert rig.sticky.counts().repins == 1
+
+
+async def test_who_is_held_for_a_moment_or_failed_once_is_away_at_the_same_one(world: World) -> None:
+    rig = Rig(world)
+    own = await rig.went()
+    other = await rig.fails(Kind.RATE_LIMIT, 5.0)
+    assert {await rig.went() for _ in range(6)} == {other} != {own}
+    world.now += 8
+    assert await rig.went() == own
+    assert await rig.fails(Kind.TRANSIENT) == other
+    assert await rig.went() == own
+
+
+async def test_workers_that_share_pins_agree_on_the_other_one(world: World) -> None:
+    pins = MemoryPins(world.clock)
+    one, two = Rig(world, pins), Rig(world, pins)
+    own = await one.went()
+    await asyncio.sleep(0.01)
+    assert await two.went() == own
+    for rig in (one, two):
+        rig.without(own)
+    await two.went("t")
+    first = await one.went()
+    await asyncio.sleep(0.01)
+    await two.went()
+    await asyncio.sleep(0.01)
+    assert {await rig.went() for rig in (one, two) for _ in range(3)} == {first}
+
+
+@pytest.mark.parametrize("tokens", [None, 1.0])
+async def test_an_explanation_names_where_it_goes_meanwhile(world: World, tokens: float | None) -> None:
+    rig = Rig(world, rpm=3)
+    own = [await rig.went() for _ in range(3)]
+    other = await rig.went()
+    watch = Watch(rig.steering, Tally(), clock=world.clock)
+    told = await watch.explain(Question("g", tokens, session="s"))
+    assert told is not None
+    assert (told.pinned_to, told.explanation.chosen) == (own[0], other)
