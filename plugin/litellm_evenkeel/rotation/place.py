@@ -66,7 +66,12 @@ class Place:
 
     def twin(self) -> Place:
         """Return one of the same state, to try things with: looking at it leaves no trace here."""
-        return copy(self)
+        found = copy(self)
+        found.account, found.model = self.account.twin(), self.model.twin()
+        if found.account is not self.account or found.model is not self.model:
+            # What this worker has not been granted may be there for whoever asks.
+            found.forget()
+        return found
 
     def forget(self) -> None:
         """Forget when it was thought to open."""

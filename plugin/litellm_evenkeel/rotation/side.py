@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.bars import Bar, Why
@@ -76,6 +77,15 @@ class Side:
         """How many places say the same: of many deployments of an account, most do."""
         self.credentials = Credentials()
         self.suspicion = Suspicion()
+
+    def twin(self) -> Side:
+        """Return one of the same state, to try things with, that asks nobody for anything; itself if it never does."""
+        windows = tuple([window.glance() for window in self.windows])
+        if self.slots is None and windows == self.windows:
+            return self
+        found = copy(self)
+        found.windows, found.slots = windows, None
+        return found
 
     def join(self, place: Place, limits: Limits, now: float) -> bool:
         """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""

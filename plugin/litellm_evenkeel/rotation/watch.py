@@ -124,7 +124,8 @@ class Watch:
         asked, pinned, advice = Asked(need, tried, is_stream=question.is_stream), None, None
         if question.session:
             metadata = {"session_id": question.session, "user_api_key_hash": question.client}
-            found = self._steering.pin(group, {"metadata": metadata}, asked)
+            # A twin, because looking may ask others for parts of what they share.
+            found = self._steering.pin(group.twin(self._random), {"metadata": metadata}, asked)
             pinned, advice, asked = found or (None, None, asked)
         told = await _patiently(explaining(self.pool, group, asked, self._clock(), random=self._random))
         return Told(told, pinned, advice, self.waiting().get(group.name, 0), group.fairness.is_scarce)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.limits import Unit
 from litellm_evenkeel.rotation.shared.asks import LATER, Debt, Return, Told, WindowAsk
+from litellm_evenkeel.rotation.shared.glance import Glance
 from litellm_evenkeel.rotation.shared.ground import BRIEF, IDLE
 from litellm_evenkeel.rotation.windows import HAIR, PARTS, Window
 
@@ -219,6 +220,10 @@ class SharedWindow(Window):
         if not self._ground.lacks(self._desk):
             self._demand = 0.0
         return BRIEF
+
+    def glance(self) -> Window:
+        """Return it as it is looked at by somebody who wants nothing of it: the store is not asked for that."""
+        return Glance(self)
 
     def comes_in(self, now: float, amount: float) -> float:
         """Return in how many seconds there may be so much for all; nothing is asked for."""

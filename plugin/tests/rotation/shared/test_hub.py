@@ -14,6 +14,7 @@ import pytest
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.explain import explain
 from litellm_evenkeel.rotation.held import Held
 from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.limits import Limits
@@ -179,6 +180,24 @@ async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
         await until(lambda: sum(side.windows["requests/60.0"].parts.values()) >= 21)
         await until(lambda: sum(number for number, _ in side.slots.values()) == 20)
         assert worker.pick() is None
+
+
+async def test_an_explanation_asks_the_store_for_nothing_and_looks_at_what_is_left_for_all() -> None:
+    server = Server()
+    async with Worker(server, rpm=600, concurrent=4) as one, Worker(server, rpm=2, concurrent=1) as other:
+
+        def chosen(worker: Worker) -> str | None:
+            told = explain(worker.pool, worker.group, Asked(), time.monotonic(), random=random.Random(3).random)
+            return told.chosen
+
+        assert [chosen(one), chosen(other)] == ["a", "a"]
+        await asyncio.sleep(4 * TERMS.tick)
+        assert not any(call.sides for call in server.calls)
+        lease = await other.ask()
+        assert chosen(other) is None
+        other.pool.settle(lease, Need(1))
+        other.pool.settle(await other.ask(), Need(1))
+        assert chosen(other) is None
 
 
 async def test_a_store_that_has_forgotten_is_told_again() -> None:
