@@ -98,6 +98,12 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
+    with served() as url:
+        yield url
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
     one = Server()
     one.thread.start()
     while not one.uvicorn.started:
@@ -153,6 +159,45 @@ def test_an_account_can_be_named(server: str, capsys: pytest.CaptureFixture[str]
     code, _, err = said(capsys, "accounts", "--url", server, "--key", "admin", "--account", "norht")
     assert code == WRONG_USE
     assert "Did you mean north?" in err
+
+
+def test_no_more_are_shown_than_are_wanted(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "accounts", "--url", server, "--key", "admin", "--limit", "2")
+    assert (code, out.splitlines()[-1].split(" · ")[0]) == (0, "2 of 3 accounts")
+    code, _, err = said(capsys, "accounts", "--url", server, "--key", "admin", "--limit", "0")
+    assert code == WRONG_USE
+    assert "--limit" in err
+
+
+def test_an_account_can_be_released(capsys: pytest.CaptureFixture[str]) -> None:
+    # One of its own: what is released is held no more.
+    with served() as server:
+        where = ("--url", server, "--key", "admin")
+        code, out, err = said(capsys, "accounts", *where, "--release", "north")
+        assert (code, err) == (0, "")
+        assert "north is released" in out
+        assert "4711 of 4" in out
+        told = json.loads(said(capsys, "accounts", *where, "--account", "north", "--json")[1])
+        assert told["accounts"][0]["state"] in {"open", "ramping"}
+        code, out, _ = said(capsys, "accounts", *where, "--release", "east/west [1]", "--json")
+        assert (code, json.loads(out)["released"]) == (0, "east/west [1]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--key", "admin", "--release", "norht"), "Did you mean north?"),
+        (("--key", "viewer", "--release", "north"), "no admin's"),
+        (("--key", "admin", "--release", " "), "evenkeel accounts lists"),
+        (("--key", "admin", "--release", "north", "--watch"), "--release"),
+    ],
+)
+def test_a_release_that_cannot_be_says_why(
+    server: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    code, out, err = said(capsys, "accounts", "--url", server, *arguments)
+    assert (code, out) == (WRONG_USE, "")
+    assert words in err
 
 
 def test_the_environment_says_which_proxy_and_key(

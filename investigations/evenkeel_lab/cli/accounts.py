@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 from rich.console import Group
@@ -15,6 +16,7 @@ from rich.text import Text
 from evenkeel_lab.cli.admin import Admin, with_proxy
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import LabError, WrongUse
+from litellm_evenkeel.desk import MOST_ACCOUNTS, USUAL_ACCOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +29,10 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 # Below it, why something is held is left to --json.
 WIDE = 100
 LOW, SOON_SECONDS = 0.1, 60
+ALONE = (
+    " at worker {pid}{many}, which does not share what it knows with others; if there are others, repeat it until each "
+    "has answered, or restart the proxy"
+)
 
 
 @click.command()
@@ -36,26 +42,45 @@ LOW, SOON_SECONDS = 0.1, 60
 )
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
 @click.option("--account", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, MOST_ACCOUNTS),
+    default=USUAL_ACCOUNTS,
+    show_default=True,
+    help="At most so many, by their names.",
+)
+@click.option("--release", metavar="NAME", help="Free this one of whatever holds it, quarantine included.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @with_proxy
-def accounts(
+def accounts(  # one for each option
     *,
     watch: bool,
     every: float,
     state: str | None,
     account: tuple[str, ...],
+    limit: int,
+    release: str | None,
     as_json: bool,
     url: str | None,
     key: str | None,
 ) -> None:
-    """Say how the accounts of a running proxy stand: what holds them, what is left of their limits.
+    """Say how the accounts of a running proxy stand: what holds them, what is left of their limits; or release one.
 
     The proxy needs the rotation of litellm-evenkeel. Of several workers, whichever is reached answers for itself.
     """
     if watch and as_json:
         raise WrongUse("--watch and --json do not go together.", cure="Leave one of them out.")
     admin = Admin.of(url, key)
-    wanted: dict[str, Any] = {"account": list(account)} if account else {}
+    if release is not None:
+        if watch or state or account:
+            raise WrongUse(
+                "--release goes with none of --watch, --state and --account.",
+                cure="Release it first, and look at it then.",
+            )
+        released(admin, release, as_json=as_json)
+        return
+    wanted: dict[str, Any] = {"limit": limit} | ({"account": list(account)} if account else {})
     if state:
         wanted["state"] = state
     if watch:
@@ -67,6 +92,20 @@ def accounts(
     else:
         console = results()
         console.print(page(document, console.width))
+
+
+def released(admin: Admin, name: str, *, as_json: bool) -> None:
+    """Release an account, and say which workers know of it."""
+    if not name.strip():
+        raise WrongUse("--release: this is no name.", cure="Write --release NAME; evenkeel accounts lists all of them.")
+    document = admin.post(f"/evenkeel/accounts/{quote(name, safe='')}/release")
+    if as_json:
+        click.echo(json.dumps(document))
+        return
+    worker = document["worker"]
+    many = f" of {worker['workers']}" if worker["workers"] else ""
+    told = "" if document["everywhere"] else ALONE.format(pid=worker["pid"], many=many)
+    results().print(Text(f"{document['released']} is released{told}"))
 
 
 def watching(admin: Admin, wanted: Mapping[str, Any], every: float, console: Console) -> None:

@@ -57,17 +57,11 @@ class Admin:
 
     def get(self, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Ask, and return the answer."""
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        try:
-            # Proxies between here and there are for what is elsewhere.
-            with httpx.Client(timeout=SECONDS, trust_env=not self._is_here, headers=headers) as client:
-                answer = client.get(f"{self.url}{path}", params=dict(parameters))
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            raise self._away(error) from None
-        document = _read(answer)
-        if answer.is_success and isinstance(document, dict) and "worker" in document:
-            return document
-        raise self._refused(answer, document)
+        return self._told("GET", path, parameters)
+
+    def post(self, path: str) -> dict[str, Any]:
+        """Have something done, and return what came of it."""
+        return self._told("POST", path, {})
 
     @property
     def _is_here(self) -> bool:
@@ -76,6 +70,19 @@ class Admin:
             return ipaddress.ip_address(host).is_loopback
         except ValueError:
             return host == "localhost"
+
+    def _told(self, method: str, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        try:
+            # Proxies between here and there are for what is elsewhere.
+            with httpx.Client(timeout=SECONDS, trust_env=not self._is_here, headers=headers) as client:
+                answer = client.request(method, f"{self.url}{path}", params=dict(parameters))
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            raise self._away(error) from None
+        document = _read(answer)
+        if answer.is_success and isinstance(document, dict) and "worker" in document:
+            return document
+        raise self._refused(answer, document)
 
     def _away(self, error: Exception) -> RigFailure:
         what = "has not answered in time" if isinstance(error, httpx.TimeoutException) else "cannot be reached"

@@ -98,7 +98,7 @@ def _verdict(scene: Scene) -> str:
     if best is None:
         return _nobody(found.full)
     account = scene.twin.places[best].seat.account
-    if found.samples == 1:
+    if found.samples == 1 or {scene.twin.places[one].seat.account for one in found.possible} == {account}:
         return f"{account} is chosen ({found.reasons[best]})"
     others = [
         f"{scene.twin.places[position].seat.account} {said.share(chance)}"

@@ -283,3 +283,9 @@ def test_where_even_that_is_not_enough_it_says_so() -> None:
     on = world("headroom", a={"tpm": 4000}, b={"tpm": 100_000})
     (said,) = on.candidate("a", Asked(Need(1, 3000))).changes
     assert said.endswith("it would have less even if nothing of it were used")
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_the_only_account_is_chosen_however_it_is_drawn(strategy: str) -> None:
+    told = world(strategy, alone=None).explain()
+    assert told.verdict.startswith("alone is chosen")
