@@ -5,12 +5,12 @@ An account is its name, or the hash that stands for it. No credential is known h
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.errors import Refused
+from litellm_evenkeel.reading.keys import looks_like_key
 from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.said import finite
@@ -29,8 +29,6 @@ MOST_TRIED = 1000
 SHOWN = 5
 OF_ACCOUNTS = ("account", "state", "limit")
 OF_EXPLAIN = ("model", "tokens", "session", "client", "tried", "stream")
-# LiteLLM's keys, and those of providers.
-KEY = re.compile(r"\s*(?:bearer\s|sk-)", re.IGNORECASE)
 YES, NO = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
@@ -151,7 +149,7 @@ def read_question(told: Mapping[str, Any]) -> Question:
     if tokens is not None and amount is None:
         raise Refused(f"tokens: {str(tokens)[:40]!r} is no number of tokens.", "Write 0 or more, such as 1200.")
     client = _text(told.get("client"), "client")
-    if KEY.match(client):
+    if looks_like_key(client):
         raise Refused("client: this looks like a key.", "Give its hash, as LiteLLM shows it; never the key itself.")
     tried = _texts(told.get("tried"), "tried")
     session = _text(told.get("session"), "session") or None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.reading import table, tree
+from litellm_evenkeel.rotation.agreeing import agree
 from litellm_evenkeel.rotation.terms import AccountTerms, RotationTerms
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def settings(section: object = None, environ: Mapping[str, str] = os.environ) ->
     if section is not None:
         # What is wrong in the file is told before what is wrong in the environment.
         tree.read(Settings, section, SECTION)
-    return tree.read(Settings, tree.overlaid(Settings, section, environ), SECTION)
+    found = tree.read(Settings, tree.overlaid(Settings, section, environ), SECTION)
+    agree(found.rotation, f"{SECTION}.rotation")
+    return found
 
 
 def tables() -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses, watching
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.naming import doubts
 from litellm_evenkeel.rotation.pins.opening import opened as keeping
 from litellm_evenkeel.rotation.pins.remote import Remote
 from litellm_evenkeel.rotation.router import Errors, Rotation_PROXY_, RotationWithHeader_PROXY_
@@ -28,15 +29,19 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.terms import RotationTerms
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
+ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 
 def rotation() -> Rotation_PROXY_:
     """Make the rotation of this worker."""
     config = _proxy_config()
     terms = settings(config.get(SECTION)).rotation
-    for deployment in config.get("model_list") or ():
+    deployments = config.get("model_list") or ()
+    for deployment in deployments:
         # What an operator wrote there is refused at the start, not at the first request.
         Seat.of(deployment, terms.accounts)
+    for doubt in doubts(terms.accounts, deployments, ACCOUNTS):
+        LOG.warning("evenkeel: %s", doubt)
     metrics, clock = watching.metrics(), _clock()
     shared = _shared(terms, config, clock)
     sticky = Sticky(terms.sticky)

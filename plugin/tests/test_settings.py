@@ -96,3 +96,31 @@ def test_what_kubernetes_writes_of_a_service_is_no_setting() -> None:
     names = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_80_TCP_ADDR", "SERVICE_PORT_HTTP")
     environ = {f"EVENKEEL_ROTATION_{name}": "tcp://10.0.0.1:80" for name in names}
     assert settings(None, environ) == settings(None, {})
+
+
+@pytest.mark.parametrize(
+    ("rotation", "words"),
+    [
+        ({"holds": {"first": "10s", "most": "5s"}}, "rotation.holds.most: 5s is less .* Write 10s or more"),
+        ({"shared": {"prefix": " "}}, "rotation.shared.prefix: this is empty.* Write such as evenkeel"),
+        ({"sticky": {"url": "redis://:pa55@h"}}, "rotation.sticky.url: pins in memory have no address"),
+        ({"sticky": {"backend": "redis", "url": "postgresql://:pa55@h"}}, "sticky.url: this is no address of a redis"),
+        ({"sticky": {"backend": "postgres", "url": "redis://:pa55@h"}}, "sticky.url: this is no address of a postgres"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(rotation: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as raised:
+        settings({"rotation": rotation}, {})
+    assert "pa55" not in str(raised.value)
+
+
+@pytest.mark.parametrize("backend", ["redis", "postgres"])
+def test_pins_may_have_an_address_of_their_own(backend: str) -> None:
+    url = {"redis": "rediss://cache/1", "postgres": "postgresql://db/pins"}[backend]
+    assert settings({"rotation": {"sticky": {"backend": backend, "url": url}}}, {}).rotation.sticky.url == url
+
+
+def test_a_name_that_looks_like_a_key_is_in_no_error() -> None:
+    with pytest.raises(SettingsError) as raised:
+        settings({"rotation": {"accounts": {"sk-hush": {"weight": 0}}}}, {})
+    assert "hush" not in str(raised.value)

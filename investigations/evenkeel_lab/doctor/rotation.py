@@ -9,7 +9,9 @@ from evenkeel_lab.doctor.callbacks import ROTATION, entries
 from evenkeel_lab.doctor.config_file import resolve
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.naming import doubts
 from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.sticky_terms import Backend
 from litellm_evenkeel.settings import SECTION, settings
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 ASYNC_STRATEGIES = frozenset(
     {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
 )
+
+# How the nodes of a cluster are called below `cache_params`.
+CLUSTER_NODES = ("redis_startup_nodes", "startup_nodes")
 
 
 def rotation(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> list[Finding]:
@@ -80,7 +85,29 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
                 cure="The proxy does not start before. Mend it.",
             )
             return
+    usable = [_resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
+    for doubt in doubts(terms.accounts, usable, f"{SECTION}.rotation.accounts"):
+        yield warning("rotation", f"{doubt.where}: {doubt.what.rstrip('.')}", config.where(SECTION), cure=doubt.cure)
+    if _uses_proxys_redis(terms) and _is_cluster(config, environment):
+        yield warning(
+            "rotation",
+            "LiteLLM's Redis is a cluster, which the rotation cannot share its state in",
+            config.where(SECTION, "rotation"),
+            cure="Give it the address of a Redis or Valkey that is none.",
+        )
     yield _sharing(config, terms, workers)
+
+
+def _uses_proxys_redis(terms: RotationTerms) -> bool:
+    shared, sticky = terms.shared.redis_url, terms.sticky
+    pins = sticky.backend is Backend.REDIS and sticky.url is None
+    return pins or (shared is not None and shared.is_of_proxy)
+
+
+def _is_cluster(config: ProxyConfig, environment: Mapping[str, str]) -> bool:
+    cache = config.section("litellm_settings").get("cache_params")
+    told = cache if isinstance(cache, Mapping) else {}
+    return bool(environment.get("REDIS_CLUSTER_NODES") or any(told.get(name) for name in CLUSTER_NODES))
 
 
 def _sharing(config: ProxyConfig, terms: RotationTerms, workers: int) -> Finding:

@@ -341,6 +341,32 @@ def test_what_the_rotation_does_not_understand() -> None:
     assert of("rotation", examined(limits)) == []
 
 
+@pytest.mark.parametrize(
+    ("rotation", "words"),
+    [
+        ("accounts: {acem: {weight: 2}}", "rotation.accounts.acem: no deployment"),
+        ("accounts: {acme: {models: {gpt-5: {rpm: 1}}}}", "acme.models.gpt-5: no deployment"),
+        ("sticky: {backend: redis}", "cluster"),
+        ("shared: {redis_url: proxy}", "cluster"),
+    ],
+)
+def test_what_the_rotation_understands_and_would_do_nothing(rotation: str, words: str) -> None:
+    deployment = "{model_name: a, litellm_params: {model: openai/a}, model_info: {account: acme}}"
+    text = named(f"model_list: [{deployment}]\nevenkeel: {{rotation: {{{rotation}}}}}")
+    nodes = KEY | {"REDIS_CLUSTER_NODES": '[{"host": "here", "port": 7000}]'}
+    (first, *_) = of("rotation", examined(text, environment=nodes))
+    assert first[0] == "warning"
+    assert words in first[1]
+
+
+def test_an_account_that_is_called_like_a_key_is_not_shown() -> None:
+    deployment = "{model_name: a, litellm_params: {model: openai/a}, model_info: {account: sk-hush}}"
+    (first, *_) = of("rotation", examined(named(f"model_list: [{deployment}]")))
+    assert first[0] == "warning"
+    assert "looks like a key" in first[1]
+    assert "hush" not in first[1]
+
+
 def test_workers_that_know_nothing_of_each_other() -> None:
     assert of("rotation", examined(named(""), workers=2))[0][0] == "warning"
     assert of("rotation", examined(named(""), workers=1))[0][0] == "ok"

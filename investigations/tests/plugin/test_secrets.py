@@ -160,3 +160,17 @@ def test_addresses_with_passwords_are_in_no_settings_text(rig: Rig) -> None:
     ours = [one for one in kept(rig.rotation, set()) if type(one).__module__.startswith("litellm_evenkeel")]
     assert len(ours) > 10
     assert not [one for one in ours if secret in repr(one)]
+
+
+def test_an_account_that_is_called_like_a_key_is_told_once_and_never_shown(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    listed = deployments(rig)
+    listed[0]["model_info"]["account"] = "sk-hush-hush"
+    rig.start(listed, rotation={"accounts": {"sk-hush-hush": {"weight": 2}, "nobody": {"weight": 2}}})
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len([one for one in told if "looks like a key" in one]) == 1
+    assert len([one for one in told if "accounts.nobody" in one]) == 1
+    assert "hush" not in "".join(told)
+    ours = [one for one in kept(rig.rotation, set()) if type(one).__module__.startswith("litellm_evenkeel")]
+    assert not [one for one in ours if "hush" in repr(one)]

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.reading.keys import shown_name
 from litellm_evenkeel.reading.kinds import Bounds
 from litellm_evenkeel.rotation.durations import number, span
 
@@ -42,7 +43,8 @@ def value(form: Form, told: object, where: str, nested: Nested) -> object:
     if is_list(form):
         return tuple(value(each, one, f"{where}[{place}]", nested) for place, one in enumerate(_list(told, where), 1))
     if is_mapping(form):
-        read = {str(name): value(each, one, f"{where}.{name}", nested) for name, one in mapping(told, where).items()}
+        names = {shown_name(str(name)): one for name, one in mapping(told, where).items()}
+        read = {name: value(each, one, f"{where}.{name}", nested) for name, one in names.items()}
         return types.MappingProxyType(read)
     return _single(form, told, where, nested)
 

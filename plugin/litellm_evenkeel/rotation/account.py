@@ -6,10 +6,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from litellm_evenkeel.reading.keys import shown_name
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HASH_LENGTH = 12
+# What the names begin with that stand for a credential.
+FINGERPRINTED = "acct-"
 KEYS = ("api_base", "base_url", "api_key", "organization", "litellm_credential_name")
 # What stands for a key where there is none.
 WITHOUT_KEY = (
@@ -30,10 +34,11 @@ class Account:
     ) -> Self:
         """Tell whose account a deployment uses: `model_info.account`, else a hash of api_base and api_key.
 
-        Who knows its credential's fingerprint hands it in.
+        Who knows its credential's fingerprint hands it in. A name that looks like a key is not shown: what stands for
+        it is.
         """
         named = (model_info or {}).get("account")
-        return cls(str(named) if named else f"acct-{credential or fingerprint(litellm_params)}")
+        return cls(shown_name(str(named)) if named else f"{FINGERPRINTED}{credential or fingerprint(litellm_params)}")
 
 
 def fingerprint(litellm_params: Mapping[str, Any]) -> str:

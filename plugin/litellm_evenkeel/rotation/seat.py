@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from litellm_evenkeel.reading import tree
 from litellm_evenkeel.rotation.account import Account, fingerprint
@@ -11,9 +12,6 @@ from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.limits import FREE, Limits
 from litellm_evenkeel.rotation.memo import Memo
 from litellm_evenkeel.rotation.terms import AccountTerms
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NOTHING = AccountTerms()
 
@@ -46,11 +44,17 @@ class Seat:
         account = Account.of(params, info, credential).name
         where = f"model_info of a deployment of {str(deployment.get('model_name'))[:60]!r}"
         own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
+        if isinstance(info.get("models"), Mapping):
+            # Of another form, it is somebody else's.
+            own["models"] = info["models"]
         told = (accounts.get(account, NOTHING), _TERMS.of(own, where))
         model = str(params.get("model") or "")
         if "*" in model:
             model = requested or model
-        model_limits = told[0].models.get(model) or told[0].models.get(str(deployment.get("model_name")))
+        group = str(deployment.get("model_name"))
+        model_limits = next(
+            (one.models[name] for one in told if (name := named_model(one.models, model, group)) is not None), None
+        )
         if model_limits is None:
             model_limits = _LIMITS.of(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
         return cls(
@@ -63,6 +67,14 @@ class Seat:
             model_limits=model_limits,
             credential=credential,
         )
+
+
+def named_model(models: Mapping[str, Limits], model: str, group: str) -> str | None:
+    """Return by which name a model is told of: the provider's, with its prefix or without, or that of its group."""
+    for name in (model, group, model.partition("/")[2]):
+        if name in models:
+            return name
+    return next((name for name in models if name.partition("/")[2] == model), None)
 
 
 def _litellms_own(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,8 @@ class AccountTerms:
     limits: Limits | None = None
     """What it may use over all its models: rpm, tpm, concurrent, windows, daily, budget."""
     models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
-    """What it may use of one model, by the provider's name of the model or by the name of the model group."""
+    """What it may use of one model, by its provider's name, with the provider before it or without, or by the name of
+    the model group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,45 @@
+"""Whether settings that are right by themselves are right together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.rotation.sticky_terms import Backend
+from litellm_evenkeel.rotation.terms import REDIS_SCHEMES
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+    from litellm_evenkeel.rotation.terms import RotationTerms
+
+SCHEMES = {Backend.REDIS: REDIS_SCHEMES, Backend.POSTGRES: ("postgresql://", "postgres://")}
+
+
+def agree(terms: RotationTerms, where: str) -> None:
+    """Raise SettingsError for the first two that contradict each other; no address is shown."""
+    if terms.holds.most < terms.holds.first:
+        raise SettingsError(
+            f"{where}.holds.most: {terms.holds.most:g}s is less than the first hold, {terms.holds.first:g}s. "
+            f"Write {terms.holds.first:g}s or more, or a shorter {where}.holds.first."
+        )
+    if not terms.shared.prefix.strip():
+        raise SettingsError(
+            f"{where}.shared.prefix: this is empty, and would take other keys of that Redis for ours. "
+            "Write such as evenkeel."
+        )
+    _address(terms.sticky, f"{where}.sticky")
+
+
+def _address(terms: StickyTerms, where: str) -> None:
+    if terms.url is None:
+        return
+    schemes = SCHEMES.get(terms.backend)
+    if schemes is None:
+        raise SettingsError(
+            f"{where}.url: pins in memory have no address. Write backend: redis or postgres, or leave out the url."
+        )
+    if not terms.url.startswith(schemes):
+        raise SettingsError(
+            f"{where}.url: this is no address of a {terms.backend}, which the backend is. "
+            f"Let it begin with {' or '.join(schemes)}, or write another backend."
+        )
