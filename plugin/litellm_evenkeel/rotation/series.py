@@ -108,7 +108,7 @@ IN_FLIGHT = Series(Form.GAUGE, "in_flight", "Requests under way.", ("account",))
 LATENCY_SECONDS = Series(
     Form.GAUGE, "latency_seconds", "The latest peak of answers' times, fading.", ("account", "model"), "livemax"
 )
-PINS = Series(Form.GAUGE, "pins", "Sessions that are pinned to an account.", ("account",))
+PINS = Series(Form.GAUGE, "pins", "Sessions that are pinned to an account, or go there meanwhile.", ("account",))
 WAITING = Series(Form.GAUGE, "waiting", "Requests that wait for an account to be free.", ("model",))
 SNAPSHOT_AGE = Series(
     Form.GAUGE, "snapshot_age_seconds", "Since when the oldest snapshot in use was not made anew.", mode="livemax"
