@@ -28,6 +28,8 @@ from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenkeel_lab.stack.part import Part
     from evenkeel_lab.stack.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
@@ -35,22 +37,16 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 
 
+def _one_of(name: str, usual: Prometheus | Rotation, told: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return an option that is one of the kinds of which `usual` is one."""
+    kinds = [kind.value for kind in type(usual)]
+    return click.option(name, type=click.Choice(kinds), default=usual.value, show_default=True, help=told)
+
+
 @click.command()
 @click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="Which LiteLLM to run.")
-@click.option(
-    "--prometheus",
-    type=click.Choice([choice.value for choice in Prometheus]),
-    default=Prometheus.OFF.value,
-    show_default=True,
-    help="Which Prometheus callback the proxy loads.",
-)
-@click.option(
-    "--rotation",
-    type=click.Choice([choice.value for choice in Rotation]),
-    default=Rotation.OFF.value,
-    show_default=True,
-    help="Who chooses the account of a request: LiteLLM, or the plugin.",
-)
+@_one_of("--prometheus", Prometheus.OFF, "Which Prometheus callback the proxy loads.")
+@_one_of("--rotation", Rotation.OFF, "Who chooses the account of a request: LiteLLM, or the plugin.")
 @click.option(
     "--accounts",
     type=click.IntRange(1, MOST_ACCOUNTS),

@@ -130,7 +130,7 @@ class Steering:
             client=client,
         )
         if key is not None and advice is not None:
-            asked = self.following(known.group, key, asked)
+            asked = self.following(known.group, key, asked, now)
         found = await self._found(known, deployments, asked, run, client)
         if isinstance(found, Full):
             self._observer.refused(model, found)
@@ -214,11 +214,10 @@ class Steering:
             return None
         advice = self._advice(group, key, pinned, asked.tried, now)
         asked = asked._replace(prefer=pinned if advice.follows else None)
-        return pinned, advice, self.following(group, key, asked)
+        return pinned, advice, self.following(group, key, asked, now)
 
-    def following(self, group: Group, key: SessionKey, asked: Asked) -> Asked:
+    def following(self, group: Group, key: SessionKey, asked: Asked, now: float) -> Asked:
         """Return what is asked for, at the account to which the session goes while its own cannot be used."""
-        now = self._clock()
         meanwhile = self.sticky.meanwhile(key, now)
         if meanwhile is None or preferred(group, asked, now) is not None:
             return asked
