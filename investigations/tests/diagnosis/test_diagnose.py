@@ -284,71 +284,6 @@ def test_more_than_is_answered_piles_up(folder: Any) -> None:
     assert "slower and slower" in found.details[-1]
 
 
-def stalled(folder: Any, where: str) -> list[Record]:
-    """Twenty a second for a minute; at second 40 something stands still for three seconds."""
-    rows = []
-    for n in range(1200):
-        due = n * 50.0
-        halt = max(0.0, 43_000.0 - due) if 40_000 <= due < 43_000 else 0.0
-        parts = {"upstream": 30.0, "proxy": 10.0}
-        parts[where] += halt
-        one = folder.record(n, due, **parts)
-        if where == "proxy":
-            # It stands still before it asks the provider.
-            received = one.sent_ns + int((halt + 5.0) * 1e6)
-            one = one._replace(mock_received_ns=received, mock_sent_ns=received + 30_000_000)
-        rows.append(one)
-    return rows
-
-
-@pytest.mark.parametrize(("where", "place"), [("upstream", Place.UPSTREAM), ("proxy", Place.LOCAL)])
-def test_what_happened_at_second_40(folder: Any, where: str, place: Place) -> None:
-    found = folder.load(stalled(folder, where)).proxy(0.2).diagnosis()
-    (spell,) = found.spells
-    assert (spell.place, spell.where) == (place, where)
-    assert spell.begin == pytest.approx(40, abs=1.1)
-    assert spell.end == pytest.approx(43, abs=1.1)
-    assert spell.silence == pytest.approx(3, abs=0.2)
-    assert found.details[-1].startswith(f"From second {spell.begin:.1f} to {spell.end:.1f}")
-    assert any("used 0.20 of a core" in told for told in finding(found, "time").because)
-
-
-def test_errors_say_whose_they_are(folder: Any) -> None:
-    good = steady(folder)
-    refused = [replace_error(one, "http_429") for one in good[:250]] + good[250:]
-    found = folder.load(refused).diagnosis()
-    assert found.headline == "upstream-bound: requests were refused for being too many, by the provider"
-    assert (found.split.failed, found.split.requests) == (250, 400)
-
-
-def test_errors_without_the_providers_headers_blame_nobody(folder: Any) -> None:
-    rows = [replace_error(one, "http_429", mock_received_ns=None, mock_sent_ns=None) for one in steady(folder)[:300]]
-    found = folder.load([*rows, *steady(folder)[300:]]).diagnosis()
-    assert (found.bound, finding(found, "limits").sure) == (Bound.UNKNOWN, Sure.FAIR)
-
-
-@pytest.mark.parametrize(
-    ("error", "check"),
-    [
-        ("http_401", "keys"),
-        ("http_503", "failures"),
-        ("timeout", "timeouts"),
-        ("reset", "connections"),
-        ("cut_short", "answers"),
-    ],
-)
-def test_every_class_of_error_has_its_group(folder: Any, error: str, check: str) -> None:
-    rows = steady(folder)
-    rows[100:110] = [replace_error(one, error) for one in rows[100:110]]
-    found = folder.load(rows).diagnosis()
-    assert (state(found, check), state(found, "errors")) == (State.COSTS, None)
-    assert finding(found, check).because[0] == f"10 of 400 requests (2.5%): {error}"
-
-
-def replace_error(one: Record, error: str, **fields: Any) -> Record:
-    return one._replace(error=error, **fields)
-
-
 def test_retries_count_as_the_proxys_time_and_are_told(folder: Any) -> None:
     rows = [folder.record(n, n * 50.0, retries=int(n % 4 == 0)) for n in range(400)]
     assert finding(folder.load(rows).diagnosis(), "retries").numbers["share"] == pytest.approx(0.25)
@@ -376,56 +311,6 @@ def test_a_provider_that_is_slower_when_it_is_asked_more(folder: Any) -> None:
     rows = [folder.record(n, n * 100.0, upstream=100.0 + n, proxy=2.0) for n in range(600)]
     found = folder.load(rows, arrivals="constant", span=59.9).diagnosis()
     assert (found.bound, state(found, "provider queue")) == (Bound.UPSTREAM, State.COSTS)
-
-
-def streamed(folder: Any, gaps: Callable[[int], float], count: int = 100) -> list[Record]:
-    rows = []
-    for n in range(count):
-        one = folder.record(n, n * 500.0, upstream=100.0)
-        times = one.end_ns + np.cumsum([int(gaps(k) * 1e6) for k in range(20)])
-        first, last = int(times[0]), int(times[-1])
-        told = {"first_token_ns": first, "last_token_ns": last, "end_ns": last, "chunk_ns": times.tolist()}
-        rows.append(one._replace(call="stream", **told))
-    return rows
-
-
-@pytest.mark.parametrize(("long", "told"), [(20.0, State.CLEAR), (400.0, State.COSTS)])
-def test_streams_that_stutter(folder: Any, long: float, told: State) -> None:
-    found = folder.load(streamed(folder, lambda k: long if k == 10 else 20.0)).diagnosis()
-    assert state(found, "streams") is told
-
-
-def test_whose_pace_a_stream_keeps_is_not_made_up(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.3).diagnosis()
-    assert (found.bound, state(found, "upstream"), state(found, "pace")) == (Bound.UNKNOWN, State.CLEAR, State.UNTOLD)
-    assert found.headline == (
-        "cannot be told: whether streaming, which took 75% of the time, kept the provider's pace or the proxy's, was "
-        "not recorded"
-    )
-    assert "load the provider directly" in finding(found, "pace").cure
-
-
-def test_streams_of_a_provider_that_takes_its_time_before_them_are_its_own(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 1.0)).diagnosis()
-    assert found.headline == "upstream-bound: 80% of the time was the provider's"
-    assert "pace" not in {one.check for one in found.findings}
-
-
-def test_a_process_that_is_full_may_hold_streams_up(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.95).diagnosis()
-    assert (found.bound, state(found, "cpu")) == (Bound.LOCAL, State.BINDS)
-
-
-def test_the_streams_of_the_mock_alone_are_its_own(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).session("direct").diagnosis()
-    assert (found.bound, finding(found, "upstream").sure) == (Bound.UPSTREAM, Sure.HIGH)
-
-
-def test_streams_that_become_slower_and_slower_are_not_blamed_on_the_provider(folder: Any) -> None:
-    rows = streamed(folder, lambda _: 20.0, count=200)
-    slower = [one._replace(end_ns=one.end_ns + n * 10_000_000) for n, one in enumerate(rows)]
-    found = finding(folder.load(slower).diagnosis(), "trend")
-    assert (found.place, found.because[-1]) == (Place.NOWHERE, "most of it streaming")
 
 
 def test_the_workers_of_a_session_share_what_was_counted(folder: Any, another: Callable[[str], Any]) -> None:
