@@ -219,7 +219,8 @@ class Steering:
     def following(self, group: Group, key: SessionKey, asked: Asked, now: float) -> Asked:
         """Return what is asked for, at the account to which the session goes while its own cannot be used."""
         meanwhile = self.sticky.meanwhile(key, now)
-        if meanwhile is None or preferred(group, asked, now) is not None:
+        # On its way back it may be used, or not: then the session stays where it is.
+        if meanwhile is None or preferred(group, asked, now, _never) is not None:
             return asked
         is_well = self._advice(group, key, meanwhile, asked.tried, now).follows
         return asked._replace(prefer=meanwhile) if is_well else asked
@@ -337,6 +338,10 @@ class Steering:
 
     def _opened(self, group: Group) -> None:
         self.waiting.woken(group)
+
+
+def _never() -> float:
+    return 1.0
 
 
 def _client(request: Mapping[str, Any]) -> str:

@@ -142,6 +142,8 @@ async def test_who_is_held_for_a_moment_or_failed_once_is_away_at_the_same_one(w
     assert {await rig.went() for _ in range(6)} == {other} != {own}
     world.now += 8
     assert await rig.went() == own
+    # Till it is all back, the others stay where they are.
+    world.now += 2
     assert await rig.fails(Kind.TRANSIENT) == other
     assert await rig.went() == own
 
