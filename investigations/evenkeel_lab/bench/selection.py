@@ -144,6 +144,8 @@ class Ours:
             self.refused += 1
             return ANSWER
         self._took.append((time.perf_counter() - began) * 1e6)
+        # A router lets go of its list here, too.
+        del candidates
         answered = asyncio.get_running_loop().create_future()
         self._under_way.append((self._now + SECONDS_AN_ANSWER, answered))
         await answered
