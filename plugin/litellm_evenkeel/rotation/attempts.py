@@ -86,14 +86,14 @@ class Attempts:
             self.end_last(run)
         run = self._running[task] = Run(call)
         # A stream that broke off is taken up in another task; the event that tells of it may come before or after.
-        run.tried.update(call.broken, (stream.deployment for stream in call.streams))
+        run.tried = call.broken.union([stream.deployment for stream in call.streams])
         return run
 
     def end_last(self, run: Run) -> None:
         """Know that a request comes again: what it tried last is over, though nobody has said so."""
         if run.current is not None:
             attempt, run.current = run.current, None
-            run.tried.add(attempt.deployment)
+            run.tried |= {attempt.deployment}
             self._ends.vanished(attempt)
 
     def failed(self, deployment: str) -> Attempt | None:
@@ -103,7 +103,7 @@ class Attempts:
         if run is None or run.current is None or run.current.deployment != deployment:
             return None
         attempt, run.current = run.current, None
-        run.tried.add(deployment)
+        run.tried |= {deployment}
         return attempt
 
     def stream_ended(self, call: Call, deployment: str | None) -> Attempt | None:
@@ -118,7 +118,7 @@ class Attempts:
         """Return the attempt whose stream has broken off, the oldest; its end is the caller's to tell."""
         attempt = self.stream_ended(call, None)
         if attempt is not None:
-            call.broken.add(attempt.deployment)
+            call.broken |= {attempt.deployment}
         return attempt
 
     @property
@@ -146,7 +146,8 @@ class Attempts:
             self._ends.answered(attempt, answer(result))
 
     def _is_streaming(self, attempt: Attempt, stream: object) -> None:
-        self._streams[attempt] = attempt.call.streams[attempt] = None
+        self._streams[attempt] = None
+        attempt.call.streams += (attempt,)
         attempt.call.carry(getattr(stream, "logging_obj", None))
         if len(self._streams) > MOST_STREAMS:
             self._forget(next(iter(self._streams)))
@@ -172,7 +173,7 @@ class Attempts:
 
     def _forget(self, attempt: Attempt) -> None:
         self._streams.pop(attempt, None)
-        attempt.call.streams.pop(attempt, None)
+        attempt.call.streams = tuple([one for one in attempt.call.streams if one is not attempt])
 
 
 class Run:
@@ -183,7 +184,7 @@ class Run:
     def __init__(self, call: Call) -> None:
         self.call = call
         self.current: Attempt | None = None
-        self.tried: set[str] = set()
+        self.tried: frozenset[str] = frozenset()
         """The deployments at which it has failed."""
         self.waited = 0.0
         """Seconds that it has waited for accounts, over all attempts."""

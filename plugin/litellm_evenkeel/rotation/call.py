@@ -26,9 +26,9 @@ class Call:
         """What tells it from others where no logging object does: outside of a proxy."""
         self.account: str | None = None
         """Where it was sent last."""
-        self.streams: dict[Attempt, None] = {}
+        self.streams: tuple[Attempt, ...] = ()
         """Those of its streams that are open, the oldest first."""
-        self.broken: set[str] = set()
+        self.broken: frozenset[str] = frozenset()
         """The deployments whose streams have broken off."""
 
     @classmethod

@@ -6,6 +6,7 @@ making of snapshots, is left to a `refresh` that is handed in too; without one i
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,8 @@ class Pool:
         self.places: dict[tuple[str, str], Place] = {}
         self._leaving: dict[Place, None] = {}
         """Those that stood in groups that are no more, as long as they have something under way."""
-        self._leases: dict[Lease, None] = {}
+        # The oldest is found at once, however many have left before it; in a dictionary it is searched for.
+        self._leases: OrderedDict[Lease, None] = OrderedDict()
 
     def now(self) -> float:
         """Return what its clock says."""

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.windows import Window
 
 NOTHING = Need(0.0, 0.0, 0.0)
-NONE: frozenset[str] = frozenset()
 HASH_DIGITS = 64
 # So long a request waits where only a part of the limits is used up, or only a guess is being tried out; then it goes.
 PART_SECONDS = 1.0
@@ -119,7 +118,7 @@ class Steering:
             pinned = await self._pinned_elsewhere(key, self._remote)
             now = self._clock()
         skipped = request.get("_retry_skipped_deployment_ids")
-        tried = frozenset(run.tried.union(skipped or ())) if run.tried or skipped else NONE
+        tried = run.tried.union(skipped) if skipped else run.tried
         advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
         client = _client(request)
         asked = Asked(
