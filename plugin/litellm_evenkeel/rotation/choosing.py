@@ -76,7 +76,7 @@ def _first_open(
 
 def _among_freed(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | None:
     """Look only where something has happened since all were found shut."""
-    freed = sorted(group.freed)
+    freed = group.freed_in_turn()
     found = _first_open(freed, group, asked, now, random) or next(
         ((position, Reason.SOONEST) for position in freed if _is_only_guessed(group, position, asked, now)), None
     )

@@ -159,6 +159,12 @@ class Group:
         self.freed.clear()
         return first
 
+    def freed_in_turn(self) -> list[int]:
+        """Return the candidates that were freed, those of the first tier first."""
+        if len(self._standing) == 1:
+            return sorted(self.freed)
+        return sorted(self.freed, key=lambda position: (self.places[position].seat.priority, position))
+
     def still_full(self, need: Need) -> None:
         """Know that what was freed is not enough for such a request; it may be for a smaller one, which looks there."""
         if len(self.freed) > MOST_FREED:

@@ -82,6 +82,8 @@ class Pool:
         model.join(place, seat.model_limits, now)
         if former is not None:
             self._part(former)
+            for side in (former.model, former.account):
+                self._sides.rests(side, now)
         for side in self._sides.of_account(seat.account) if is_new_key else (account, model):
             if side.has_outlived(seat.credential if is_new_key else None):
                 self._free(side)

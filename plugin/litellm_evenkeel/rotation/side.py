@@ -257,7 +257,15 @@ class Side:
             self._share(self)
         if limits.windows != tuple(window.limit for window in self._own):
             kept = {window.limit: window for window in self._own}
-            self._own = tuple([kept.get(limit) or self._make(self.key, limit) for limit in limits.windows])
+            former = {(limit.unit, limit.seconds): window for limit, window in kept.items()}
+            own = []
+            for limit in limits.windows:
+                window = kept.get(limit) or self._make(self.key, limit)
+                before = former.get((limit.unit, limit.seconds))
+                if before is not None and before is not window:
+                    window.replaces(before)
+                own.append(window)
+            self._own = tuple(own)
             self._learned = self._learned.with_own(self._own)
         self.windows = self._learned.windows
         self.opened += 1

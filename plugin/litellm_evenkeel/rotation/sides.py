@@ -22,6 +22,7 @@ class Sides:
     def __init__(self, make: Callable[[Key], Side]) -> None:
         self._make = make
         self.known: dict[Key, Side] = {}
+        self._by_account: dict[str, dict[Key, Side]] = {}
         self._idle = Idle()
         self._heard: dict[Key, Held] = {}
         """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
@@ -32,11 +33,12 @@ class Sides:
         side = self.known.get(key)
         if side is None:
             side = self.known[key] = self._make(key)
+            self._by_account.setdefault(key[0], {})[key] = side
         return side
 
     def of_account(self, account: str) -> list[Side]:
         """Return an account and all its models."""
-        return [side for (owner, _), side in self.known.items() if owner == account]
+        return list(self._by_account.get(account, {}).values())
 
     def rests(self, side: Side, now: float) -> None:
         """Know that one may have no deployment any more."""
@@ -66,5 +68,9 @@ class Sides:
     def _drop(self, sides: Iterable[Side], now: float) -> None:
         for side in sides:
             del self.known[side.key]
+            account, _ = side.key
+            del self._by_account[account][side.key]
+            if not self._by_account[account]:
+                del self._by_account[account]
             if side.hold.kind is not None and side.hold.until > now:
                 self.remember(side.held())

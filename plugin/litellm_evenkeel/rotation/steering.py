@@ -51,6 +51,8 @@ PART_SECONDS = 1.0
 # Whoever opens so soon is waited for, however short the patience.
 GRACE_SECONDS = 0.25
 CLIENT_DIGITS = 16
+# Candidates may change so often while a request waits.
+MOST_LOOKS = 4
 
 
 class Shares(Protocol):
@@ -251,12 +253,10 @@ class Steering:
             assert full is not None
             return full
         if patience > 0:
-            waited = await self.waiting.wait(group, asked, client, patience, known.is_there(deployments))
+            found = await self._waited(known, deployments, asked, patience, client)
             passed = self._clock() - now
             run.waited += passed
-            self._observer.waited(group.name, passed, is_served=isinstance(waited, Pick))
-            # The candidates may have changed while it waited.
-            found = waited or self._picked(known, deployments, asked)
+            self._observer.waited(group.name, passed, is_served=isinstance(found, Pick))
             if isinstance(found, Pick):
                 return found
             full = found
@@ -266,6 +266,20 @@ class Steering:
             # Nobody is refused without a look, unless for what others need.
             return self._picked(known, deployments, asked)
         return full or Full(1.0, group.full)
+
+    async def _waited(
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, patience: float, client: str
+    ) -> Pick | Full:
+        """Wait for so long, however often the candidates change meanwhile."""
+        ends = self._clock() + patience
+        for _ in range(MOST_LOOKS):
+            waited = await self.waiting.wait(known.group, asked, client, patience, known.is_there(deployments))
+            found = waited or self._picked(known, deployments, asked)
+            patience = ends - self._clock()
+            if waited is not None or isinstance(found, Pick) or patience <= 0:
+                break
+            known = self.candidates.anew(known.group.name, deployments)
+        return found
 
     def _patience(self, run: Run, full: Full | None) -> float | None:
         """Return for how many seconds a request waits; None if that would be in vain."""

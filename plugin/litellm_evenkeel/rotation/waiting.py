@@ -150,6 +150,8 @@ class _Before:
 
     def _serve(self) -> None:
         """Give what is free to those whose turn it is, as far as it can be done in a moment."""
+        # What has called this is over: who comes next has to be looked for anew.
+        self._timer = None
         try:
             self._go_on()
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody is left to wait for nothing

@@ -176,6 +176,12 @@ class Window:
         steady = now >= self._known_until and rate * self.limit.seconds <= self._whole
         return math.inf if steady or found >= self.resets_in(now) else found
 
+    def replaces(self, former: Window) -> None:
+        """Know what was used while its limit was another amount of the same."""
+        self._parts, self._used = dict(former._parts), former._used
+        self._rate, self._at = former._rate, former._at
+        self._settle_due()
+
     def glance(self) -> Window:
         """Return it as it is looked at by somebody who wants nothing of it."""
         return self

@@ -216,3 +216,17 @@ def test_a_pinned_session_respects_the_way_back(world: World) -> None:
     assert 0 < early < 120
     world.now += 5.0
     assert world.pick(group, Asked(prefer="a")).reason is Reason.STICKY
+
+
+def test_of_those_that_were_freed_the_first_tier_is_used_first(world: World) -> None:
+    world.made()
+    group = world.group(
+        world.seat("last", {"daily": {"tokens": 1000}}, priority=2),
+        world.seat("first", {"daily": {"tokens": 1000}}, priority=1),
+    )
+    large = Need(1.0, 600.0)
+    leases = [world.pick(group, Asked(large)).lease for _ in range(2)]
+    assert isinstance(world.pool.pick(group, Asked(large)), Full)
+    for lease in leases:
+        world.pool.settle(lease, Need(1.0, 10.0))
+    assert world.pick(group, Asked(large)).place.seat.id == "first"

@@ -1,0 +1,75 @@
+"""Deployments, limits and candidates that become others while they are in use."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.limits import DAY, Limits
+from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.picks import Full, Pick
+from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.steering import Steering
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+if TYPE_CHECKING:
+    from conftest import World
+
+
+def deployment(key: str) -> dict[str, object]:
+    info = {"id": "a", "account": "a", "limits": {"concurrent": 1}}
+    return {"litellm_params": {"model": "m", "api_key": key}, "model_info": info}
+
+
+async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World) -> None:
+    steering = Steering(
+        RotationTerms(wait=5.0),
+        clock=world.clock,
+        random=random.Random(3).random,
+        seat=lambda one, requested: Seat.of(one, {}, requested),
+        observer=Unobserved(),
+    )
+    over = asyncio.Event()
+
+    def come(key: str) -> asyncio.Task[Pick | Full]:
+        async def run() -> Pick | Full:
+            found = await steering.choose("g", [deployments[key]], None, {})
+            await over.wait()
+            return found
+
+        return asyncio.create_task(run())
+
+    deployments = {key: deployment(key) for key in ("old", "new")}
+    requests = []
+    for key in ("old", "old", "new"):
+        requests.append(come(key))
+        await asyncio.sleep(0.01)
+    # It is found out by then that the candidates are others.
+    await asyncio.sleep(1.2)
+    over.set()
+    for request in requests:
+        assert isinstance(await request, Pick)
+    await asyncio.sleep(0)
+    assert all(side.in_flight == 0 for side in steering.pool.sides.values())
+
+
+def test_what_was_used_counts_when_the_limit_is_another_amount(world: World) -> None:
+    seat = world.seat("a", {"daily": 10})
+    world.used(world.group(seat), 8)
+    group = world.group(replace(seat, limits=Limits.of({"daily": 11}, "x")))
+    world.used(group, 3)
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    world.now += 2 * DAY
+    world.used(group, 11)
+
+
+def test_the_account_that_a_deployment_had_before_is_let_go(world: World) -> None:
+    seat = world.seat("a")
+    for each in range(5):
+        world.pool.place(replace(seat, account=f"account-{each}"))
+    world.pool.tidy()
+    assert {account for account, _ in world.pool.sides} == {"account-4"}
+    assert len(world.pool.sides) == 2
