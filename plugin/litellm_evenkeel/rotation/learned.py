@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.limits import DAY, MINUTE, Limit, Unit
 from litellm_evenkeel.rotation.shares import ShareWindow
+from litellm_evenkeel.rotation.signals import LONGEST_QUOTA
 from litellm_evenkeel.rotation.windows import Window
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ class Learned:
             window = self._window(reading)
             if window is not None:
                 resets_in = reading.resets_in if reading.resets_in is not None else window.limit.seconds
-                window.learn(began, now, left, resets_in, sum(window.amount(need) for need in pending))
+                begun_since = sum(window.amount(need) for need in pending)
+                # A hold is no longer either, whatever a provider says.
+                window.learn(began, now, left, min(resets_in, LONGEST_QUOTA), begun_since)
 
     def _window(self, reading: Reading) -> Window | None:
         key = (reading.dimension, reading.limit)

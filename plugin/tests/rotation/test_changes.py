@@ -7,11 +7,16 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.limit_headers import readings
 from litellm_evenkeel.rotation.limits import DAY, Limits
+from litellm_evenkeel.rotation.need import ONE
 from litellm_evenkeel.rotation.observer import Unobserved
 from litellm_evenkeel.rotation.picks import Full, Pick
 from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.signals import LONGEST_QUOTA
 from litellm_evenkeel.rotation.steering import Steering
 from litellm_evenkeel.rotation.terms import RotationTerms
 
@@ -73,3 +78,14 @@ def test_the_account_that_a_deployment_had_before_is_let_go(world: World) -> Non
     world.pool.tidy()
     assert {account for account, _ in world.pool.sides} == {"account-4"}
     assert len(world.pool.sides) == 2
+
+
+@pytest.mark.parametrize("told", ["999999999", "900000000s"])
+def test_a_reset_that_no_provider_means_does_not_shut_an_account_for_ever(told: str, world: World) -> None:
+    group = world.group(world.seat("a"))
+    headers = {f"x-ratelimit-{name}-requests": value for name, value in {"limit": "9", "remaining": "0"}.items()}
+    headers["x-ratelimit-reset-requests"] = told
+    world.pool.settle(world.pick(group).lease, ONE, readings=readings(headers, now=world.now))
+    assert isinstance(world.pool.pick(group, Asked()), Full)
+    world.now += LONGEST_QUOTA + DAY
+    world.pick(group)
