@@ -20,10 +20,13 @@ class Idle:
         self._most = most
         self._sides: dict[Key, Side] = {}
 
-    def add(self, side: Side) -> list[Side]:
-        """Keep one, and return those for which there is no more room."""
+    def add(self, side: Side, now: float) -> list[Side]:
+        """Keep one, and return those for which there is no more room: first those of which nothing counts."""
         self._sides[side.key] = side
-        return [self._sides.pop(next(iter(self._sides))) for _ in range(len(self._sides) - self._most)]
+        if len(self._sides) <= self._most:
+            return []
+        found = self.spent(now)
+        return found + [self._sides.pop(next(iter(self._sides))) for _ in range(len(self._sides) - self._most)]
 
     def wakes(self, key: Key) -> None:
         """Know that one is used again."""

@@ -43,7 +43,7 @@ class Sides:
     def rests(self, side: Side, now: float) -> None:
         """Know that one may have no deployment any more."""
         if not side.places:
-            self._drop(self._idle.add(side), now)
+            self._drop(self._idle.add(side, now), now)
 
     def tidy(self, now: float) -> None:
         """Let those go that have no deployment, and of which nothing counts any more."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from litellm_evenkeel.rotation import idle
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.limit_headers import readings
-from litellm_evenkeel.rotation.limits import DAY, Limits
+from litellm_evenkeel.rotation.limits import DAY, FREE, Limits
 from litellm_evenkeel.rotation.need import ONE
 from litellm_evenkeel.rotation.observer import Unobserved
 from litellm_evenkeel.rotation.picks import Full, Pick
@@ -89,3 +90,14 @@ def test_a_reset_that_no_provider_means_does_not_shut_an_account_for_ever(told: 
     assert isinstance(world.pool.pick(group, Asked()), Full)
     world.now += LONGEST_QUOTA + DAY
     world.pick(group)
+
+
+def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> None:
+    seat = world.seat("a", {"daily": 3})
+    group = world.group(seat)
+    world.used(group, 3)
+    world.pool.dissolve(group)
+    for each in range(idle.MOST + 10):
+        world.pool.dissolve(world.group(replace(seat, id="b", account="b", model=f"model-{each}", limits=FREE)))
+    assert len(world.pool.sides) <= idle.MOST + 1
+    assert isinstance(world.pool.pick(world.group(seat), Asked()), Full)
