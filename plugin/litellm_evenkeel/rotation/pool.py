@@ -218,7 +218,7 @@ class Pool:
             return
         side = self.sides.get((held.account, held.model))
         if side is None or not side.credentials.has(held.credential):
-            self._sides.remember(held)
+            self._sides.remember(held, self._clock())
             return
         if side.hold.told(held, self._clock()):
             self._touch(side)

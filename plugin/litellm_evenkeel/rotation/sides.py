@@ -49,10 +49,13 @@ class Sides:
         """Let those go that have no deployment, and of which nothing counts any more."""
         self._drop(self._idle.spent(now), now)
 
-    def remember(self, held: Held) -> None:
+    def remember(self, held: Held, now: float) -> None:
         """Remember what was heard of one that nobody has asked for."""
-        if len(self._heard) < MOST_HEARD:
-            self._heard[held.account, held.model] = held
+        key = (held.account, held.model)
+        if len(self._heard) >= MOST_HEARD and key not in self._heard:
+            self._heard = {key: one for key, one in self._heard.items() if one.until > now}
+        if len(self._heard) < MOST_HEARD or key in self._heard:
+            self._heard[key] = held
 
     def recall(self, key: Key) -> Held | None:
         """Return what was heard, and remember it no longer."""
@@ -73,4 +76,4 @@ class Sides:
             if not self._by_account[account]:
                 del self._by_account[account]
             if side.hold.kind is not None and side.hold.until > now:
-                self.remember(side.held())
+                self.remember(side.held(), now)

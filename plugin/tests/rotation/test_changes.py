@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation import idle
+from litellm_evenkeel.rotation import idle, sides
 from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.kinds import Kind
 from litellm_evenkeel.rotation.limit_headers import readings
 from litellm_evenkeel.rotation.limits import DAY, FREE, Limits
 from litellm_evenkeel.rotation.need import ONE
@@ -101,3 +104,11 @@ def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> N
         world.pool.dissolve(world.group(replace(seat, id="b", account="b", model=f"model-{each}", limits=FREE)))
     assert len(world.pool.sides) <= idle.MOST + 1
     assert isinstance(world.pool.pick(world.group(seat), Asked()), Full)
+
+
+def test_holds_that_are_over_leave_room_for_what_is_heard_of_others(world: World) -> None:
+    for each in range(sides.MOST_HEARD):
+        world.pool.hold(Held("a", f"model-{each}", Kind.OVERLOADED, "", world.now + 1.0, is_told=False))
+    world.now += 2.0
+    world.pool.hold(Held("b", None, Kind.PERMANENT, "", math.inf, is_told=True))
+    assert isinstance(world.pool.pick(world.group(world.seat("b")), Asked()), Full)
