@@ -36,6 +36,8 @@ class Bar:
     is_part: bool = False
     """Whether only this worker's part of a limit is used up, and nobody knows of the others': it is exceeded rather
     than a request refused."""
+    is_coming: bool = False
+    """Whether it is left for all, and only has to be granted to this worker: that takes a moment."""
     wanted: float = 0.0
     left: float = 0.0
 
@@ -52,7 +54,7 @@ class Bar:
     @property
     def weight(self) -> int:
         """Return how much it says, beside another obstacle."""
-        return self.is_sure + (self.is_sure and not self.is_part)
+        return self.is_sure + (self.is_sure and not self.is_part and not self.is_coming)
 
 
 def graver(one: Bar | None, other: Bar | None) -> Bar | None:

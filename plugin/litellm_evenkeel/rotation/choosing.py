@@ -22,6 +22,9 @@ def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) 
     pinned = preferred(group, asked, now, random)
     if pinned is not None:
         return pinned, Reason.STICKY
+    bar = coming(group, asked, now)
+    if bar is not None:
+        return Full(max(bar.opens_at - now, 0.0), bar)
     if is_known_full(group, asked, now):
         return _among_freed(group, asked, now, random) or Full(max(group.full_until - now, 0.0), group.full)
     return _first_open(_ordered(group, asked, now), group, asked, now, random) or _making_do(group, asked, now)
@@ -37,6 +40,18 @@ def preferred(group: Group, asked: Asked, now: float, random: Callable[[], float
             share = place.share(now)
             if share >= 1 or random() < share:
                 return position
+    return None
+
+
+def coming(group: Group, asked: Asked, now: float) -> Bar | None:
+    """Return what the session's account lacks only for a moment, if that is all that keeps the request from it."""
+    if asked.prefer is None or asked.presses:
+        return None
+    for position in group.at_account.get(asked.prefer, ()):
+        place = group.places[position]
+        bar = None if place.seat.id in asked.tried else place.bar(asked.need, now)
+        if bar is not None and bar.is_coming:
+            return bar
     return None
 
 
@@ -58,23 +73,30 @@ def _ordered(group: Group, asked: Asked, now: float) -> Iterator[int]:
 
 def _first_open(
     positions: Iterable[int], group: Group, asked: Asked, now: float, random: Callable[[], float]
-) -> Found | None:
-    ramping = None
+) -> Found | Full | None:
+    """Return the first that is open; a later tier waits for what an earlier one lacks only for a moment."""
+    found, lacks, tier = None, None, math.inf
     for position in positions:
         place = group.places[position]
         if place.seat.id in asked.tried:
             continue
-        if place.bar(asked.need, now) is not None:
+        bar = place.bar(asked.need, now)
+        if bar is not None:
             group.found_shut(position, asked.need, now)
+            if bar.is_coming and not asked.presses and place.seat.priority < tier:
+                lacks, tier = bar, place.seat.priority
             continue
         share = place.share(now)
         if share >= 1 or random() < share:
-            return position, Reason.STRATEGY
-        ramping = position if ramping is None else ramping
-    return None if ramping is None else (ramping, Reason.RAMP)
+            found = position, Reason.STRATEGY
+            break
+        found = (position, Reason.RAMP) if found is None else found
+    if found is not None and lacks is not None and tier < group.places[found[0]].seat.priority:
+        return Full(max(lacks.opens_at - now, 0.0), lacks)
+    return found
 
 
-def _among_freed(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | None:
+def _among_freed(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | Full | None:
     """Look only where something has happened since all were found shut."""
     freed = group.freed_in_turn()
     found = _first_open(freed, group, asked, now, random) or next(

@@ -141,7 +141,15 @@ class Side:
                 amount, left = window.amount(need), window.left(now)
                 opens_in = window.fits_in(now, max(amount, HAIR))
                 is_part = window.is_part(now, amount)
-                bar = Bar(Why.WINDOW, now + opens_in, window.limit.name, is_part=is_part, wanted=amount, left=left)
+                bar = Bar(
+                    Why.WINDOW,
+                    now + opens_in,
+                    window.limit.name,
+                    is_part=is_part,
+                    is_coming=window.is_coming(now, amount),
+                    wanted=amount,
+                    left=left,
+                )
                 if not is_part:
                     return bar
                 found = found or bar

@@ -165,7 +165,8 @@ def _several(places: Sequence[Place], field: str) -> tuple[Any, ...]:
 
 def _window(window: Window, now: float) -> WindowStanding:
     limit = window.limit
-    left = min(max(window.left(now), 0.0), limit.amount)
+    # What this worker was granted of it is not what is left.
+    left = min(max(window.remains(now), 0.0), limit.amount)
     return WindowStanding(
         name=limit.name,
         amount=limit.amount,

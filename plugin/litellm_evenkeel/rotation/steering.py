@@ -10,7 +10,7 @@ from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.attempts import Attempt, Attempts
 from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.candidates import Candidates
-from litellm_evenkeel.rotation.choosing import preferred
+from litellm_evenkeel.rotation.choosing import coming, preferred
 from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
 from litellm_evenkeel.rotation.estimate import Estimates
 from litellm_evenkeel.rotation.holds import State
@@ -221,7 +221,7 @@ class Steering:
         """Return what is asked for, at the account to which the session goes while its own cannot be used."""
         meanwhile = self.sticky.meanwhile(key, now)
         # On its way back it may be used, or not: then the session stays where it is.
-        if meanwhile is None or preferred(group, asked, now, _never) is not None:
+        if meanwhile is None or preferred(group, asked, now, _never) is not None or coming(group, asked, now):
             return asked
         is_well = self._advice(group, key, meanwhile, asked.tried, now).follows
         return asked._replace(prefer=meanwhile) if is_well else asked
@@ -233,6 +233,15 @@ class Steering:
             self._remote.drop(account)
 
     async def _found(
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
+    ) -> Pick | Full:
+        found = await self._looked_for(known, deployments, asked, run, client)
+        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
+            # What had only to be granted was not: then another tier serves, or another account than the session's.
+            found = await self._looked_for(known, deployments, asked._replace(presses=True), run, client)
+        return found
+
+    async def _looked_for(
         self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
     ) -> Pick | Full:
         group, now = known.group, self._clock()
@@ -248,7 +257,7 @@ class Steering:
                 return found
             full = found
         full = full or self.pool.known_full(group, asked)
-        patience = self._patience(run, full)
+        patience = self._patience(run, full, is_pressing=asked.presses)
         if patience is None:
             assert full is not None
             return full
@@ -281,13 +290,15 @@ class Steering:
             known = self.candidates.anew(known.group.name, deployments)
         return found
 
-    def _patience(self, run: Run, full: Full | None) -> float | None:
+    def _patience(self, run: Run, full: Full | None, *, is_pressing: bool) -> float | None:
         """Return for how many seconds a request waits; None if that would be in vain."""
         patience = self.terms.wait - run.waited
         if full is None or full.bar is None:
             return patience
         if full.bar.yields:
             return min(patience, PART_SECONDS)
+        if full.bar.is_coming and not is_pressing:
+            return max(min(patience, PART_SECONDS), GRACE_SECONDS)
         if full.opens_in <= GRACE_SECONDS:
             # A moment, such as workers need to hear of each other, is no refusal.
             return max(patience, GRACE_SECONDS)

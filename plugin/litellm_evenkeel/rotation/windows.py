@@ -136,6 +136,11 @@ class Window:
         del now, amount
         return False
 
+    def is_coming(self, now: float, amount: float) -> bool:
+        """Return whether so much is left for all, and was asked for here."""
+        del now, amount
+        return False
+
     def resets_in(self, now: float) -> float:
         """Return in how many seconds what is used now will no longer count."""
         return max(self._known_until - now, SOONEST_SECONDS) if now < self._known_until else self.limit.seconds

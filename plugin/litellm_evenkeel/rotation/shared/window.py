@@ -137,6 +137,11 @@ class SharedWindow(Window):
         is_rate = self.limit.seconds <= LONGEST_RATE and self.limit.unit is not Unit.DOLLARS
         return is_rate and standing.is_local and now < standing.ends and super().left(now) + HAIR >= amount
 
+    def is_coming(self, now: float, amount: float) -> bool:
+        """Return whether so much is left for all, as far as is known here, and was asked for."""
+        is_asked = self._demand > 0 and not self._standing.is_local and now >= self._refused_until
+        return is_asked and self.remains(now) + HAIR >= amount
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what is left for all."""
         return self._even(self.remains(now), self.amount(need), now)
