@@ -233,6 +233,13 @@ def test_a_key_that_is_no_admins_is_refused_with_a_cure(
     assert "LITELLM_PROXY_API_KEY" in err
 
 
+@pytest.mark.parametrize("key", ["hush\r", "h\nush", "hüsh"])
+def test_a_key_that_cannot_be_one_is_refused_and_not_shown(capsys: pytest.CaptureFixture[str], key: str) -> None:
+    code, _, err = said(capsys, "accounts", "--key", key)
+    assert code == WRONG_USE
+    assert "ush" not in err
+
+
 def test_a_proxy_that_is_away_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as free:
         free.bind((LOOPBACK, 0))

@@ -53,7 +53,12 @@ class Admin:
         except LoadConfigError as error:
             cure = error.cure.replace("--api-key", "--key")
             raise WrongUse(error.what, cure=cure) from None
-        return cls(where, key or next((environ[name] for name in KEY_VARIABLES if environ.get(name)), None))
+        key = key or next((environ[name] for name in KEY_VARIABLES if environ.get(name)), None)
+        if key and not (key.isascii() and key.isprintable()):
+            # What would be said of such a header shows the key.
+            what = "The key has characters in it that no key has, such as the end of a line."
+            raise WrongUse(what, cure=f"Give it anew, with --key or in {' or '.join(KEY_VARIABLES)}.")
+        return cls(where, key)
 
     def get(self, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Ask, and return the answer."""

@@ -35,6 +35,9 @@ def names_in(source: Path) -> Names | None:
     except (OSError, SyntaxError, ValueError):
         return None
     names = dict(_defined(tree.body))
+    made = _made(tree.body)
+    if made and "*" not in names:
+        return names | made
     return None if names.keys() & {"*", "__getattr__"} else names
 
 
@@ -75,6 +78,17 @@ def _defined(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Kind]]:
                 yield from _defined(node.orelse)
             case _:
                 pass
+
+
+def _made(body: Iterable[ast.stmt]) -> dict[str, Kind]:
+    """Return the callbacks that a module makes when they are asked for: it lists them."""
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="CALLBACKS")], value=ast.Tuple(elts=names)):
+                return {str(name.value): Kind.OTHER for name in names if isinstance(name, ast.Constant)}
+            case _:
+                pass
+    return {}
 
 
 def _leaves(target: ast.expr) -> Iterator[ast.Name]:

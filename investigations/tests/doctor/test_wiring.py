@@ -135,6 +135,16 @@ def test_a_module_that_makes_its_names_up_is_trusted() -> None:
     assert callbacks(f"callbacks: [{ROTATION}]", modules=Modules(plugin={"litellm_evenkeel.proxy": None}))[0][0] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("rotaton", "there is no"), ("prometheus", "has no callback"), ("rotation", "is there")],
+)
+def test_of_what_the_installed_plugin_makes_only_that_is_there(name: str, words: str) -> None:
+    ((level, what),) = callbacks(f"callbacks: [litellm_evenkeel.proxy.{name}]", modules=Modules(plugin_modules()))
+    assert words in what
+    assert (level == "ok") == (name == "rotation")
+
+
 def test_files_beside_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "litellm_evenkeel").mkdir()
     (tmp_path / "litellm_evenkeel" / "proxy.py").write_text("rotation = 1\n")
@@ -161,6 +171,8 @@ def test_names_are_read_without_importing(tmp_path: Path) -> None:
     }
     source.write_text("def __getattr__(name): ...\n")
     assert names_in(source) is None
+    source.write_text("CALLBACKS = ('one',)\ndef __getattr__(name): ...\n")
+    assert (names_in(source) or {}).keys() == {"one", "CALLBACKS", "__getattr__"}
     source.write_text("def (")
     assert names_in(source) is None
     assert (plugin_modules()["litellm_evenkeel"] or {}).keys() >= {"Account", "judge"}
