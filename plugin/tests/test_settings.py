@@ -103,6 +103,11 @@ def test_what_kubernetes_writes_of_a_service_is_no_setting() -> None:
     [
         ({"holds": {"first": "10s", "most": "5s"}}, "rotation.holds.most: 5s is less .* Write 10s or more"),
         ({"shared": {"prefix": " "}}, "rotation.shared.prefix: this is empty.* Write such as evenkeel"),
+        (
+            {"shared": {"redis_url": "redis://:pa55/x@h:6379"}},
+            "shared.redis_url: its host or its port .* Write such as",
+        ),
+        ({"sticky": {"backend": "redis", "url": "redis://h:pa55"}}, "sticky.url: its host or its port cannot be read"),
         ({"sticky": {"url": "redis://:pa55@h"}}, "rotation.sticky.url: pins in memory have no address"),
         ({"sticky": {"backend": "redis", "url": "postgresql://:pa55@h"}}, "sticky.url: this is no address of a redis"),
         ({"sticky": {"backend": "postgres", "url": "redis://:pa55@h"}}, "sticky.url: this is no address of a postgres"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.sticky_terms import Backend
@@ -28,6 +29,21 @@ def agree(terms: RotationTerms, where: str) -> None:
             "Write such as evenkeel."
         )
     _address(terms.sticky, f"{where}.sticky")
+    if terms.sticky.url is not None and terms.sticky.backend is Backend.REDIS:
+        _readable(terms.sticky.url, f"{where}.sticky.url")
+    if terms.shared.redis_url is not None:
+        _readable(terms.shared.redis_url.value, f"{where}.shared.redis_url")
+
+
+def _readable(address: str, where: str) -> None:
+    """Look at it before its client does, whose error shows what it takes for the port: a part of the password."""
+    try:
+        _ = urlsplit(address).port
+    except ValueError:
+        raise SettingsError(
+            f"{where}: its host or its port cannot be read. Write such as redis://:PASSWORD@host:6379/0, and in the "
+            "password %2F for /, %23 for #, %3F for ?, %40 for @."
+        ) from None
 
 
 def _address(terms: StickyTerms, where: str) -> None:
