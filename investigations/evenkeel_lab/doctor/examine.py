@@ -13,6 +13,7 @@ from evenkeel_lab.doctor.callbacks import Modules, entries
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
+from evenkeel_lab.doctor.rotation import rotation_targets
 from evenkeel_lab.doctor.settings import MULTIPROCESS_VARIABLES
 from evenkeel_lab.doctor.stores import (
     POSTGRES_PORT,
@@ -64,6 +65,7 @@ def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | No
 async def reachable(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
     """Ask each Redis and the database that the proxy would use."""
     targets, _ = redis_targets(config, environment)
+    targets += rotation_targets(config, environment)
     questions = [_redis(target) for target in targets]
     if not unusable_database(config):  # which is reported with the wiring
         questions.append(_database(*database_url(config, environment)))

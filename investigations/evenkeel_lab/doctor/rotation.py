@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel_lab.doctor.callbacks import ROTATION, entries
 from evenkeel_lab.doctor.config_file import resolve
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.naming import doubts
 from litellm_evenkeel.rotation.seat import Seat
@@ -96,6 +97,26 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
             cure="Give it the address of a Redis or Valkey that is none.",
         )
     yield _sharing(config, terms, workers)
+
+
+def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> list[RedisTarget]:
+    """Return every Redis that the rotation has an address of its own for."""
+    if not any(entry.name == ROTATION for entry in entries(config)):
+        return []
+    try:
+        terms = settings(_resolved(config.values.get(SECTION), environment), environment).rotation
+    except SettingsError:
+        # That is told elsewhere.
+        return []
+    shared, sticky = terms.shared.redis_url, terms.sticky
+    told = {
+        "shared.redis_url": None if shared is None or shared.is_of_proxy else shared.value,
+        "sticky.url": sticky.url if sticky.backend is Backend.REDIS else None,
+    }
+    where = config.where(SECTION, "rotation")
+    # A socket has neither host nor port to knock at.
+    knockable = {name: url for name, url in told.items() if url and not url.startswith("unix:")}
+    return [RedisTarget(f"`{name}`", where, {"url": url}) for name, url in knockable.items()]
 
 
 def _uses_proxys_redis(terms: RotationTerms) -> bool:

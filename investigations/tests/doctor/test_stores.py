@@ -92,3 +92,23 @@ async def test_addresses_that_are_not_text(tmp_path: Path, text: str, what: str)
     found = [finding for finding in check_wiring(config, KEY, Facts()) if what in finding.what]
     assert [(finding.level, finding.where) for finding in found] == [(Level.ERROR, "proxy.yaml:1")]
     assert all(finding.level is Level.OK for finding in await reachable(config, {}))
+
+
+async def test_addresses_of_the_rotation_are_asked_too() -> None:
+    config = ProxyConfig(
+        {
+            "litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.rotation"]},
+            "evenkeel": {
+                "rotation": {
+                    "shared": {"redis_url": "os.environ/SHARED"},
+                    "sticky": {"backend": "redis", "url": "redis://127.0.0.1:2/0"},
+                }
+            },
+        }
+    )
+    found = await reachable(config, {"SHARED": "redis://:secret@127.0.0.1:1/0"})
+    assert [(one.level, one.what.partition(": ")[0]) for one in found[:2]] == [
+        (Level.ERROR, "`shared.redis_url`, 127.0.0.1:1"),
+        (Level.ERROR, "`sticky.url`, 127.0.0.1:2"),
+    ]
+    assert "secret" not in str(found)

@@ -191,8 +191,8 @@ class Pool:
             if side.hold.gave_up(now, lease.began):
                 self._touch(side)
 
-    def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> None:
-        """Know of a failed attempt and of what it means."""
+    def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> Signal:
+        """Know of a failed attempt and of what it says; return what is believed of that."""
         now = self._clock()
         self.release(lease)
         lease.kept = None
@@ -201,15 +201,15 @@ class Pool:
         credential = place.seat.credential
         if signal.kind is Kind.PERMANENT and place.account.credentials.is_outdated(credential, lease.began):
             # It went out with a key that has been replaced since.
-            return
+            return signal
         if not signal.is_certain and not place.account.suspicion.is_proved(lease.client, lease.began, now):
             signal = Signal(Kind.TRANSIENT, Scope.ACCOUNT_MODEL, None, signal.reason)
+        signal = self._believed(signal)
         side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
-        if side is None:
-            return
-        if side.hold.failed(self._believed(signal), now, lease.began, credential):
+        if side is not None and side.hold.failed(signal, now, lease.began, credential):
             self._touch(side)
             self._tell(side.held())
+        return signal
 
     def hold(self, held: Held) -> None:
         """Know what another worker has learned; nobody is told again."""

@@ -199,7 +199,7 @@ class Steering:
     def _failed(self, attempt: Attempt, signal: Signal, headers: object, wall: float) -> None:
         try:
             told = readings(headers, now=wall) if headers else ()
-            self.pool.fail(attempt.pick.lease, signal, told)
+            signal = self.pool.fail(attempt.pick.lease, signal, told)
         finally:
             self.gave_up(attempt)
         if attempt.pick.place.account.hold.kind is Kind.PERMANENT:

@@ -34,12 +34,14 @@ CACHED = SimpleNamespace(usage=ANSWER.usage, _hidden_params={"cache_hit": True})
 class Watcher(Unobserved):
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.meant: list[Kind] = []
 
     def refused(self, group: str, full: Full) -> None:
         self.told.append("refused")
 
     def failed(self, attempt: Attempt, signal: Signal) -> None:
         self.told.append(f"failed at {attempt.deployment}")
+        self.meant.append(signal.kind)
 
     def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
         self.told.append("served" if is_served else "not served")
@@ -169,6 +171,7 @@ async def test_no_client_alone_takes_an_account_from_all(world: World, keys: str
             break
         await rig.request(fail, metadata={"user_api_key": key})
     assert (rig.steering.pool.sides["a", None].hold.kind is Kind.PERMANENT) == is_dead
+    assert (rig.watcher.meant[-1] is Kind.PERMANENT) == is_dead
 
 
 @pytest.mark.parametrize(("wait", "most"), [(5.0, 1), (0.0, 3)])
