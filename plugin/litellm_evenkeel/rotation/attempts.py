@@ -86,7 +86,7 @@ class Attempts:
             self.end_last(run)
         run = self._running[task] = Run(call)
         # A stream that broke off is taken up in another task; the event that tells of it may come before or after.
-        run.tried = call.broken.union([stream.deployment for stream in call.streams])
+        run.tried = call.broken.union([stream.deployment for stream in call.streams]) if call.streams else call.broken
         return run
 
     def end_last(self, run: Run) -> None:

@@ -80,14 +80,14 @@ class Place:
     def bar(self, need: Need, now: float) -> Bar | None:
         """Return what keeps such a request from here now, if anything does."""
         account, model = self.account, self.model
-        opened = account.opened + model.opened
-        if now < self.shut_until and self._shut_opened == opened and need.tokens >= self._shut_tokens:
+        is_known = now < self.shut_until and need.tokens >= self._shut_tokens
+        if is_known and self._shut_opened == account.opened + model.opened:
             return self._bar
         bar = account.bar(need, now)
         bar = model.bar(need, now) if bar is None else graver(bar, model.bar(need, now))
         if bar is not None:
-            self.shut_until, self._shut_tokens, self._shut_opened = bar.opens_at, need.tokens, opened
-            self._bar = bar
+            self.shut_until, self._shut_tokens = bar.opens_at, need.tokens
+            self._bar, self._shut_opened = bar, account.opened + model.opened
         return bar
 
     def is_held(self, now: float) -> bool:
@@ -137,6 +137,8 @@ class Place:
         if not self.leases:
             return pace
         stalled = self._stalled(now)
+        if stalled <= STALLED_SECONDS:
+            return pace
         usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
         return pace * usual / stalled if stalled > usual else pace
 

@@ -133,6 +133,9 @@ class Steering:
         if key is not None and advice is not None:
             asked = self.following(known.group, key, asked, now)
         found = await self._found(known, deployments, asked, run, client)
+        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
+            # What had only to be granted was not: then another tier serves, or another account than the session's.
+            found = await self._found(known, deployments, asked._replace(presses=True), run, client)
         if isinstance(found, Full):
             self._observer.refused(model, found)
             return found
@@ -233,15 +236,6 @@ class Steering:
             self._remote.drop(account)
 
     async def _found(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
-    ) -> Pick | Full:
-        found = await self._looked_for(known, deployments, asked, run, client)
-        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
-            # What had only to be granted was not: then another tier serves, or another account than the session's.
-            found = await self._looked_for(known, deployments, asked._replace(presses=True), run, client)
-        return found
-
-    async def _looked_for(
         self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
     ) -> Pick | Full:
         group, now = known.group, self._clock()

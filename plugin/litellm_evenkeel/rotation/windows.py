@@ -219,8 +219,8 @@ class Window:
             return 0.0
         amount = need[self._place]
         found = left / whole * left / (left + (amount if amount < whole else whole))  # noqa: FURB136
-        # The rate of now is not higher than that of the last use: most need no closer look.
-        return found * self._lasting(now) if self._rate * self._seconds > left else found
+        # The rate of now is not higher than that of the last use; what the window bears for ever needs no closer look.
+        return found * self._lasting(now) if self._rate * self._seconds > whole else found
 
     def _even(self, left: float, amount: float, now: float) -> float:
         if left <= 0:
