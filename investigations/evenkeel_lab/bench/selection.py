@@ -1,9 +1,10 @@
-"""What the choice of an account costs, ours and LiteLLM's own, on the same deployments: `selection.py` prints JSON.
+"""What the choice of an account costs, ours and LiteLLM's own, on the same deployments; a round for each line of stdin.
 
-A process of its own, because the lab imports no LiteLLM. Ours is the hook that LiteLLM calls, each request in a task of
-its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in a clock of its
-own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the picks, as they
-are between the requests of a proxy, and timed apart.
+`selection.py 1000` times ours among so many, `selection.py simple-shuffle:1000` LiteLLM's. Each is a process, because
+the lab imports no LiteLLM, and no proxy has the memory of another. Ours is the hook that LiteLLM calls, each request in
+a task of its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in a clock
+of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the picks, as
+they are between the requests of a proxy, and timed apart.
 """
 
 from __future__ import annotations
@@ -25,19 +26,17 @@ from litellm_evenkeel.rotation.steering import Steering
 from litellm_evenkeel.rotation.terms import RotationTerms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
 # Or it asks the internet for prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm = importlib.import_module("litellm")
 router = importlib.import_module("litellm_evenkeel.rotation.router")
 
-SIZES = (10, 100, 1_000, 10_000)
-STOCK_SIZES = (10, 1_000)
-STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2")
-# Short rounds in turn: what else the machine does meets some of them, and all who are measured alike.
-ROUNDS, PICKS, STOCK_PICKS = 40, 320, 8
-WARM_UPS = 3_200
+# Long enough for sixty picks to be slower than the 99th percentile, and for the first ones, which find what others have
+# left in the processor's caches, to be few among these.
+PICKS, STOCK_PICKS = 6_144, 24
+WARM_UPS, FIXED = 3_200, 700
 # So many requests come at once, in one turn of the loop.
 BURST = 16
 SHARE, SECONDS_AN_ANSWER, FAILING = 0.9, 0.2, 0.01
@@ -100,23 +99,34 @@ class Ours:
         self._deployments = deployments(number)
         self._now = 1_000_000.0
         self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
-        self.rebuilds = Rebuilds()
+        self._rebuilds = Rebuilds()
         terms = RotationTerms(wait=0.0)
         steering = Steering(
             terms,
             clock=lambda: self._now,
             random=self._random.random,
             seat=lambda deployment, model: Seat.of(deployment, {}, model),
-            observer=self.rebuilds,
+            observer=self._rebuilds,
         )
         self._plugin = router.Rotation_PROXY_(terms, steering, router.Errors())
         self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []
         self._number = 0
-        self.refused = 0
+        self._refused = 0
 
-    async def round(self, picks: int) -> list[float]:
+    async def warm(self) -> None:
+        """Come to what is usual."""
+        await self.round(WARM_UPS)
+
+    def beside(self) -> dict[str, float]:
+        """Return what there was beside the picks of the last round."""
+        seconds, refused = sum(self._rebuilds.seconds), self._refused
+        self._rebuilds.seconds.clear()
+        self._refused = 0
+        return {"rebuild_seconds": seconds, "refused": refused}
+
+    async def round(self, picks: int = PICKS) -> list[float]:
         """Return how many microseconds each of about so many picks took."""
         self._took = []
         for _ in range(picks // BURST):
@@ -141,7 +151,7 @@ class Ours:
         try:
             found = await self._plugin.async_filter_deployments(MODEL, candidates, messages, request)
         except litellm.RateLimitError:
-            self.refused += 1
+            self._refused += 1
             return ANSWER
         self._took.append((time.perf_counter() - began) * 1e6)
         # A router lets go of its list here, too.
@@ -171,10 +181,18 @@ class Ours:
 class Stock:
     """LiteLLM's router, with one of its strategies."""
 
-    def __init__(self, strategy: str, number: int) -> None:
-        self._router = litellm.Router(model_list=deployments(number), routing_strategy=strategy)
+    def __init__(self, strategy: str, number: str) -> None:
+        self._router = litellm.Router(model_list=deployments(int(number)), routing_strategy=strategy)
 
-    async def round(self, picks: int) -> list[float]:
+    async def warm(self) -> None:
+        """Come to what is usual."""
+        await self.round()
+
+    def beside(self) -> dict[str, float]:
+        """Return nothing."""
+        return {}
+
+    async def round(self, picks: int = STOCK_PICKS) -> list[float]:
         """Return how many microseconds each of so many picks took."""
         found = []
         for number in range(picks):
@@ -188,28 +206,47 @@ class Stock:
         return found
 
 
-async def measured() -> dict[str, Any]:
-    """Measure all of it, in turn."""
-    ours = {str(size): Ours(size) for size in SIZES}
-    stock = {f"{strategy} {size}": Stock(strategy, size) for strategy in STOCK for size in STOCK_SIZES}
-    rounds: dict[str, list[list[float]]] = {name: [] for name in (*ours, *stock)}
-    takers: list[tuple[str, Callable[[int], Any], int]] = [
-        *((name, one.round, PICKS) for name, one in ours.items()),
-        *((name, one.round, STOCK_PICKS) for name, one in stock.items()),
-    ]
-    for name, take, picks in takers:
-        await take(WARM_UPS if name in ours else picks)
-        print(f"ready {name}", file=sys.stderr, flush=True)  # noqa: T201 - who waits wants to know
-    for _ in range(ROUNDS):
-        for name, take, picks in takers:
-            rounds[name].append(await take(picks))
-    return {
-        "litellm": importlib.import_module("importlib.metadata").version("litellm"),
-        "rounds": rounds,
-        "rebuild_seconds": {name: one.rebuilds.seconds for name, one in ours.items()},
-        "refused": {name: one.refused for name, one in ours.items()},
-    }
+class Fixed:
+    """The same work each time, about as long as a pick: what of the spread is the machine's."""
+
+    async def warm(self) -> None:
+        """Need nothing."""
+
+    def beside(self) -> dict[str, float]:
+        """Return nothing."""
+        return {}
+
+    async def round(self) -> list[float]:
+        """Return how many microseconds it took each time."""
+        found = []
+        for _ in range(PICKS):
+            began = time.perf_counter()
+            sum(number * 0.5 for number in range(FIXED))
+            found.append((time.perf_counter() - began) * 1e6)
+        return found
+
+
+def taker(name: str) -> Ours | Stock | Fixed:
+    """Return what a name stands for."""
+    if name == "fixed":
+        return Fixed()
+    return Stock(*name.split(":")) if ":" in name else Ours(int(name))
+
+
+async def rounds(names: Sequence[str]) -> None:
+    """Do a round of each for each line that comes, and print how long its picks took."""
+    takers = {name: taker(name) for name in names}
+    for one in takers.values():
+        await one.warm()
+    say({"litellm": importlib.import_module("importlib.metadata").version("litellm")})
+    for _ in sys.stdin:
+        say({name: {"picks": await one.round(), **one.beside()} for name, one in takers.items()})
+
+
+def say(told: object) -> None:
+    """Print it for the bench to read."""
+    print(json.dumps(told), flush=True)  # noqa: T201 - that is what it is for
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(measured())))  # noqa: T201 - that is what it is for
+    asyncio.run(rounds(sys.argv[1:]))
