@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.stack.child import Child, Command, running, until_ready
 from evenkeel_lab.stack.config import MODEL, Prometheus, Subject, proxy_config, write_config
 from evenkeel_lab.stack.mock import answers
@@ -137,8 +137,20 @@ async def boot(child: Child, url: str) -> float:
     try:
         return await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
     except PartFailed as error:
+        refused = refusal_of(error.details)
+        if refused is not None:
+            raise refused from None
         what = " ".join([error.what.rstrip("."), *why_it_died(error.details)])
         raise PartFailed(f"{what}.", cure=cure_of(error.details) or error.cure, details=error.details) from None
+
+
+def refusal_of(log: str) -> WrongUse | None:
+    """Return what the plugin has against its settings, or against its LiteLLM; it says the cure itself."""
+    found = re.findall(r"^litellm_evenkeel\.errors\.\w+: (.+)$", log, re.MULTILINE)
+    if not found:
+        return None
+    what, _, cure = found[-1].partition(". ")
+    return WrongUse(f"{what.rstrip('.')}.", cure=cure or "Mend it in the settings.")
 
 
 def why_it_died(log: str) -> list[str]:

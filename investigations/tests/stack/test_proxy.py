@@ -1,0 +1,33 @@
+"""What is told of a proxy that does not boot."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.stack.proxy import cure_of, refusal_of, why_it_died
+
+LOG = """Traceback (most recent call last):
+  File "tree.py", line 61, in read
+    raise SettingsError(text)
+litellm_evenkeel.errors.SettingsError: evenkeel.rotation: there is no 'strateggy'. Did you mean strategy?
+
+ERROR:    Application startup failed. Exiting.
+"""
+
+
+def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
+    found = refusal_of(LOG)
+    assert isinstance(found, WrongUse)
+    assert (found.what, found.cure) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
+    # The stack trace stays in the log.
+    assert not found.details
+
+
+@pytest.mark.parametrize(
+    "log", ["", "ImportError: Could not import x from y", "a line\nOSError: address already in use"]
+)
+def test_what_litellm_dies_of_is_not(log: str) -> None:
+    assert refusal_of(log) is None
+    assert bool(why_it_died(log)) == ("Error" in log)
+    assert bool(cure_of(log)) == ("Error" in log)
