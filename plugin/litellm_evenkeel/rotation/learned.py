@@ -67,13 +67,13 @@ class Learned:
     def _window(self, reading: Reading) -> Window | None:
         key = (reading.dimension, reading.limit)
         window = self._by_dimension.get(key)
-        if window is None and len(self._by_dimension) < MOST:
-            window = self._same(reading) or self._new(reading)
+        if window is None:
             # A provider that has changed a limit has only the newest.
             for other in [one for one in self._by_dimension if one[0] == reading.dimension]:
                 del self._by_dimension[other]
-            self._by_dimension[key] = window
-            self._put_together()
+            if len(self._by_dimension) < MOST:
+                window = self._by_dimension[key] = self._same(reading) or self._new(reading)
+                self._put_together()
         return window
 
     def _put_together(self) -> None:

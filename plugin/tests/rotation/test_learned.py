@@ -53,6 +53,9 @@ def test_whoever_invents_limits_fills_no_memory() -> None:
     learned = Learned([])
     learned.learn([reading(f"requests-{each}") for each in range(1000)], 1000.0, 1000.0)
     assert len(learned.windows) <= MOST
+    last = learned.windows[-1].limit
+    learned.learn([reading(f"requests-{MOST - 1}", last.amount + 1, 2.0)], 1001.0, 1001.0)
+    assert learned.windows[-1].limit.amount == last.amount + 1
 
 
 def test_what_tells_nothing_changes_nothing() -> None:
