@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from litellm_evenkeel.rotation.strategies.draws import drawn, then_others
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
 
 
-class OfFew:
+class OfFew(ABC):
     """The best of a few that are drawn by the weights that operators wrote."""
 
     is_by_turn = False
@@ -52,6 +53,6 @@ class OfFew:
         """Return one that remembers the same."""
         return type(self)(random)
 
+    @abstractmethod
     def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
         """Return how good a candidate is, more being better; each has its own."""
-        raise NotImplementedError
