@@ -32,7 +32,7 @@ class OfFew(ABC):
         del now
         return place.seat.weight
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:  # noqa: B027 - whole as it is
         """Remember nothing."""
 
     def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
@@ -42,7 +42,7 @@ class OfFew(ABC):
         few.sort(key=lambda position: -self.score(position, places[position], asked, now))
         return then_others(few, tier, self._random)
 
-    def chosen(self, position: int) -> None:
+    def chosen(self, position: int) -> None:  # noqa: B027 - see above
         """Remember nothing."""
 
     def draws(self, tier: Tier) -> bool:
