@@ -51,13 +51,18 @@ def serve(options: Options, settings: Mapping[str, Any], ready: Callable[[], Non
     layout = Layout(workers=options.workers, records=options.journal_records)
     started = time.time_ns()
     kept = Kept(dict(settings), started, started)
-    with reserved(options.port), tempfile.TemporaryDirectory(prefix="evenkeel-mock-") as name:
+    # From the first moment: whoever is told to stop while he starts leaves no folder behind either.
+    with (
+        workers.told_to_stop() as told,
+        reserved(options.port),
+        tempfile.TemporaryDirectory(prefix="evenkeel-mock-") as name,
+    ):
         folder = Path(name)
         kept.config(EmpiricalFiles(folder).read)
         board = Board.create(folder / "board", layout)
         board.write_config(lambda _: kept.dump())
         ready()
-        workers.keep(options.workers, partial(work, folder / "board", layout, options.port))
+        workers.keep(options.workers, partial(work, folder / "board", layout, options.port), told)
 
 
 def work(path: Path, layout: Layout, port: int) -> None:

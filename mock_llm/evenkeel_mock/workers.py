@@ -25,8 +25,8 @@ PAUSE_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
-def keep(count: int, work: Callable[[], None]) -> None:
-    """Run so many workers until this process is told to stop."""
+def keep(count: int, work: Callable[[], None], told: int) -> None:
+    """Run so many workers until there is something to read from `told`."""
     # A fork starts in milliseconds, and this process has no threads that it could lose.
     context = multiprocessing.get_context("fork")
     parent = os.getpid()
@@ -42,20 +42,19 @@ def keep(count: int, work: Callable[[], None]) -> None:
         return worker
 
     running: list[BaseProcess] = []
-    with _told_to_stop() as told:
-        try:
-            while not connection.wait([told], 0):
-                ended = [worker for worker in running if not worker.is_alive()]
-                for worker in ended:
-                    log.warning("A worker ended with %s. Another one takes its place.", worker.exitcode)
-                    running.remove(worker)
-                if ended:
-                    time.sleep(PAUSE_SECONDS)
-                while len(running) < count:
-                    running.append(start())
-                connection.wait([told, *(worker.sentinel for worker in running)])
-        finally:
-            _end(running)
+    try:
+        while not connection.wait([told], 0):
+            ended = [worker for worker in running if not worker.is_alive()]
+            for worker in ended:
+                log.warning("A worker ended with %s. Another one takes its place.", worker.exitcode)
+                running.remove(worker)
+            if ended:
+                time.sleep(PAUSE_SECONDS)
+            while len(running) < count:
+                running.append(start())
+            connection.wait([told, *(worker.sentinel for worker in running)])
+    finally:
+        _end(running)
 
 
 def _work(work: Callable[[], None], parent: int) -> None:
@@ -78,8 +77,8 @@ def _end(running: list[BaseProcess]) -> None:
 
 
 @contextlib.contextmanager
-def _told_to_stop() -> Iterator[int]:
-    """Give a file that can be read from once a signal has come."""
+def told_to_stop() -> Iterator[int]:
+    """Give a file that can be read from once a signal to stop has come, which then does nothing else."""
     read, write = os.pipe()
     before = {number: signal.signal(number, lambda *_: os.write(write, b"x") and None) for number in STOP_SIGNALS}
     try:
