@@ -19,13 +19,14 @@ Found = tuple[int, Reason]
 
 def choose(group: Group, asked: Asked, now: float, random: Callable[[], float]) -> Found | Full:
     """Return the position of the one to take, and why it is that one; or that there is none."""
-    pinned = preferred(group, asked, now, random)
-    if pinned is not None:
-        return pinned, Reason.STICKY
-    bar = coming(group, asked, now)
-    if bar is not None:
-        return Full(max(bar.opens_at - now, 0.0), bar)
-    if is_known_full(group, asked, now):
+    if asked.prefer is not None:
+        pinned = preferred(group, asked, now, random)
+        if pinned is not None:
+            return pinned, Reason.STICKY
+        bar = coming(group, asked, now)
+        if bar is not None:
+            return Full(max(bar.opens_at - now, 0.0), bar)
+    if group.full is not None and is_known_full(group, asked, now):
         return _among_freed(group, asked, now, random) or Full(max(group.full_until - now, 0.0), group.full)
     return _first_open(_ordered(group, asked, now), group, asked, now, random) or _making_do(group, asked, now)
 

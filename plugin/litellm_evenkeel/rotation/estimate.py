@@ -21,6 +21,7 @@ MOST_NODES = 400
 MOST_PARTS = 400
 MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 AROUND = ("system", "instructions")
+NUMBERS = (int, float)
 MEMORY = 0.9
 MOST_GROUPS = 1000
 
@@ -37,7 +38,7 @@ class Estimates:
         output, price = self._groups.get(group, (self._expected, 0.0))
         for name in MAXIMA:
             most = request.get(name)
-            if most and isinstance(most, (int, float)) and most > 0:
+            if most and isinstance(most, NUMBERS) and most > 0:
                 output = min(output, most)
                 break
         asked = messages if messages is not None else request.get("input", request.get("prompt"))

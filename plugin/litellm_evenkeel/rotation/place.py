@@ -84,7 +84,9 @@ class Place:
         if is_known and self._shut_opened == account.opened + model.opened:
             return self._bar
         bar = account.bar(need, now)
-        bar = model.bar(need, now) if bar is None else graver(bar, model.bar(need, now))
+        # Most accounts' models have no limits of their own.
+        if model.windows or model.concurrent is not None or model.hold.kind is not None:
+            bar = model.bar(need, now) if bar is None else graver(bar, model.bar(need, now))
         if bar is not None:
             self.shut_until, self._shut_tokens = bar.opens_at, need.tokens
             self._bar, self._shut_opened = bar, account.opened + model.opened
@@ -116,7 +118,8 @@ class Place:
 
     def share(self, now: float) -> float:
         """Return which share of its traffic it may have: less than all on its way back from a hold."""
-        return min(self.account.hold.share(now), self.model.hold.share(now))
+        share, of_model = self.account.hold.share(now), self.model.hold.share(now)
+        return share if share < of_model else of_model  # noqa: FURB136 - called for each choice
 
     @property
     def trial_ends(self) -> float:
@@ -133,12 +136,14 @@ class Place:
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
-        pace = min(self.account.pace(need, now), self.model.pace(need, now))
-        if not self.leases:
+        model = self.model
+        pace = self.account.pace(need, now)
+        if model.windows or model.concurrent is not None:
+            pace = min(pace, model.pace(need, now))
+        oldest = next(iter(self.leases), None)
+        if oldest is None or now - oldest.began <= STALLED_SECONDS:
             return pace
         stalled = self._stalled(now)
-        if stalled <= STALLED_SECONDS:
-            return pace
         usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
         return pace * usual / stalled if stalled > usual else pace
 

@@ -69,7 +69,8 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         del parent_otel_span
         if not healthy_deployments or _brings_its_own_key(request_kwargs):
             return healthy_deployments
-        self._begin_once()
+        if self._begin is not None:
+            self._begin_once()
         try:
             request = request_kwargs if request_kwargs is not None else {}
             candidates = await self._candidates(model, healthy_deployments, messages, request)
@@ -218,7 +219,12 @@ class Errors:
 
 def _brings_its_own_key(request: Mapping[str, Any] | None) -> bool:
     """Return whether a client's own credentials are used: what becomes of those says nothing of our accounts."""
-    return request is not None and any(name in request for name in clientside_credential_keys)
+    if request is not None:
+        # Not `any`: a generator costs more than all of it.
+        for name in clientside_credential_keys:
+            if name in request:
+                return True
+    return False
 
 
 def _refusal(model: str, full: Full) -> Exception:

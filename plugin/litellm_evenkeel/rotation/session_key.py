@@ -85,17 +85,23 @@ class SessionKeys:
 
 
 def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str | None:
-    if _told(metadata, GENERATED):
-        return None
-    return _id(_told(metadata, "session_id")) or _id(request.get("litellm_session_id"))
+    named = None
+    for one in metadata:
+        if one.get(GENERATED):
+            return None
+        if named is None:
+            named = one.get("session_id")
+    return _id(named) or _id(request.get("litellm_session_id"))
 
 
 def _client(metadata: Metadata) -> str:
     """Return whose request it is. A user's name is no key's hash, even if it reads like one."""
     for name in CLIENTS:
-        found = _id(_told(metadata, name))
-        if found:
-            return f"{name}={found}"
+        for one in metadata:
+            told = one.get(name)
+            found = None if told is None else _id(told)
+            if found:
+                return f"{name}={found}"
     return ""
 
 

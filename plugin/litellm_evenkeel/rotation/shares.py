@@ -44,6 +44,10 @@ class ShareWindow(Window):
         self._told, self._since = left, 0
         super().learn(began, now, left, resets_in, pending)
 
+    def has(self, need: Need, now: float) -> bool:
+        """Return whether a request may be made now, by what it is thought to cost."""
+        return self._has(need, now)
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what a request is thought to cost."""
         return self._even(self.left(now), self.amount(need), now)

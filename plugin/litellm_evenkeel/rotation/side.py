@@ -132,9 +132,10 @@ class Side:
 
     def limits_bar(self, need: Need, now: float) -> Bar | None:
         """Return which limit keeps such a request from it, whatever holds it beside."""
-        bar = self._slots_bar(now)
-        if bar is not None:
-            return bar
+        if self.concurrent is not None and (self.slots is not None or self.in_flight >= self.concurrent):
+            bar = self._slots_bar(now)
+            if bar is not None:
+                return bar
         found = None
         for window in self.windows:
             if not window.has(need, now):
@@ -226,7 +227,9 @@ class Side:
         if self.windows:
             found = math.inf
             for window in self.windows:
-                found = min(found, window.pace(need, now))
+                pace = window.pace(need, now)
+                if pace < found:  # noqa: PLR1730 - see `Window.has`
+                    found = pace
         if not self.in_flight:
             return found
         pressed = self.in_flight / (self.concurrent or PRESSED)
@@ -279,9 +282,7 @@ class Side:
         self.opened += 1
 
     def _slots_bar(self, now: float) -> Bar | None:
-        if self.concurrent is None:
-            return None
-        if self.in_flight >= self.concurrent:
+        if self.concurrent is not None and self.in_flight >= self.concurrent:
             return Bar(Why.CONCURRENT, now + SOON, "concurrent", wanted=1, left=0)
         if self.slots is not None and self.in_flight >= self.slots:
             self.lacks()

@@ -101,6 +101,8 @@ class Steering:
         self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
         self.attempts = Attempts(self, errors)
         self.sticky = sticky or Sticky(terms.sticky)
+        if remote is not None:
+            self.sticky.tell = remote.put
         self.estimates = Estimates(terms.expected_output)
         self._keys = SessionKeys(terms.sticky)
 
@@ -111,7 +113,8 @@ class Steering:
         began = time.perf_counter()
         call = Call.of(request)
         run = self.attempts.run(call)
-        self.attempts.end_last(run)
+        if run.current is not None:
+            self.attempts.end_last(run)
         known = self.candidates.of(model, deployments)
         key = self._keys.of(model, request, messages)
         now = self._clock()
@@ -339,10 +342,7 @@ class Steering:
         is_fallback = advice is not None and advice.keeps_pin
         if is_fallback and account != pinned and advice is not None and advice.only_waits:
             is_fallback = not self._lasts(group, key, asked.need, pinned, now)
-        chosen = self.sticky.chosen(key, account, now, is_fallback=is_fallback, is_spread=advice is Advice.HOT)
-        if chosen.change is not None and self._remote is not None:
-            self._remote.put(chosen.change)
-        return chosen.outcome
+        return self.sticky.chosen(key, account, now, is_fallback=is_fallback, is_spread=advice is Advice.HOT)
 
     def _lasts(self, group: Group, key: SessionKey, need: Need, pinned: str | None, now: float) -> bool:
         """Return whether a session has been kept from its account, or will be, for longer than its pin waits."""

@@ -3,7 +3,7 @@
 The way of a request: `pinned` tells the account, `escapes.advise` whether it is followed, and `chosen` what came of it.
 Where it cannot be followed, `meanwhile` tells the one account to which the session goes till then: a pin too, by
 another name, so that it is as bounded, lapses as it does, and is shared as it is.
-Where pins are shared, `chosen` also says what others should know of it, and `adopt` takes over what they know.
+Where pins are shared, others are told what they should know of it, and `adopt` takes over what they know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from litellm_evenkeel.rotation.affinity import Affinity, Outcome, Worth
 from litellm_evenkeel.rotation.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from litellm_evenkeel.rotation.session_key import SessionKey
     from litellm_evenkeel.rotation.sticky_terms import StickyTerms
@@ -37,13 +37,6 @@ class Change(NamedTuple):
     account: str
     replaces: bool
     """Whether it holds whatever others have pinned the session to; if not, what they have pinned goes on."""
-
-
-class Chosen(NamedTuple):
-    """What a choice meant for a session."""
-
-    outcome: Outcome
-    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +63,10 @@ class StickyCounts:
 class Sticky:
     """The pins of one worker. All times are the same clock's, in seconds."""
 
-    def __init__(self, terms: StickyTerms) -> None:
+    def __init__(self, terms: StickyTerms, tell: Callable[[Change], None] | None = None) -> None:
         self._terms = terms
+        self.tell = tell
+        """Whom to tell what others should know, if there are any."""
         # In the order in which they lapse: all live equally long, and who is refreshed goes to the end.
         self._pins: OrderedDict[str, _Pin] = OrderedDict()
         self._counts: dict[str, int] = {}
@@ -98,8 +93,8 @@ class Sticky:
 
     def chosen(
         self, key: SessionKey, account: str, now: float, *, is_fallback: bool, is_spread: bool = False
-    ) -> Chosen:
-        """Know where a request of a session goes.
+    ) -> Outcome:
+        """Know where a request of a session goes, and return what that means for it.
 
         A session without a pin gets one. A pin goes on when it was followed; a fallback leaves it as it is, and the
         next one goes to the same account, unless what many share is to be spread; otherwise the session moves. Where
@@ -112,16 +107,20 @@ class Sticky:
             return self._hit(key, pin, now)
         if pin and is_fallback:
             self._happened["escapes"] += 1
-            return Chosen(Outcome.ESCAPE, None if is_spread else self._elsewhere(key, pin, account, now))
+            if not is_spread:
+                self._elsewhere(key, pin, account, now)
+            return Outcome.ESCAPE
         outcome = Outcome.REPIN if pin else Outcome.MISS
         self._happened["repins" if pin else "misses"] += 1
         if pin:
             self._remove(key.text)
         if not self.may_pin(account, now):
             self._happened["refused"] += 1
-            return Chosen(outcome)
+            return outcome
         self._pin(key.text, account, now)
-        return Chosen(outcome, Change(key.text, account, replaces=pin is not None))
+        if self.tell is not None:
+            self.tell(Change(key.text, account, replaces=pin is not None))
+        return outcome
 
     def adopt(self, key: str, account: str, now: float) -> None:
         """Take over what others have pinned a session to; it counts as one of the account's, even beyond its cap."""
@@ -171,16 +170,16 @@ class Sticky:
         accounts = {account: count for account, count in self._counts.items() if count}
         return StickyCounts(sum(accounts.values()), accounts, **happened, worth=self._affinity.worth())
 
-    def _hit(self, key: SessionKey, pin: _Pin, now: float) -> Chosen:
+    def _hit(self, key: SessionKey, pin: _Pin, now: float) -> Outcome:
         self._happened["hits"] += 1
         pin.left_at = math.inf
         if not key.source.names_a_session:
             pin.add(now)
-        change = self._goes_on(key.text, pin, now)
-        return HIT if change is None else Chosen(Outcome.HIT, change)
+        self._goes_on(key.text, pin, now)
+        return Outcome.HIT
 
-    def _elsewhere(self, key: SessionKey, pin: _Pin, account: str, now: float) -> Change | None:
-        """Know where a session is meanwhile; return what others should know of that."""
+    def _elsewhere(self, key: SessionKey, pin: _Pin, account: str, now: float) -> None:
+        """Know where a session is meanwhile."""
         pin.left_at = min(pin.left_at, now)
         name = key.text + MEANWHILE
         other = self._live(name, now)
@@ -188,23 +187,24 @@ class Sticky:
             if not key.source.names_a_session:
                 # What many share would crowd this account as well.
                 pin.add(now)
-            return self._goes_on(name, other, now)
+            self._goes_on(name, other, now)
+            return
         if other:
             self._remove(name)
         # Where its own pin is the next to be forgotten for others, it would be forgotten for this.
         is_last = len(self._pins) >= self._terms.most_pins and next(iter(self._pins)) == key.text
         if is_last or not self.may_pin(account, now):
-            return None
+            return
         self._pin(name, account, now)
-        return Change(name, account, replaces=other is not None)
+        if self.tell is not None:
+            self.tell(Change(name, account, replaces=other is not None))
 
-    def _goes_on(self, name: str, pin: _Pin, now: float) -> Change | None:
+    def _goes_on(self, name: str, pin: _Pin, now: float) -> None:
         pin.until = max(pin.until, now + self._terms.ttl)
         self._pins.move_to_end(name)
-        if now < pin.told + self._terms.ttl * TOLD_AGAIN:
-            return None
-        pin.told = now
-        return Change(name, pin.account, replaces=False)
+        if self.tell is not None and now >= pin.told + self._terms.ttl * TOLD_AGAIN:
+            pin.told = now
+            self.tell(Change(name, pin.account, replaces=False))
 
     def _pin(self, key: str, account: str, now: float) -> None:
         pin = _Pin(account, self._days.get(account, 0), now + self._terms.ttl, now)
@@ -260,6 +260,3 @@ class _Pin:
         """Count a request of what many may share."""
         self.traffic = self.traffic or Traffic()
         self.traffic.add(now)
-
-
-HIT = Chosen(Outcome.HIT)

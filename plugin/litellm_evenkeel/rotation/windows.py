@@ -119,8 +119,15 @@ class Window:
 
     def has(self, need: Need, now: float) -> bool:
         """Return whether a request may be made now."""
-        left = self.left(now)
-        return left > 0 and left + HAIR >= self.amount(need)
+        # `left` and `amount` once more, without calls: a choice spends most of its time here and in `pace`.
+        if now >= self._due:
+            self._forget(now)
+        whole = self._whole
+        left = whole - self._used
+        if now < self._known_until and self._known_left < left:
+            left = self._known_left
+        amount = need[self._place]
+        return left > 0 and left + HAIR >= (amount if amount < whole else whole)  # noqa: FURB136
 
     def remains(self, now: float) -> float:
         """Return how much is left for all; others may use the same account, and have what may not be used here now."""
@@ -208,7 +215,7 @@ class Window:
 
         Less where it runs out before its reset as things go now, and where few requests of this size still fit.
         """
-        # `left`, `amount`, `min` and `resets_in` once more, without calls: this is where a choice spends its time.
+        # See `has`.
         if now >= self._due:
             self._forget(now)
         whole = self._whole
@@ -221,6 +228,11 @@ class Window:
         found = left / whole * left / (left + (amount if amount < whole else whole))  # noqa: FURB136
         # The rate of now is not higher than that of the last use; what the window bears for ever needs no closer look.
         return found * self._lasting(now) if self._rate * self._seconds > whole else found
+
+    def _has(self, need: Need, now: float) -> bool:
+        """Return the same of windows that know otherwise what is left, or what a request takes."""
+        left = self.left(now)
+        return left > 0 and left + HAIR >= self.amount(need)
 
     def _even(self, left: float, amount: float, now: float) -> float:
         if left <= 0:

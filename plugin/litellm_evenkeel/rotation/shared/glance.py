@@ -55,6 +55,10 @@ class Glance(Window):
         """Return in how many seconds it will be used up; what is tried out here changes nothing of that."""
         return self._seen.runs_out_in(now)
 
+    def has(self, need: Need, now: float) -> bool:
+        """Return whether a request could be made, by what is left for all."""
+        return self._has(need, now)
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use."""
         return self._even(self.left(now), self.amount(need), now)

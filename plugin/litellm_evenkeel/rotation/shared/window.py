@@ -142,6 +142,10 @@ class SharedWindow(Window):
         is_asked = self._demand > 0 and not self._standing.is_local and now >= self._refused_until
         return is_asked and self.remains(now) + HAIR >= amount
 
+    def has(self, need: Need, now: float) -> bool:
+        """Return whether a request may be made here now."""
+        return self._has(need, now)
+
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use, by what is left for all."""
         return self._even(self.remains(now), self.amount(need), now)
