@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any
 
 from litellm_evenkeel import compatibility
 
-CALLBACKS = ("rotation",)
+CALLBACKS = ("rotation", "prometheus")
 
 
 def __getattr__(name: str) -> Any:
@@ -16,7 +16,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"There is no {name!r} in litellm_evenkeel.proxy; there is {', '.join(CALLBACKS)}.")
     # Before anything of LiteLLM is imported that an older one may not have.
     compatibility.require(metadata.version("litellm"))
-    from litellm_evenkeel import wiring  # noqa: PLC0415 - a proxy that is refused should be told why, not fail to import
-
-    made = globals()[name] = wiring.rotation()
+    # Each has a module of its own, so that nothing is imported for what is not asked for.
+    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made

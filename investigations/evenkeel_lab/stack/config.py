@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-4o-mini"
 REDIS = "os.environ/REDIS_URL"
-ROTATION = "litellm_evenkeel.proxy.rotation"
+ROTATION, PROMETHEUS = "litellm_evenkeel.proxy.rotation", "litellm_evenkeel.proxy.prometheus"
 
 
 class Prometheus(StrEnum):
@@ -26,6 +26,7 @@ class Prometheus(StrEnum):
 
     OFF = "off"
     STOCK = "stock"
+    EVENKEEL = "evenkeel"
 
 
 class Rotation(StrEnum):
@@ -55,6 +56,7 @@ class Subject:
 CALLBACKS: Mapping[str, Callable[[Subject], bool]] = {
     ROTATION: lambda subject: subject.rotation is Rotation.EVENKEEL,
     "prometheus": lambda subject: subject.prometheus is Prometheus.STOCK,
+    PROMETHEUS: lambda subject: subject.prometheus is Prometheus.EVENKEEL,
 }
 """What a proxy may load, and when it does."""
 

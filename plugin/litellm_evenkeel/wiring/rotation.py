@@ -1,13 +1,11 @@
-"""How the parts of the plugin are put together in a running proxy."""
+"""The rotation of a worker."""
 
 from __future__ import annotations
 
 import logging
 import os
 import random
-import sys
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +22,11 @@ from litellm_evenkeel.rotation.sticky import Sticky
 from litellm_evenkeel.rotation.sticky_terms import Backend
 from litellm_evenkeel.rotation.watch import Watch
 from litellm_evenkeel.settings import SECTION, settings
+from litellm_evenkeel.wiring.config import of_proxy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from litellm_evenkeel.rotation.terms import RotationTerms
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
@@ -34,7 +35,7 @@ ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 def rotation() -> Rotation_PROXY_:
     """Make the rotation of this worker."""
-    config = _proxy_config()
+    config = of_proxy()
     terms = settings(config.get(SECTION)).rotation
     deployments = config.get("model_list") or ()
     for deployment in deployments:
@@ -109,9 +110,3 @@ def _clock() -> Callable[[], float]:
     """Return a clock that is the same in all processes, and never goes back."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
-
-
-def _proxy_config() -> Mapping[str, Any]:
-    server = sys.modules.get("litellm.proxy.proxy_server")
-    config = getattr(getattr(server, "proxy_config", None), "config", None)
-    return config if isinstance(config, Mapping) else {}

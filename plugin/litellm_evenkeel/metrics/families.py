@@ -1,0 +1,303 @@
+"""Families of series as Prometheus' client has them, but so cheap to add to that it can be done for every request.
+
+LiteLLM's own code makes them and writes to them, by `labels(...)`, as it would to the client's. What is done often does
+not look labels up: it holds the children, plain objects with plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from prometheus_client import Histogram as ClientsHistogram
+from prometheus_client.metrics_core import Metric
+from prometheus_client.utils import floatToGoString
+
+from litellm_evenkeel.metrics.cardinality import OTHER
+from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels, grown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from prometheus_client import CollectorRegistry
+
+TOTAL = "_total"
+NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
+
+
+class Watched(NamedTuple):
+    """One thing that was done, or would have been."""
+
+    family: Family
+    labels: Labels
+    verb: str
+    value: float
+
+
+class Tap(Protocol):
+    """What takes note of operations instead of having them done."""
+
+    def noted(self, watched: Watched) -> None:
+        """Know of one."""
+
+
+class Store:
+    """All families of one callback."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        bounded: Callable[[str, Any], Any] = lambda _name, value: value,
+        most_series: float = math.inf,
+    ) -> None:
+        self.lock = threading.RLock()
+        """Held while numbers change: LiteLLM calls from several threads at times."""
+        self.families: dict[str, Family] = {}
+        self.bounded = bounded
+        """What a label's value is told as, by the label's name."""
+        self.most_series = most_series
+        """How many a family may have; what goes beyond is counted as others."""
+        self.epoch = 0
+        """How often series were let go: whoever holds some has to look them up anew."""
+        self.tap: Tap | None = None
+        """While it is there, nothing is written."""
+        self.later: Callable[[Child, float], bool] = lambda _child, _value: False
+        """Keeps what is set in the order of events that wait; says whether it does."""
+        self._registry = registry
+        self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
+
+    def retire(self, name: str, value: str) -> None:
+        """Let all series go in which a label has this value; what was counted there is counted with the others."""
+        with self.lock:
+            self.epoch += 1
+            for family in self.families.values():
+                if name in family.labelnames:
+                    family.retire(family.labelnames.index(name), value)
+
+    def add(self, family: Family) -> None:
+        """Know of a family, and let Prometheus ask it."""
+        self._registry.register(family)
+        self.families[family.name] = family
+
+
+class Noting:
+    """What stands in for a series while somebody takes note."""
+
+    __slots__ = ("_family", "_labels", "_tap")
+
+    def __init__(self, family: Family, labels: Labels, tap: Tap) -> None:
+        self._family, self._labels, self._tap = family, labels, tap
+
+    def inc(self, amount: float = 1) -> None:
+        """Take note of an addition."""
+        if isinstance(self._family, Counter):
+            grown(amount)
+        self._note("inc", amount)
+
+    def dec(self, amount: float = 1) -> None:
+        """Take note of a subtraction."""
+        self._note("inc", -amount)
+
+    def set(self, value: float) -> None:
+        """Take note of a number."""
+        self._note("set", value)
+
+    def observe(self, amount: float) -> None:
+        """Take note of an observation."""
+        self._note("observe", amount)
+
+    def _note(self, verb: str, value: float) -> None:
+        self._tap.noted(Watched(self._family, self._labels, verb, float(value)))
+
+
+class Family:
+    """All series of one name."""
+
+    kind: ClassVar[str]
+    made: ClassVar[type[Child]] = Child
+
+    def __init__(
+        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **_options: Any
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.about = documentation
+        self.labelnames = tuple(labelnames)
+        self.children: dict[Labels, Child] = {}
+        if not self.labelnames:
+            self.child(())
+        store.add(self)
+
+    def labels(self, *values: object, **named: object) -> Any:
+        """Return the series of these labels, by place or by name."""
+        labels = self._labels(values, named)
+        tap = self.store.tap
+        return self.child(labels) if tap is None else Noting(self, labels, tap)
+
+    def remove(self, *values: object) -> None:
+        """Let a series go."""
+        labels = self._labels(values, {})
+        tap = self.store.tap
+        if tap is None:
+            self.discard(labels)
+        else:
+            tap.noted(Watched(self, labels, "remove", math.nan))
+
+    def clear(self) -> None:
+        """Let all of them go."""
+        with self.store.lock:
+            for child in self.children.values():
+                child.value = None
+
+    def inc(self, amount: float = 1) -> None:
+        """Add to the only series of a family without labels."""
+        self.labels().inc(amount)
+
+    def dec(self, amount: float = 1) -> None:
+        """Take from it."""
+        self.labels().dec(amount)
+
+    def set(self, value: float) -> None:
+        """Let it be so much."""
+        self.labels().set(value)
+
+    def observe(self, amount: float) -> None:
+        """Let it know of one more."""
+        self.labels().observe(amount)
+
+    def child(self, labels: Labels) -> Child:
+        """Return the series of these labels."""
+        bounded = self.store.bounded
+        told = tuple([bounded(name, value) for name, value in zip(self.labelnames, labels, strict=True)])
+        found = self.children.get(told)
+        if found is None:
+            with self.store.lock:
+                found = self.children.get(told) or self._admitted(told)
+        return found
+
+    def retire(self, place: int, value: str) -> None:
+        """Let those series go that have this value there."""
+        for labels in [labels for labels in self.children if labels[place] == value]:
+            child = self.children.pop(labels)
+            if child.value is not None:
+                self.child((*labels[:place], OTHER, *labels[place + 1 :])).take_over(child)
+
+    def discard(self, labels: Labels) -> None:
+        """Let a series go; whoever holds it may go on using it, and it is there again."""
+        with self.store.lock:
+            child = self.children.get(labels)
+            if child is not None:
+                child.value = None
+
+    def describe(self) -> Iterator[Metric]:
+        """Name what may come, without looking."""
+        yield self._metric()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what there is."""
+        found = self._metric()
+        for child in list(self.children.values()):
+            if child.value is not None:
+                self._tell(found, dict(zip(self.labelnames, child.labels, strict=True)), child, child.value)
+        yield found
+
+    def _admitted(self, labels: Labels) -> Child:
+        others = (OTHER,) * len(labels)
+        if len(self.children) >= self.store.most_series and labels != others:
+            return self._beyond(others)
+        found = self.children[labels] = self._made(labels)
+        return found
+
+    def _beyond(self, others: Labels) -> Child:
+        return self.children.get(others) or self._admitted(others)
+
+    def _made(self, labels: Labels) -> Child:
+        return self.made(self.store, labels, None)
+
+    def _metric(self) -> Metric:
+        return Metric(self.name, self.about, self.kind)
+
+    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+        del child
+        metric.add_sample(self.name, labels, value)
+
+    def _labels(self, values: tuple[object, ...], named: dict[str, object]) -> Labels:
+        if named:
+            if values or named.keys() != set(self.labelnames):
+                raise ValueError("Incorrect label names")
+            return tuple([str(named[name]) for name in self.labelnames])
+        if len(values) != len(self.labelnames):
+            raise ValueError("Incorrect label count")
+        return tuple([str(value) for value in values])
+
+
+class Gauge(Family):
+    """Of what goes up and down."""
+
+    kind = "gauge"
+    made = GaugeChild
+
+    def _made(self, labels: Labels) -> Child:
+        # One without labels is told from the beginning, as the client does it.
+        return GaugeChild(self.store, labels, None if labels else 0.0)
+
+    def _beyond(self, others: Labels) -> Child:
+        # One number for several would mean nothing.
+        return GaugeChild(self.store, others, None)
+
+
+class Counter(Family):
+    """Of what only grows."""
+
+    kind = "counter"
+    made = CounterChild
+
+    def __init__(
+        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
+    ) -> None:
+        super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
+
+    def _made(self, labels: Labels) -> Child:
+        return CounterChild(self.store, labels, 0.0)
+
+    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+        metric.add_sample(f"{self.name}{TOTAL}", labels, value)
+        if self.store.has_created:
+            metric.add_sample(f"{self.name}_created", labels, child.created)
+
+
+class Histogram(Family):
+    """Of what is counted by how large it is."""
+
+    kind = "histogram"
+    made = HistogramChild
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        documentation: str,
+        labelnames: Sequence[str] = (),
+        buckets: Sequence[float] = ClientsHistogram.DEFAULT_BUCKETS,
+        **options: Any,
+    ) -> None:
+        bounds = tuple(float(bound) for bound in buckets)
+        self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
+        self._told = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
+        super().__init__(store, name, documentation, labelnames, **options)
+
+    def _made(self, labels: Labels) -> Child:
+        return HistogramChild(self.store, labels, self.bounds)
+
+    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+        assert isinstance(child, HistogramChild)
+        counted = 0
+        for told, count in zip(self._told, child.counts, strict=True):
+            counted += count
+            metric.add_sample(f"{self.name}_bucket", {**labels, "le": told}, counted)
+        metric.add_sample(f"{self.name}_count", labels, counted)
+        metric.add_sample(f"{self.name}_sum", labels, value)
+        if self.store.has_created:
+            metric.add_sample(f"{self.name}_created", labels, child.created)

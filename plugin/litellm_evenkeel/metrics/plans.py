@@ -1,0 +1,167 @@
+"""What is done for events of one shape: found out by watching LiteLLM's own code, and done without it from then on."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from litellm_evenkeel.metrics.children import Child, HistogramChild, Labels
+from litellm_evenkeel.metrics.facts import LABELS, Facts
+from litellm_evenkeel.metrics.families import Family, Watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# What LiteLLM writes by itself: one more, a healthy deployment, and the limit of a key that has none.
+CONSTANTS = frozenset({0.0, 1.0, float(sys.maxsize)})
+
+
+class Field(NamedTuple):
+    """A label whose value an event tells."""
+
+    place: int
+    """In `Facts.who`."""
+    is_cleaned: bool
+    """Whether LiteLLM cleans it first, as it does but for some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do."""
+
+    family: Family
+    labels: tuple[str | Field, ...]
+    verb: str
+    value: int | float
+    """A place in `Facts.numbers` if it is an integer, else the number itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that is to be done for an event of a shape."""
+
+    steps: tuple[Step, ...]
+
+    def predicted(self, facts: Facts, cleaned: Callable[[Any], Any]) -> list[Watched]:
+        """Return what LiteLLM's code would do, for an event."""
+        return [
+            Watched(step.family, labelled(step, facts.who, cleaned), step.verb, _value(step, facts))
+            for step in self.steps
+        ]
+
+
+class Bundle:
+    """A plan whose series are known, for all events of the same people and places."""
+
+    __slots__ = ("_added", "_cleaned", "_counted", "_epoch", "_fixed", "_observed", "_removed", "_set", "_who", "plan")
+
+    def __init__(self, plan: Plan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
+        self.plan, self._who, self._cleaned = plan, who, cleaned
+        self._look_up()
+
+    def _look_up(self) -> None:
+        self._counted: list[Child] = []
+        self._added: list[tuple[Child, int]] = []
+        self._set: list[tuple[Child, int]] = []
+        self._fixed: list[tuple[Child, float]] = []
+        self._observed: list[tuple[HistogramChild, int]] = []
+        self._removed: list[tuple[Family, Labels]] = []
+        for step in self.plan.steps:
+            self._add(step, labelled(step, self._who, self._cleaned))
+        self._epoch = self._now
+
+    @property
+    def _now(self) -> int:
+        return self.plan.steps[0].family.store.epoch if self.plan.steps else 0
+
+    def _add(self, step: Step, labels: Labels) -> None:
+        if step.verb == "remove":
+            self._removed.append((step.family, labels))
+            return
+        child = step.family.child(labels)
+        if isinstance(child, HistogramChild):
+            assert isinstance(step.value, int)
+            self._observed.append((child, step.value))
+        elif step.verb == "set":
+            if isinstance(step.value, int):
+                self._set.append((child, step.value))
+            else:
+                self._fixed.append((child, step.value))
+        elif isinstance(step.value, int):
+            self._added.append((child, step.value))
+        elif step.value == 1:
+            self._counted.append(child)
+        # What adds nothing has only to be there.
+
+    def apply(self, several: Sequence[Sequence[Any]]) -> None:
+        """Do it for several events at once, given their numbers in the order in which they came."""
+        if self._epoch != self._now:
+            self._look_up()
+        number = len(several)
+        for child in self._counted:
+            child.add(number)
+        for child, place in self._added:
+            child.add(sum([numbers[place] for numbers in several]))
+        for histogram, place in self._observed:
+            for numbers in several:
+                histogram.observed(numbers[place])
+        for family, labels in self._removed:
+            if family.children:
+                family.discard(labels)
+        last = several[-1]
+        for child, place in self._set:
+            child.value = float(last[place])
+        for child, fixed in self._fixed:
+            child.value = fixed
+
+
+def planned(watched: Sequence[Watched], facts: Facts, cleaned: Callable[[Any], Any]) -> Plan | None:
+    """Return what was done for an event that was made of marks, as a plan for all of its shape; None if it is unclear.
+
+    Each text and each number of such an event is there once, so whatever comes out of LiteLLM's code tells where it
+    came from.
+    """
+    fields: dict[str, Field] = {}
+    for place, mark in enumerate(facts.who[:LABELS]):
+        if mark and isinstance(mark, str):
+            # Cleaning changes each mark, so it is seen whether it was done.
+            fields[mark], fields[cleaned(mark)] = Field(place, is_cleaned=False), Field(place, is_cleaned=True)
+    numbers = {float(number): place for place, number in enumerate(facts.numbers) if number}
+    steps = []
+    for family, labels, verb, value in watched:
+        sources = tuple([fields.get(label, label) for label in labels])
+        if any(MARK in source for source in sources if isinstance(source, str)):
+            return None
+        is_known = verb == "remove" or value in numbers or value in CONSTANTS
+        if not is_known or (verb == "observe" and value not in numbers and value != 0):
+            return None
+        steps.append(Step(family, sources, verb, numbers.get(value, value)))
+    return Plan(tuple(steps))
+
+
+def repeated(watched: Sequence[Watched]) -> Plan | None:
+    """Return what was done as a plan to do the very same again; None where that would not be what LiteLLM does."""
+    if any(one.verb == "observe" or (one.verb == "inc" and one.value != 1) for one in watched):
+        return None
+    return Plan(tuple([Step(one.family, one.labels, one.verb, one.value) for one in watched]))
+
+
+MARK = 'evenkeel"'
+"""What each text of such an event begins with: it is in no real one, and LiteLLM cleans it."""
+
+
+def labelled(step: Step, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> Labels:
+    """Return the labels of a step for certain people and places."""
+    return tuple(
+        [
+            source
+            if isinstance(source, str)
+            else str(cleaned(who[source.place]) if source.is_cleaned else who[source.place])
+            for source in step.labels
+        ]
+    )
+
+
+def _value(step: Step, facts: Facts) -> float:
+    return float(facts.numbers[step.value] or 0.0) if isinstance(step.value, int) else step.value

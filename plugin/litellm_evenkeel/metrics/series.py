@@ -1,0 +1,278 @@
+"""From events to series: taken in at once, done later in batches, in the order in which they came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import Counter, OrderedDict, deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.metrics.facts import LABELS, Facts, Raw, Readers, read
+from litellm_evenkeel.metrics.marks import Twin
+from litellm_evenkeel.metrics.plans import Bundle, Plan, planned, repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from datetime import datetime
+
+    from litellm_evenkeel.metrics.children import Child
+    from litellm_evenkeel.metrics.families import Store, Watched
+
+    Watch = Callable[[Raw, object, datetime, datetime], list[Watched] | None]
+
+LOG = logging.getLogger("litellm_evenkeel.metrics")
+# So many at once; then others have the loop.
+SLICE = 128
+# So many wait before somebody looks at them at once.
+MANY = 512
+# One event in so many is done by LiteLLM's own code as well, watched, and compared.
+CHECKED = 1024
+FIRST_CHECKED = 3
+MOST_PLANS = 1024
+ANEW_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesTerms:
+    """How much of it there may be."""
+
+    every: float = 1.0
+    """Seconds from an event to its series."""
+    most_waiting: int = 50_000
+    most_bundles: int = 20_000
+    most_failures: int = 5_000
+
+
+class Series:
+    """What is done for events. Events may come from any thread; what is done about them is done in one loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        readers: Readers,
+        cleaned: Callable[[Any], Any],
+        watch: Watch,
+        *,
+        clock: Callable[[], float],
+        terms: SeriesTerms | None = None,
+    ) -> None:
+        self._store, self._readers, self._cleaned, self._watch = store, readers, cleaned, watch
+        self._clock = clock
+        self._unbounded = replace(readers, bounded=lambda _name, value: value)
+        self._terms = terms or SeriesTerms()
+        self._waiting: deque[tuple[Bundle | Child, Any]] = deque()
+        self._bundles: OrderedDict[Hashable, Bundle] = OrderedDict()
+        self._plans: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._failures: OrderedDict[Hashable, tuple[Bundle | None, float]] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_due = False
+        self.counts: Counter[str] = Counter()
+        """Events by what became of them."""
+        self.dropped: Counter[str] = Counter()
+        self.busy = 0.0
+        """Seconds that it took to do what was waiting."""
+        store.later = self.later
+
+    def __len__(self) -> int:
+        """Return how much waits to be done."""
+        return len(self._waiting)
+
+    def taken(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
+        """Take an event in, or return that it is one that LiteLLM's own code has to look at."""
+        try:
+            facts = read(event, answer, start, end, self._readers)
+            key = facts[:2]
+            bundle = self._bundles.get(key)
+        except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
+            self.counts["unusual"] += 1
+            return False
+        self.counts["seen"] += 1
+        if bundle is None:
+            bundle = self._bound(key, facts, event, answer, start, end)
+            if bundle is None:
+                self.counts["unplanned"] += 1
+                return False
+        elif not self.counts["seen"] % CHECKED and not self._is_as_planned(bundle.plan, event, answer, start, end):
+            self._distrust(bundle.plan)
+            return False
+        else:
+            self._bundles.move_to_end(key)
+        if len(self._waiting) >= self._terms.most_waiting:
+            self.dropped["full"] += 1
+            return True
+        self._waiting.append((bundle, facts.numbers))
+        self._wake()
+        return True
+
+    def failed(self, key: Hashable, watch: Callable[[], list[Watched] | None]) -> bool:
+        """Take in a failure, or return that it is one that LiteLLM's own code has to look at.
+
+        What is done for such failures is found out anew now and then: which models there are may change.
+        """
+        now = self._clock()
+        known = self._failures.get(key)
+        if known is None or known[1] <= now:
+            watched = watch()
+            plan = None if watched is None else repeated(watched)
+            bundle = None if plan is None else Bundle(plan, (), self._cleaned)
+            known = self._failures[key] = bundle, now + ANEW_SECONDS
+            self._failures.move_to_end(key)
+            while len(self._failures) > self._terms.most_failures:
+                self._failures.popitem(last=False)
+        if known[0] is None:
+            return False
+        if len(self._waiting) >= self._terms.most_waiting:
+            self.dropped["full"] += 1
+            return True
+        self.counts["failures"] += 1
+        self._waiting.append((known[0], ()))
+        self._wake()
+        return True
+
+    def later(self, child: Child, value: float) -> bool:
+        """Let a series be so much when what came before has been done; return whether it waits."""
+        if not self._waiting or len(self._waiting) >= self._terms.most_waiting:
+            return False
+        self._waiting.append((child, value))
+        return True
+
+    def flush(self, most: int | None = None) -> None:
+        """Do what waits, or so much of it."""
+        began = time.perf_counter()
+        waiting, done = self._waiting, 0
+        several: dict[Bundle, list[Any]] = {}
+        latest: dict[Bundle, int] = {}
+        with self._store.lock:
+            while waiting and (most is None or done < most):
+                done += 1
+                one, told = waiting.popleft()
+                if isinstance(one, Bundle):
+                    several.setdefault(one, []).append(told)
+                    latest[one] = done
+                    continue
+                _apply(several, latest)
+                one.value = told
+            _apply(several, latest)
+        self.busy += time.perf_counter() - began
+
+    async def drain(self) -> None:
+        """Do all that waits now, letting others have the loop."""
+        left = len(self._waiting)
+        while left > 0 and self._waiting:
+            self.flush(SLICE)
+            left -= SLICE
+            await asyncio.sleep(0)
+
+    def _bound(
+        self, key: tuple[Any, ...], facts: Facts, event: Raw, answer: object, start: datetime, end: datetime
+    ) -> Bundle | None:
+        plan_key = _plan_key(facts)
+        known = self._plans.get(plan_key)
+        if known is None:
+            known = self._plans[plan_key] = _Known(self._made(event, answer, start, end))
+            while len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        if known.plan is None:
+            return None
+        if known.checks < FIRST_CHECKED:
+            known.checks += 1
+            if not self._is_as_planned(known.plan, event, answer, start, end):
+                self._distrust(known.plan)
+                return None
+        bundle = self._bundles[key] = Bundle(known.plan, facts.who, self._cleaned)
+        while len(self._bundles) > self._terms.most_bundles:
+            self._bundles.popitem(last=False)
+        return bundle
+
+    def _made(self, event: Raw, answer: object, start: datetime, end: datetime) -> Plan | None:
+        try:
+            twin = Twin()
+            marked, moments = twin.of(event), twin.moments(start, end)
+            facts = read(marked, answer, *moments, self._unbounded)
+            watched = self._watch(marked, answer, *moments)
+            return None if watched is None else planned(watched, facts, self._cleaned)
+        except Exception as error:  # noqa: BLE001 - then there is no plan, and nothing is lost
+            LOG.debug("evenkeel: no plan for such events: %s", type(error).__name__)
+            return None
+
+    def _is_as_planned(self, plan: Plan, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
+        watched = self._watch(event, answer, start, end)
+        if watched is None:
+            return False
+        facts = read(event, answer, start, end, self._unbounded)
+        return _alike(watched, plan.predicted(facts, self._cleaned))
+
+    def _distrust(self, plan: Plan) -> None:
+        """Leave such events to LiteLLM's own code from now on."""
+        self.counts["distrusted"] += 1
+        LOG.warning(
+            "evenkeel: events of one kind are not counted as LiteLLM would; its own code counts them from now on."
+        )
+        for known in self._plans.values():
+            if known.plan is plan:
+                known.plan = None
+        for key in [key for key, bundle in self._bundles.items() if bundle.plan is plan]:
+            del self._bundles[key]
+
+    def _wake(self) -> None:
+        number = len(self._waiting)
+        if self._is_due and number != MANY:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self._loop is None or self._loop.is_closed():
+            self._loop = loop
+        self._is_due = True
+        if loop is not self._loop:
+            self._loop.call_soon_threadsafe(self._soon)
+        elif number >= MANY:
+            loop.call_soon(self._go_on)
+        else:
+            loop.call_later(self._terms.every, self._go_on)
+
+    def _soon(self) -> None:
+        assert self._loop is not None
+        self._loop.call_later(self._terms.every, self._go_on)
+
+    def _go_on(self) -> None:
+        self.flush(SLICE)
+        if self._waiting and self._loop is not None:
+            self._loop.call_soon(self._go_on)
+        else:
+            self._is_due = False
+
+
+@dataclass(slots=True)
+class _Known:
+    plan: Plan | None
+    checks: int = 0
+
+
+def _apply(several: dict[Bundle, list[Any]], latest: dict[Bundle, int]) -> None:
+    # What several of them set is as the latest event says.
+    for bundle in sorted(several, key=latest.__getitem__):
+        bundle.apply(several[bundle])
+    several.clear()
+
+
+def _plan_key(facts: Facts) -> Hashable:
+    """Return what events have in common of which the same is done."""
+    who = facts.who
+    kinds = tuple([True if value and isinstance(value, str) else value for value in who[:LABELS]])
+    return kinds, who[LABELS:], facts.shape
+
+
+def _alike(watched: list[Watched], predicted: list[Watched]) -> bool:
+    def told(one: Watched) -> tuple[str, tuple[str, ...], str]:
+        return one.family.name, one.labels, one.verb
+
+    mine, theirs = sorted(predicted, key=told), sorted(watched, key=told)
+    return len(mine) == len(theirs) and all(
+        told(one) == told(other) and (one.verb == "remove" or math.isclose(one.value, other.value, rel_tol=1e-9))
+        for one, other in zip(mine, theirs, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""How the parts of the plugin are put together in a running proxy."""

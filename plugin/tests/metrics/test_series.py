@@ -1,0 +1,186 @@
+"""Series: what comes of events, against what LiteLLM's own code makes of the same."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from prometheus_client import generate_latest
+
+from litellm_evenkeel.metrics.families import Counter, Gauge
+from litellm_evenkeel.metrics.series import Series, SeriesTerms
+from litellm_evenkeel.metrics.watching import watched
+
+from .conftest import BEGAN, READERS, Theirs, after, event
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from litellm_evenkeel.metrics.facts import Raw
+
+
+def cleaned(value: Any) -> Any:
+    return value if value is None else str(value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def series(theirs: Theirs, terms: SeriesTerms | None = None) -> Series:
+    def watch(told: Raw, *others: Any) -> Any:
+        return watched(theirs.store, theirs.count(told, *others))
+
+    return Series(theirs.store, READERS, cleaned, watch, clock=lambda: 0.0, terms=terms)
+
+
+def scraped(theirs: Theirs) -> list[str]:
+    lines = generate_latest(theirs.registry).decode().splitlines()
+    return sorted(line for line in lines if "_created" not in line)
+
+
+async def told(theirs: Theirs, counted: Series | None, events: Sequence[Raw]) -> list[str]:
+    for one in events:
+        if counted is None or not counted.taken(one, None, BEGAN, after(1)):
+            await theirs.count(one, None, BEGAN, after(1))
+    if counted is not None:
+        await counted.drain()
+    return scraped(theirs)
+
+
+headers = st.sampled_from([{}, {"x_ratelimit_remaining_requests": 5}, {"x_ratelimit_remaining_requests": 0}])
+usages = st.sampled_from(
+    [None, {"prompt_tokens_details": {"cached_tokens": 7}}, {"prompt_tokens_details": {"cached_tokens": 0}}]
+)
+events = st.builds(
+    lambda team, user, cost, left, usage: event(
+        team, user, cost, usage=usage, hidden_params={"additional_headers": left, "litellm_overhead_time_ms": None}
+    ),
+    st.sampled_from(["a", "b", None, "", 'x"y']),
+    st.sampled_from(["u", "v", None]),
+    st.sampled_from([0, 0.0, 0.25, 0.5, 3]),
+    headers,
+    usages,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(events, max_size=30))
+def test_what_is_told_is_what_their_own_code_tells(seen: list[Raw]) -> None:
+    mine, theirs = Theirs(), Theirs()
+    assert asyncio.run(told(mine, series(mine), seen)) == asyncio.run(told(theirs, None, seen))
+
+
+async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Theirs) -> None:
+    counted = series(theirs)
+    for number in range(200):
+        assert counted.taken(event(f"team {number}", cost=0.5 + number), None, BEGAN, after(1))
+    assert theirs.runs <= 4
+    await counted.drain()
+    assert theirs.registry.get_sample_value("spend_total", {"team": "team 7", "user": "user"}) == 7.5
+
+
+@pytest.mark.parametrize("wrong", [None, "1", True, float("nan"), -1.0])
+async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any) -> None:
+    counted = series(theirs)
+    assert not counted.taken(event(cost=wrong), None, BEGAN, after(1))
+    assert (counted.counts["unusual"], len(counted)) == (1, 0)
+    assert not counted.taken({}, None, BEGAN, after(1))
+
+
+async def test_a_label_that_nobody_knows_of_is_found_out_and_left_to_their_code(
+    theirs: Theirs, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = series(theirs)
+    assert counted.taken(event(note="first"), None, BEGAN, after(1))
+    assert not counted.taken(event(user="another", note="second"), None, BEGAN, after(1))
+    assert not counted.taken(event(user="a third", note="first"), None, BEGAN, after(1))
+    assert (counted.counts["distrusted"], "its own code counts them" in caplog.text) == (1, True)
+
+
+async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs) -> None:
+    counted = series(theirs)
+    taken = [counted.taken(event(), None, BEGAN, after(1)) for _ in range(1100)]
+    theirs.twist = 1.0
+    taken += [counted.taken(event(), None, BEGAN, after(1)) for _ in range(1100)]
+    assert (all(taken[:1100]), any(taken[2100:])) == (True, False)
+
+
+async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
+    counted = series(theirs, SeriesTerms(most_waiting=10))
+    assert all(counted.taken(event(), None, BEGAN, after(1)) for _ in range(15))
+    assert (len(counted), counted.dropped["full"]) == (10, 5)
+    await counted.drain()
+    assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 10
+
+
+async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Theirs) -> None:
+    counted = series(theirs, SeriesTerms(every=0.01))
+    counted.taken(event(), None, BEGAN, after(1))
+    for _ in range(500):
+        if not len(counted):
+            break
+        await asyncio.sleep(0.01)
+    assert len(counted) == 0
+    counted.taken(event(), None, BEGAN, after(1))
+    assert len(counted) == 1
+
+
+async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -> None:
+    counted = series(theirs, SeriesTerms(every=0.01))
+    counted.taken(event(), None, BEGAN, after(1))
+
+    def elsewhere() -> None:
+        async def some() -> None:
+            for _ in range(100):
+                counted.taken(event(), None, BEGAN, after(1))
+
+        asyncio.run(some())
+
+    threads = [threading.Thread(target=elsewhere) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    await counted.drain()
+    assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 301
+
+
+async def test_what_is_set_beside_keeps_its_place_in_the_order(theirs: Theirs) -> None:
+    counted = series(theirs)
+    some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
+    counted.taken(some, None, BEGAN, after(1))
+    theirs.left.labels("team").set(1)
+    await counted.drain()
+    assert theirs.registry.get_sample_value("left", {"team": "team"}) == 1
+    counted.taken(some, None, BEGAN, after(1))
+    await counted.drain()
+    assert theirs.registry.get_sample_value("left", {"team": "team"}) == 5
+
+
+async def test_series_that_were_retired_are_looked_up_anew(theirs: Theirs) -> None:
+    counted = series(theirs)
+    counted.taken(event(), None, BEGAN, after(1))
+    await counted.drain()
+    theirs.store.retire("team", "team")
+    counted.taken(event(), None, BEGAN, after(1))
+    await counted.drain()
+    for team in ("team", "other"):
+        assert theirs.registry.get_sample_value("spend_total", {"team": team, "user": "user"}) == 0.25
+
+
+async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None:
+    failed = Counter(theirs.store, "failed", "Failed.", ("why",))
+    state = Gauge(theirs.store, "state", "State.", ("where",))
+    runs = []
+
+    async def fails() -> None:
+        runs.append(1)
+        failed.labels("429").inc()
+        state.labels("here").set(1)
+
+    counted = series(theirs)
+    for _ in range(5):
+        assert counted.failed("key", lambda: watched(theirs.store, fails()))
+    await counted.drain()
+    value = theirs.registry.get_sample_value
+    assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
