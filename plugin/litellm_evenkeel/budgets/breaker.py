@@ -29,12 +29,15 @@ class Standing(StrEnum):
 
 
 class Breaker:
-    """Counts failures in a row. `random` is from 0 to 1, and keeps workers from asking all at the same time."""
+    """Counts failures in a row. `random` is from 0 to 1, and keeps workers from asking all at the same time.
 
-    __slots__ = ("_failures", "_random", "asks_at")
+    `longest` is how long a server that has come back may go unnoticed.
+    """
 
-    def __init__(self, random: Callable[[], float]) -> None:
-        self._failures, self._random = 0, random
+    __slots__ = ("_failures", "_longest", "_random", "asks_at")
+
+    def __init__(self, random: Callable[[], float], longest: float = LONGEST_PAUSE) -> None:
+        self._failures, self._random, self._longest = 0, random, min(longest, LONGEST_PAUSE)
         self.asks_at = -math.inf
         """When it may be asked again."""
 
@@ -59,4 +62,4 @@ class Breaker:
         beyond = self._failures - FAILURES
         # No larger than it matters: a server may be gone for weeks.
         pause = FIRST_PAUSE * 2.0 ** min(beyond, 16) if beyond >= 0 else SHORTEST_PAUSE * 2.0 ** (self._failures - 1)
-        self.asks_at = now + min(pause, LONGEST_PAUSE) * (1 - JITTER + 2 * JITTER * self._random())
+        self.asks_at = now + min(pause, self._longest) * (1 - JITTER * self._random())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 # Two moments that are nearer to each other are the same reset, written in two ways.
 SAME_RESET_SECONDS = 1.0
@@ -34,12 +33,14 @@ class Source(StrEnum):
 
 Entity: TypeAlias = tuple[Kind, str]
 """Somebody with a budget: a kind, and the id that LiteLLM's tables have."""
-Values: TypeAlias = tuple[bool, float | None, bool, float | None, float | None, bool, str | None, str | None]
+Values: TypeAlias = tuple[float | str | bool | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """One budget. What is None is not known, unless one of the flags says that there is nothing to know."""
+class Budget(NamedTuple):
+    """One budget. What is None is not known, unless one of the flags says that there is nothing to know.
+
+    A tuple, not a dataclass: several are made for each event, and it is made in a fifth of the time.
+    """
 
     as_of: float
     """Since when it is known, in seconds since 1970: the spend, where that is known."""
@@ -78,10 +79,7 @@ class Budget:
     @property
     def values(self) -> Values:
         """What a gauge would show of it: all but since when and from where."""
-        return (
-            self.exists, self.maximum, self.is_unlimited, self.spend, self.resets_at, self.never_resets,
-            self.alias, self.email,
-        )  # fmt: skip
+        return self[2:]
 
 
 def absent(as_of: float, source: Source) -> Budget:

@@ -94,11 +94,11 @@ class Budgets:
 
     def note(self, hint: Hint) -> None:
         """Know what a request tells of a budget."""
-        told = hint.budget()
+        told = hint.budget
         if told.says_anything:
             # Of providers, the router tells all there is.
             is_answer = told.is_complete or hint.kind is Kind.PROVIDER
-            self._know(hint.kind, hint.id, told, is_answer=is_answer, now=hint.as_of)
+            self._know(hint.kind, hint.id, told, is_answer=is_answer, now=told.as_of)
 
     def see(self, hints: Iterable[Hint], now: float) -> None:
         """Know what a request tells, and have the rest looked up: all of them in one go."""

@@ -46,7 +46,7 @@ class BudgetCounts:
     waiting: int = 0
     """Entities that are being asked about now."""
     turned_away: int = 0
-    """Entities that were not asked about because too many waited."""
+    """Entities that were not asked about: too many waited, or no table can hold such an id."""
     standings: Mapping[Source, Standing] | None = None
     """How it stands with the servers, of those that are used."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from litellm_evenkeel.budgets.breaker import Breaker
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
+    from litellm_evenkeel.budgets.breaker import Breaker
     from litellm_evenkeel.budgets.budget import Budget, Entity, Source
     from litellm_evenkeel.budgets.failures import Failures
 
@@ -50,9 +49,9 @@ class Line:
         patience: float,
         failures: Failures,
         clock: Callable[[], float],
-        random: Callable[[], float],
+        breaker: Breaker,
     ) -> None:
-        self.source, self.breaker = source, Breaker(random)
+        self.source, self.breaker = source, breaker
         self.asked = 0
         self._lookup, self._patience, self._failures, self._clock = lookup, patience, failures, clock
 
@@ -97,9 +96,9 @@ class StoreLine(Line):
         patience: float,
         failures: Failures,
         clock: Callable[[], float],
-        random: Callable[[], float],
+        breaker: Breaker,
     ) -> None:
-        super().__init__(source, store, patience, failures, clock, random)
+        super().__init__(source, store, patience, failures, clock, breaker)
         self._store = store
 
     async def store(self, found: Mapping[Entity, Budget]) -> None:

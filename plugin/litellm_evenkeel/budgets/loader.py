@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.line import Line, StoreLine
 
 AT_ONCE = 2000
+# No id of LiteLLM's is longer. Those of customers are whatever a client writes.
+LONGEST_ID = 512
 # So many are told before others have their turn: requests are served by the same loop.
 TOLD_AT_ONCE = 100
 
@@ -52,7 +54,7 @@ class Loader:
         """Have somebody looked up, some time soon; return whether that was being done already."""
         if entity in self._wanted:
             return True
-        if len(self._wanted) >= self._most or self._is_closed:
+        if len(self._wanted) >= self._most or self._is_closed or not _may_be_there(entity[1]):
             self.turned_away += 1
             return False
         self._wanted[entity] = None
@@ -137,3 +139,14 @@ class Loader:
                 self._failures.failed((entity[0],), budget.source, error)
             if place % TOLD_AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+
+def _may_be_there(who: str) -> bool:
+    """Say whether a table may hold an id: one that none can would fail all that are asked about with it."""
+    if len(who) > LONGEST_ID or "\0" in who:
+        return False
+    try:
+        who.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

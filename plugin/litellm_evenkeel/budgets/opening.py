@@ -5,6 +5,7 @@ from __future__ import annotations
 import random as chance
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.budgets.breaker import Breaker
 from litellm_evenkeel.budgets.budget import Source
 from litellm_evenkeel.budgets.cache import Budgets
 from litellm_evenkeel.budgets.failures import Failures
@@ -47,7 +48,9 @@ def opened(
             connections=terms.connections,
             default_budget=default_customer_budget,
         )
-        line = Line(Source.POSTGRES, tables, tables.patience, failures, clock, random)
+        # What is known is to be fresh again within one TTL of a server's recovery.
+        breaker = Breaker(random, terms.ttl)
+        line = Line(Source.POSTGRES, tables, tables.patience, failures, clock, breaker)
         shared = _shared(terms, redis, prefix, failures, clock, random)
         loader = Loader(line, shared, failures, most=max(terms.most, 1), clock=clock)
     return Budgets(terms, failures, loader, peek=peek, listener=listener, random=random)
@@ -66,4 +69,4 @@ def _shared(
     from litellm_evenkeel.budgets.redis import PATIENCE_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
 
     store = RedisBudgets.of(url, clock, ttl=terms.ttl, negative_ttl=terms.negative_ttl, prefix=prefix)
-    return StoreLine(Source.REDIS, store, PATIENCE_SECONDS, failures, clock, random)
+    return StoreLine(Source.REDIS, store, PATIENCE_SECONDS, failures, clock, Breaker(random, terms.ttl))

@@ -38,8 +38,6 @@ WHERE user_id = ANY($5::text[])
 """
 TABLES = (Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER)
 """The kinds that it knows, in the order in which the statement wants their ids."""
-LONGEST_ID = 512
-"""No id of LiteLLM's is longer. Those of customers are whatever a client writes."""
 # Together within the second in which it is to be known that a server is gone.
 CONNECT_SECONDS = 0.9
 BEYOND_SERVER_SECONDS = 0.2
@@ -83,7 +81,7 @@ class PostgresBudgets:
         # Before it is asked: what happens meanwhile is newer.
         as_of = self._clock()
         found = {entity: absent(as_of, Source.POSTGRES) for entity in entities}
-        ids = [[who for kind, who in entities if kind is one and _may_be_there(who)] for one in TABLES]
+        ids = [[who for kind, who in entities if kind is one] for one in TABLES]
         if any(ids):
             for row in await self._rows([*ids, self._default_budget()]):
                 found[Kind(row[0]), row[1]] = _budget(row, as_of)
@@ -158,17 +156,6 @@ class PostgresBudgets:
 
 async def _nothing_to_reset(_: Any) -> None:
     """Spare the server a statement after each of ours, which change nothing."""
-
-
-def _may_be_there(who: str) -> bool:
-    """Say whether a table may hold an id: one that none can would fail all that are asked about with it."""
-    if len(who) > LONGEST_ID or "\0" in who:
-        return False
-    try:
-        who.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _budget(row: Any, as_of: float) -> Budget:

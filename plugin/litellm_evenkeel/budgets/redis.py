@@ -23,7 +23,6 @@ PATIENCE_SECONDS = 0.05
 CONNECT_SECONDS = 1.0
 # It goes before the freshest copies in memory do: whoever is the first to need another asks the database.
 KEPT = 0.8
-LONGEST_ID = 512
 VERSION = 1
 
 
@@ -60,12 +59,9 @@ class RedisBudgets:
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget]:
         """Return what others know and is fresh enough."""
-        known = [entity for entity in entities if len(entity[1]) <= LONGEST_ID]
-        if not known:
-            return {}
-        told = await self._client.mget([self._name(entity) for entity in known])
+        told = await self._client.mget([self._name(entity) for entity in entities])
         now = self._clock()
-        read_all = ((entity, read(text)) for entity, text in zip(known, told, strict=True))
+        read_all = ((entity, read(text)) for entity, text in zip(entities, told, strict=True))
         return {entity: one for entity, one in read_all if one and self._left(one, now) > 0}
 
     async def store(self, found: Mapping[Entity, Budget]) -> None:
@@ -74,7 +70,7 @@ class RedisBudgets:
         async with self._client.pipeline(transaction=False) as pipe:
             for entity, budget in found.items():
                 milliseconds = int(self._left(budget, now) * 1000)
-                if milliseconds > 0 and len(entity[1]) <= LONGEST_ID:
+                if milliseconds > 0:
                     pipe.set(self._name(entity), written(budget), px=milliseconds)
             await pipe.execute()
 
@@ -113,7 +109,7 @@ def read(text: bytes | str | None) -> Budget | None:
     """Read one; None for what nobody of our version has written."""
     try:
         told = json.loads(text or "null")
-        version, as_of, exists, maximum, is_unlimited, spend, resets_at, never_resets, alias, email = told
+        version, as_of, maximum, spend, resets_at, alias, email, exists, is_unlimited, never_resets = told
     except (ValueError, TypeError):
         return None
     flags, names = (exists, is_unlimited, never_resets), (alias, email)

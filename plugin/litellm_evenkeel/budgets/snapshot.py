@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_MOMENTS = 4096
 _MISSING: Any = object()
 _KEY, _TEAM, _USER, _ORG, _CUSTOMER = Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER
+_EVENT = Source.EVENT
 
 
 class Ids(NamedTuple):
@@ -32,32 +33,11 @@ class Ids(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What one request tells of one budget: a plain tuple, for there are some for every event."""
+    """What one request tells of one budget."""
 
     kind: Kind
     id: str
-    as_of: float
-    maximum: float | None = None
-    spend: float | None = None
-    resets_at: float | None = None
-    alias: str | None = None
-    email: str | None = None
-    is_unlimited: bool = False
-    never_resets: bool = False
-
-    def budget(self) -> Budget:
-        """Return it as all others have it."""
-        return Budget(
-            as_of=self.as_of,
-            source=Source.EVENT,
-            maximum=self.maximum,
-            spend=self.spend,
-            resets_at=self.resets_at,
-            alias=self.alias,
-            email=self.email,
-            is_unlimited=self.is_unlimited,
-            never_resets=self.never_resets,
-        )
+    budget: Budget
 
 
 def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -> tuple[Hint, ...]:
@@ -79,25 +59,27 @@ def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -
         found.append(_org(get, org, at, cost))
     if customer.__class__ is str and customer:
         # What it has spent is not carried; None is written where its maximum was not looked up, too.
-        found.append(Hint(_CUSTOMER, customer, at, _number(get("user_api_end_user_max_budget"))))
+        budget = Budget(at, _EVENT, _number(get("user_api_end_user_max_budget")))
+        found.append(Hint(_CUSTOMER, customer, budget))
     return tuple(found)
 
 
 def _key(get: Any, who: str, at: float, cost: float) -> Hint:
     spend, told = _number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
     limit = get("user_api_key_max_budget", _MISSING)
-    return Hint(
-        _KEY,
-        who,
+    budget = Budget(
         at,
+        _EVENT,
         _number(limit),
         None if spend is None else spend + cost,
         _moment(told) if told.__class__ is str else None,
         _text(get("user_api_key_alias")),
         None,
+        True,  # noqa: FBT003 - by position it costs less
         limit is None and told is not _MISSING,
         told is None,
     )
+    return Hint(_KEY, who, budget)
 
 
 def _team(get: Any, who: str, at: float, cost: float) -> Hint:
@@ -107,18 +89,19 @@ def _team(get: Any, who: str, at: float, cost: float) -> Hint:
         # The key's own row may have come without its team: only the team's says that there is none.
         of_table = get("user_api_key_team_table_max_budget", _MISSING)
         maximum, is_unlimited = _number(of_table), of_table is None
-    return Hint(
-        _TEAM,
-        who,
+    budget = Budget(
         at,
+        _EVENT,
         maximum,
         None if spend is None else spend + cost,
         _moment(told) if told.__class__ is str else None,
         _text(get("user_api_key_team_alias")),
         None,
+        True,  # noqa: FBT003 - as above
         is_unlimited,
         told is None,
     )
+    return Hint(_TEAM, who, budget)
 
 
 def _user(get: Any, who: str, at: float, cost: float) -> Hint:
@@ -127,34 +110,36 @@ def _user(get: Any, who: str, at: float, cost: float) -> Hint:
     if maximum is None:
         of_table = get("user_api_key_user_table_max_budget", _MISSING)
         maximum, is_unlimited = _number(of_table), of_table is None
-    return Hint(
-        _USER,
-        who,
+    budget = Budget(
         at,
+        _EVENT,
         maximum,
         None if spend is None else spend + cost,
         _moment(told) if told.__class__ is str else None,
         _text(get("user_api_key_user_alias")),
         _text(get("user_api_key_user_email")),
+        True,  # noqa: FBT003 - as above
         is_unlimited,
         told is None,
     )
+    return Hint(_USER, who, budget)
 
 
 def _org(get: Any, who: str, at: float, cost: float) -> Hint:
     spend, told = _number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
     # When it begins anew is never carried.
-    return Hint(
-        _ORG,
-        who,
+    budget = Budget(
         at,
+        _EVENT,
         _number(told),
         None if spend is None else spend + cost,
         None,
         _text(get("user_api_key_org_alias")),
         None,
+        True,  # noqa: FBT003 - as above
         told is None,
     )
+    return Hint(_ORG, who, budget)
 
 
 def _number(told: Any) -> float | None:
