@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 from redis.asyncio import Redis
@@ -24,6 +23,7 @@ CONNECT_SECONDS = 1.0
 # It goes before the freshest copies in memory do: whoever is the first to need another asks the database.
 KEPT = 0.8
 VERSION = 1
+LARGEST = 1e300
 
 
 class RedisBudgets:
@@ -110,7 +110,7 @@ def read(text: bytes | str | None) -> Budget | None:
     try:
         told = json.loads(text or "null")
         version, as_of, maximum, spend, resets_at, alias, email, exists, is_unlimited, never_resets = told
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     flags, names = (exists, is_unlimited, never_resets), (alias, email)
     numbers = (maximum, spend, resets_at)
@@ -135,4 +135,4 @@ def read(text: bytes | str | None) -> Budget | None:
 
 
 def _is_number(told: object) -> bool:
-    return isinstance(told, int | float) and not isinstance(told, bool) and math.isfinite(told)
+    return isinstance(told, int | float) and not isinstance(told, bool) and abs(told) < LARGEST
