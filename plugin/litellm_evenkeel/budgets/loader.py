@@ -6,6 +6,7 @@ Whoever is asked about stays so until there is an answer: when a server comes ba
 from __future__ import annotations
 
 import asyncio
+import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.failures import Failures
     from litellm_evenkeel.budgets.line import Line, StoreLine
 
-AT_ONCE = 2000
+# What is answered in one go holds the loop up for a moment, and requests are served by it.
+AT_ONCE = 500
+# Questions begin at least so far apart, unless there is enough for a whole one: of customers whom nobody knows, there
+# may be thousands a second.
+GATHERED_SECONDS = 0.1
 # No id of LiteLLM's is longer. Those of customers are whatever a client writes.
 LONGEST_ID = 512
-# So many are told before others have their turn: requests are served by the same loop.
+# So many are told before others have their turn.
 TOLD_AT_ONCE = 100
 
 
@@ -41,6 +46,7 @@ class Loader:
         self._most, self._clock, self._sleep = most, clock, sleep
         self._wanted: dict[Entity, None] = {}
         self._wake = asyncio.Event()
+        self._asks_at = -math.inf
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
         self._learned: Callable[[Entity, Budget], None] = lambda *_: None
@@ -61,6 +67,7 @@ class Loader:
         if self._database.breaker.is_open:
             self._failures.left_alone((entity,), self._database.source)
         if self._worker is None or self._worker.done():
+            self._wake = asyncio.Event()
             self._worker = asyncio.get_running_loop().create_task(self._work(), name="evenkeel: budgets")
         self._wake.set()
         return False
@@ -96,10 +103,14 @@ class Loader:
             if not self._wanted:
                 self._wake.clear()
                 await self._wake.wait()
-            pause = self._database.breaker.asks_at - self._clock()
-            if pause > 0:
-                await self._sleep(pause)
+            asks_at = self._database.breaker.asks_at
+            if len(self._wanted) < AT_ONCE:
+                asks_at = max(asks_at, self._asks_at)
+            now = self._clock()
+            if now < asks_at:
+                await self._sleep(asks_at - now)
             else:
+                self._asks_at = now + GATHERED_SECONDS
                 await self._load(list(islice(self._wanted, AT_ONCE)))
 
     async def _load(self, entities: list[Entity]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import Budget, Kind, Reason, Source, Standing
 from litellm_evenkeel.budgets.breaker import FAILURES, JITTER
-from litellm_evenkeel.budgets.loader import AT_ONCE
+from litellm_evenkeel.budgets.loader import AT_ONCE, GATHERED_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,18 @@ async def test_who_comes_while_a_question_is_under_way_is_in_the_next_one(world:
     await world.settle()
     assert [len(one) for one in world.database.asked] == [1, 300]
     assert world.database.most_at_once == 1
+
+
+async def test_of_a_stream_of_unknown_ones_some_are_gathered_for_each_question(world: World) -> None:
+    began = world.now
+    for number in range(200):
+        world.get(Kind.CUSTOMER, str(number))
+        world.now += 0.01
+        for _ in range(5):
+            await asyncio.sleep(0)
+    await world.settle()
+    assert len(world.database.asked) <= 1 + (world.now - began) / GATHERED_SECONDS
+    assert sum(map(len, world.database.asked)) == 200
 
 
 async def test_a_question_names_so_many_at_most(world: World) -> None:
