@@ -7,6 +7,7 @@ from litellm_evenkeel.budgets.budget import Budget, Entity, Kind, Source
 from litellm_evenkeel.budgets.cache import Budgets, Listener, Peek
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts, health
 from litellm_evenkeel.budgets.opening import opened
+from litellm_evenkeel.budgets.process import budget_of, counter_name, row_name
 from litellm_evenkeel.budgets.reasons import Reason
 from litellm_evenkeel.budgets.snapshot import Hint, Ids, hints
 from litellm_evenkeel.budgets.terms import BudgetTerms
@@ -26,7 +27,10 @@ __all__ = [
     "Reason",
     "Source",
     "Standing",
+    "budget_of",
+    "counter_name",
     "health",
     "hints",
     "opened",
+    "row_name",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,17 @@ UNION ALL
 SELECT 'user', user_id, spend, max_budget, extract(epoch FROM budget_reset_at)::float8, user_alias, user_email
 FROM "LiteLLM_UserTable" WHERE user_id = ANY($3::text[])
 UNION ALL
-SELECT 'org', organization_id, spend, max_budget, extract(epoch FROM budget_reset_at)::float8, organization_alias, NULL
-FROM "LiteLLM_OrganizationTable" LEFT JOIN "LiteLLM_BudgetTable" USING (budget_id)
-WHERE organization_id = ANY($4::text[])
+SELECT 'org', org.organization_id, org.spend, budget.max_budget, extract(epoch FROM budget.budget_reset_at)::float8,
+    org.organization_alias, NULL
+FROM "LiteLLM_OrganizationTable" AS org
+LEFT JOIN "LiteLLM_BudgetTable" AS budget ON budget.budget_id = org.budget_id
+WHERE org.organization_id = ANY($4::text[])
 UNION ALL
-SELECT 'customer', user_id, spend, max_budget, extract(epoch FROM budget_reset_at)::float8, alias, NULL
+SELECT 'customer', customer.user_id, customer.spend, budget.max_budget,
+    extract(epoch FROM budget.budget_reset_at)::float8, customer.alias, NULL
 FROM "LiteLLM_EndUserTable" AS customer
 LEFT JOIN "LiteLLM_BudgetTable" AS budget ON budget.budget_id = coalesce(customer.budget_id, $6::text)
-WHERE user_id = ANY($5::text[])
+WHERE customer.user_id = ANY($5::text[])
 """
 TABLES = (Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER)
 """The kinds that it knows, in the order in which the statement wants their ids."""
@@ -114,8 +118,10 @@ class PostgresBudgets:
             async with asyncio.timeout(self._timeout + BEYOND_SERVER_SECONDS):
                 rows = await self._asked(connection, values)
         except BaseException:
-            # Given back as it is, it would be waited for until the server has heard that nobody waits for it.
-            connection.terminate()
+            # Given back as it is, it would be waited for until the server has heard that nobody waits for it. One that
+            # the server has closed was given back already.
+            with contextlib.suppress(asyncpg.InterfaceError):
+                connection.terminate()
             raise
         finally:
             await pool.release(connection)

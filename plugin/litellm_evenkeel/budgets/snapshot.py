@@ -59,21 +59,21 @@ def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -
         found.append(_org(get, org, at, cost))
     if customer.__class__ is str and customer:
         # What it has spent is not carried; None is written where its maximum was not looked up, too.
-        budget = Budget(at, _EVENT, _number(get("user_api_end_user_max_budget")))
+        budget = Budget(at, _EVENT, number(get("user_api_end_user_max_budget")))
         found.append(Hint(_CUSTOMER, customer, budget))
     return tuple(found)
 
 
 def _key(get: Any, who: str, at: float, cost: float) -> Hint:
-    spend, told = _number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
+    spend, told = number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
     limit = get("user_api_key_max_budget", _MISSING)
     budget = Budget(
         at,
         _EVENT,
-        _number(limit),
+        number(limit),
         None if spend is None else spend + cost,
-        _moment(told) if told.__class__ is str else None,
-        _text(get("user_api_key_alias")),
+        moment(told) if told.__class__ is str else None,
+        text(get("user_api_key_alias")),
         None,
         True,  # noqa: FBT003 - by position it costs less
         limit is None and told is not _MISSING,
@@ -83,19 +83,19 @@ def _key(get: Any, who: str, at: float, cost: float) -> Hint:
 
 
 def _team(get: Any, who: str, at: float, cost: float) -> Hint:
-    spend, told = _number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
-    maximum, is_unlimited = _number(get("user_api_key_team_max_budget")), False
+    spend, told = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
+    maximum, is_unlimited = number(get("user_api_key_team_max_budget")), False
     if maximum is None:
         # The key's own row may have come without its team: only the team's says that there is none.
         of_table = get("user_api_key_team_table_max_budget", _MISSING)
-        maximum, is_unlimited = _number(of_table), of_table is None
+        maximum, is_unlimited = number(of_table), of_table is None
     budget = Budget(
         at,
         _EVENT,
         maximum,
         None if spend is None else spend + cost,
-        _moment(told) if told.__class__ is str else None,
-        _text(get("user_api_key_team_alias")),
+        moment(told) if told.__class__ is str else None,
+        text(get("user_api_key_team_alias")),
         None,
         True,  # noqa: FBT003 - as above
         is_unlimited,
@@ -105,19 +105,19 @@ def _team(get: Any, who: str, at: float, cost: float) -> Hint:
 
 
 def _user(get: Any, who: str, at: float, cost: float) -> Hint:
-    spend, told = _number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
-    maximum, is_unlimited = _number(get("user_api_key_user_max_budget")), False
+    spend, told = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
+    maximum, is_unlimited = number(get("user_api_key_user_max_budget")), False
     if maximum is None:
         of_table = get("user_api_key_user_table_max_budget", _MISSING)
-        maximum, is_unlimited = _number(of_table), of_table is None
+        maximum, is_unlimited = number(of_table), of_table is None
     budget = Budget(
         at,
         _EVENT,
         maximum,
         None if spend is None else spend + cost,
-        _moment(told) if told.__class__ is str else None,
-        _text(get("user_api_key_user_alias")),
-        _text(get("user_api_key_user_email")),
+        moment(told) if told.__class__ is str else None,
+        text(get("user_api_key_user_alias")),
+        text(get("user_api_key_user_email")),
         True,  # noqa: FBT003 - as above
         is_unlimited,
         told is None,
@@ -126,15 +126,15 @@ def _user(get: Any, who: str, at: float, cost: float) -> Hint:
 
 
 def _org(get: Any, who: str, at: float, cost: float) -> Hint:
-    spend, told = _number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
+    spend, told = number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
     # When it begins anew is never carried.
     budget = Budget(
         at,
         _EVENT,
-        _number(told),
+        number(told),
         None if spend is None else spend + cost,
         None,
-        _text(get("user_api_key_org_alias")),
+        text(get("user_api_key_org_alias")),
         None,
         True,  # noqa: FBT003 - as above
         told is None,
@@ -142,7 +142,7 @@ def _org(get: Any, who: str, at: float, cost: float) -> Hint:
     return Hint(_ORG, who, budget)
 
 
-def _number(told: Any) -> float | None:
+def number(told: Any) -> float | None:
     """Return a number, None for whatever is none: LiteLLM's values come from custom authentication too."""
     if type(told) is float:
         return told if -math.inf < told < math.inf else None
@@ -151,12 +151,13 @@ def _number(told: Any) -> float | None:
     return None
 
 
-def _text(told: Any) -> str | None:
+def text(told: Any) -> str | None:
+    """Return a text, None for whatever is none."""
     return told if type(told) is str else None
 
 
 @lru_cache(MOST_MOMENTS)
-def _moment(told: str) -> float | None:
+def moment(told: str) -> float | None:
     """Return a moment in seconds since 1970. The same few texts come again and again."""
     try:
         moment = datetime.fromisoformat(told)
