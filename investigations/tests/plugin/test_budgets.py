@@ -376,12 +376,15 @@ def hung(pid: int) -> Any:
     main = psutil.Process(pid)
     all_of_it = [main, *main.children(recursive=True)]
     for process in all_of_it:
-        process.suspend()
+        # One that was about to leave may be gone by now.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.suspend()
     try:
         yield
     finally:
         for process in all_of_it:
-            process.resume()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
 
 
 @pytest.mark.parametrize("is_connected", [True, False])
