@@ -1,0 +1,201 @@
+"""What is known of budgets, told at once to whoever asks; what is missing or old is looked up meanwhile.
+
+Nothing here waits. A value is fresh for a while, then it is still told, as the last that is known, and looked up again.
+Of whom nothing exists is remembered too. All times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Protocol
+
+from litellm_evenkeel.budgets.budget import Kind, Source, merged
+from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from litellm_evenkeel.budgets.budget import Budget, Entity
+    from litellm_evenkeel.budgets.failures import Failures
+    from litellm_evenkeel.budgets.loader import Loader
+    from litellm_evenkeel.budgets.snapshot import Hint
+    from litellm_evenkeel.budgets.terms import BudgetTerms
+
+JITTER = 0.2
+# Who was not asked for in so many times the TTL is of no interest for how old values are.
+LATELY = 2.0
+
+
+class Listener(Protocol):
+    """Who is told of changes. It may not take long, or raise."""
+
+    def __call__(self, kind: Kind, who: str, budget: Budget) -> None:
+        """Know of a value that is another than before."""
+
+
+class Peek(Protocol):
+    """What the process itself may know: dictionaries are looked into, nothing more. It may not raise."""
+
+    def __call__(self, kind: Kind, who: str) -> Budget | None:
+        """Return what it knows."""
+
+
+class _Entry:
+    __slots__ = ("budget", "fresh_until", "used_at")
+
+    def __init__(self, budget: Budget, fresh_until: float, used_at: float) -> None:
+        self.budget, self.fresh_until, self.used_at = budget, fresh_until, used_at
+
+
+class _Shelf:
+    """All of one kind, those used last at the end."""
+
+    __slots__ = ("entries", "hits", "joined", "misses", "negative", "stale")
+
+    def __init__(self) -> None:
+        self.entries: OrderedDict[str, _Entry] = OrderedDict()
+        self.hits = self.misses = self.stale = self.negative = self.joined = 0
+
+
+class Budgets:
+    """One worker's. Its methods are called on one event loop. Without a loader, nothing is looked up."""
+
+    def __init__(
+        self,
+        terms: BudgetTerms,
+        failures: Failures,
+        loader: Loader | None,
+        *,
+        peek: Peek,
+        listener: Listener,
+        random: Callable[[], float],
+    ) -> None:
+        self._terms, self._failures, self._peek, self._listener, self._random = terms, failures, peek, listener, random
+        self._most = max(terms.most, 1)
+        self._shelves = {kind: _Shelf() for kind in Kind}
+        self._loader = loader
+        if loader:
+            loader.tells(self._learned)
+
+    def get(self, kind: Kind, who: str, now: float) -> Budget | None:
+        """Return what is known of a budget, None if nothing is; the rest is asked for, and told to the listener."""
+        shelf = self._shelves[kind]
+        entry = shelf.entries.get(who)
+        if entry is not None:
+            shelf.entries.move_to_end(who)
+            entry.used_at = now
+            if now < entry.fresh_until:
+                if entry.budget.exists:
+                    shelf.hits += 1
+                else:
+                    shelf.negative += 1
+                return entry.budget
+        return self._late(kind, who, now)
+
+    def note(self, hint: Hint) -> None:
+        """Know what a request tells of a budget."""
+        told = hint.budget
+        if told.says_anything:
+            # Of providers, the router tells all there is.
+            is_answer = told.is_complete or hint.kind is Kind.PROVIDER
+            self._know(hint.kind, hint.id, told, is_answer=is_answer, now=told.as_of)
+
+    def see(self, hints: Iterable[Hint], now: float) -> None:
+        """Know what a request tells, and have the rest looked up: all of them in one go."""
+        for hint in hints:
+            self.note(hint)
+            self.get(hint.kind, hint.id, now)
+
+    def counts(self, now: float) -> BudgetCounts:
+        """Return how it went so far."""
+        kinds = {kind: self._counts_of(shelf, now) for kind, shelf in self._shelves.items()}
+        failures, loader = dict(self._failures.counts), self._loader
+        if loader is None:
+            return BudgetCounts(kinds, failures)
+        return BudgetCounts(
+            kinds,
+            failures,
+            statements=loader.statements,
+            waiting=loader.waiting,
+            turned_away=loader.turned_away,
+            standings=loader.standings(),
+        )
+
+    async def close(self) -> None:
+        """Look up nothing more, and let go of the servers."""
+        if self._loader:
+            await self._loader.close()
+
+    def _learned(self, entity: Entity, budget: Budget) -> None:
+        kind, who = entity
+        self._know(kind, who, budget, is_answer=True, now=budget.as_of)
+
+    def _late(self, kind: Kind, who: str, now: float) -> Budget | None:
+        """Return what is known though it is not fresh, and ask."""
+        shelf = self._shelves[kind]
+        is_fresh = kind is not Kind.PROVIDER and self._has_peeked(kind, who, now)
+        entry = shelf.entries.get(who)
+        if is_fresh and entry:
+            shelf.hits += 1
+            return entry.budget
+        if entry is None:
+            shelf.misses += 1
+        else:
+            shelf.stale += 1
+        if kind is not Kind.PROVIDER and self._loader and self._loader.ask((kind, who)):
+            shelf.joined += 1
+        return entry.budget if entry else None
+
+    def _has_peeked(self, kind: Kind, who: str, now: float) -> bool:
+        """Know what the process knows; return whether that is all there is to know."""
+        try:
+            told = self._peek(kind, who)
+        except Exception as error:  # noqa: BLE001 - what it looks into is LiteLLM's, and changes with its versions
+            self._failures.failed((kind,), Source.PROCESS, error)
+            return False
+        if told is None or not told.says_anything:
+            return False
+        is_answer = told.is_complete and told.as_of + self._terms.ttl * (1 - JITTER) > now
+        self._know(kind, who, told, is_answer=is_answer, now=now)
+        return is_answer
+
+    def _know(self, kind: Kind, who: str, told: Budget, *, is_answer: bool, now: float) -> None:
+        entries = self._shelves[kind].entries
+        entry = entries.get(who)
+        budget = merged(entry.budget if entry else None, told)
+        fresh_until = self._fresh_until(told) if is_answer else 0.0
+        if entry is None:
+            before = None
+            entries[who] = _Entry(budget, fresh_until, now)
+            if len(entries) > self._most:
+                entries.popitem(last=False)
+        else:
+            before, entry.budget, entry.used_at = entry.budget, budget, now
+            entry.fresh_until = max(entry.fresh_until, fresh_until)
+            entries.move_to_end(who)
+        if before is None or before.values != budget.values:
+            self._listener(kind, who, budget)
+
+    def _fresh_until(self, told: Budget) -> float:
+        ttl = self._terms.ttl if told.exists else self._terms.negative_ttl
+        return told.as_of + ttl * (1 - JITTER + 2 * JITTER * self._random())
+
+    def _counts_of(self, shelf: _Shelf, now: float) -> KindCounts:
+        return KindCounts(
+            hits=shelf.hits,
+            misses=shelf.misses,
+            stale=shelf.stale,
+            negative=shelf.negative,
+            joined=shelf.joined,
+            known=len(shelf.entries),
+            oldest_age=self._oldest_age(shelf, now),
+        )
+
+    def _oldest_age(self, shelf: _Shelf, now: float) -> float | None:
+        since, oldest = now - LATELY * self._terms.ttl, None
+        for entry in reversed(shelf.entries.values()):
+            if entry.used_at < since:
+                break
+            if entry.budget.exists and (oldest is None or entry.budget.as_of < oldest):
+                oldest = entry.budget.as_of
+        return None if oldest is None else max(now - oldest, 0.0)

@@ -1,0 +1,56 @@
+"""Counts failed lookups, and tells an operator of them: seldom, and nothing that names anybody."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.budgets.reasons import Reason, cause, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from litellm_evenkeel.budgets.budget import Entity, Kind, Source
+
+LOG = logging.getLogger("litellm_evenkeel.budgets")
+TOLD_EACH_SECONDS = 60.0
+CURES = {
+    Reason.TIMEOUT: "See whether the server is overloaded, or raise evenkeel.budgets.timeout.",
+    Reason.REFUSED: "See whether the server is up and reached from here.",
+    Reason.DENIED: "See that the proxy's user of it may read there.",
+    Reason.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",
+    Reason.ERROR: "See the server's own log.",
+}
+
+
+class Failures:
+    """By kind, source and reason."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.counts: Counter[tuple[Kind, Source, Reason]] = Counter()
+        self._clock = clock
+        self._told_at: dict[tuple[Kind, Source, Reason], float] = {}
+
+    def failed(self, kinds: Iterable[Kind], source: Source, error: BaseException) -> None:
+        """Know of lookups that failed together: the kind of each."""
+        why = reason(error)
+        for kind, count in Counter(kinds).items():
+            self.counts[kind, source, why] += count
+            self._tell(kind, source, why, error)
+
+    def left_alone(self, entities: Iterable[Entity], source: Source) -> None:
+        """Know of lookups that were not made. Why has been told before."""
+        for kind, _ in entities:
+            self.counts[kind, source, Reason.CIRCUIT_OPEN] += 1
+
+    def _tell(self, kind: Kind, source: Source, why: Reason, error: BaseException) -> None:
+        now = self._clock()
+        told_at = self._told_at.get((kind, source, why))
+        if told_at is not None and now - told_at < TOLD_EACH_SECONDS:
+            return
+        self._told_at[kind, source, why] = now
+        LOG.warning(
+            "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). What was known of them stays. %s",
+            kind.value, source.value, why.value, cause(error), CURES[why],
+        )  # fmt: skip
