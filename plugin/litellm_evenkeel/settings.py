@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.budgets.terms import BudgetTerms
+from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.reading import table, tree
 from litellm_evenkeel.rotation.agreeing import agree
 from litellm_evenkeel.rotation.terms import AccountTerms, RotationTerms
@@ -24,6 +26,8 @@ class Settings:
     """The whole tree."""
 
     rotation: RotationTerms = field(default_factory=RotationTerms)
+    metrics: MetricsTerms = field(default_factory=MetricsTerms)
+    budgets: BudgetTerms = field(default_factory=BudgetTerms)
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:

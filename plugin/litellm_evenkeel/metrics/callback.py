@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 import threading
 import time
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -16,10 +18,14 @@ from litellm.integrations.prometheus import (
 )
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
+from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, budget_of, counter_name, hints, row_name
 from litellm_evenkeel.metrics import failures, families
-from litellm_evenkeel.metrics.cardinality import Bounds
+from litellm_evenkeel.metrics.budget_gauges import BudgetGauges, left_of
+from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
 from litellm_evenkeel.metrics.facts import Raw, Readers
-from litellm_evenkeel.metrics.series import Series
+from litellm_evenkeel.metrics.own import Own
+from litellm_evenkeel.metrics.series import Series, SeriesTerms
+from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.metrics.watching import watched
 
 if TYPE_CHECKING:
@@ -28,11 +34,15 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
+    from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
+
+    OpenBudgets = Callable[[Listener, Peek], Budgets]
+
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
 STOCK = "prometheus"
 # What LiteLLM's methods read of what its constructor makes.
-MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series")
+MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")
 
 
 # LiteLLM has no types.
@@ -43,9 +53,15 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     """
 
     # No attribute that is text or a number, and public: LiteLLM tells callbacks apart by these.
-    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
-        self._registry = registry
+    def __init__(
+        self,
+        registry: CollectorRegistry = REGISTRY,
+        terms: MetricsTerms | None = None,
+        open_budgets: OpenBudgets | None = None,
+    ) -> None:
+        self._registry, self._terms, self._open_budgets = registry, terms or MetricsTerms(), open_budgets
         self._making = threading.RLock()
+        self._hints: dict[Entity, Hint] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Make the series when one of them is asked for."""
@@ -57,14 +73,26 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         return getattr(self, name)
 
     def _make(self) -> None:
-        bounds = Bounds(time.monotonic)
+        terms = self._terms
+        most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
+        bounds = Bounds(time.monotonic, most, terms.idle)
         self._store = families.Store(self._registry, bounds.told)
         bounds.retired = lambda name, value: self._store.retire(name, str(stock.sanitize_prometheus_label_value(value)))
         super().__init__()
         self._readers = _readers(self, bounds)
         self._series = Series(
-            self._store, self._readers, stock.sanitize_prometheus_label_value, self._watched, clock=time.monotonic
+            self._store,
+            self._readers,
+            stock.sanitize_prometheus_label_value,
+            self._watched,
+            clock=time.monotonic,
+            terms=SeriesTerms(every=terms.flush_every, most_waiting=terms.most_waiting),
         )
+        self._gauges = BudgetGauges(self._store.families, stock.sanitize_prometheus_label_value, time.time)
+        self._budgets = self._open_budgets(self._gauges.show, _peek) if self._open_budgets else None
+        if self._budgets is not None:
+            self._series.flushed = self._look_up
+        self._own = Own(self._store, self._series, bounds, self.budget_counts)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
         """Have LiteLLM make families of ours."""
@@ -81,7 +109,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
         """Take in a success."""
-        if not self._series.taken(kwargs, response_obj, start_time, end_time):
+        series = self._series
+        if self._budgets is not None:
+            self._take_hints(kwargs)
+        if not series.taken(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
 
     async def async_log_failure_event(
@@ -136,13 +167,110 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     def _track_end_user_metric_series(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: series are bounded by the families."""
 
+    def _set_team_budget_metrics(self, team: Any) -> None:
+        """Know a row that LiteLLM reads at times, of all that there are."""
+        self._read(Kind.TEAM, team.team_id, team, team.team_alias)
+
+    def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
+        """The same of a key."""
+        self._read(Kind.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+
+    def _set_user_budget_metrics(self, user: Any) -> None:
+        """The same of a user."""
+        self._read(Kind.USER, user.user_id, user, user.user_alias, user.user_email)
+
+    def _set_org_budget_metrics(
+        self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
+    ) -> None:
+        """The same of an organisation."""
+        self._note(Kind.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+
+    def _set_customer_budget_metrics(
+        self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
+    ) -> None:
+        """The same of a customer."""
+        self._note(Kind.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+
+    def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
+        """Show what is left of a provider's budget, if that is known."""
+        left = left_of(budget_limit, spend)
+        if left is not None:
+            self.litellm_provider_remaining_budget_metric.labels(provider).set(left)
+
+    def budget_counts(self) -> BudgetCounts | None:
+        """Return how it goes with budgets; None if they are not looked at."""
+        return None if self._budgets is None else self._budgets.counts(time.time())
+
     async def drained(self) -> None:
-        """Have all events counted that are there."""
+        """Have all events counted that are there, and all else brought up to date."""
         await self._series.drain()
+        self._gauges.pass_time()
+        # What was set just now had to wait for nothing.
+        self._series.flush()
+        self._own.refresh()
+
+    def _take_hints(self, event: Raw) -> None:
+        """Keep what an event tells of budgets until they are looked up; the latest word on each is enough."""
+        try:
+            payload = event["standard_logging_object"]
+            told, params = payload["metadata"], event.get("litellm_params") or {}
+            ids = Ids(
+                told["user_api_key_hash"],
+                told["user_api_key_team_id"],
+                told["user_api_key_user_id"],
+                told.get("user_api_key_org_id"),
+                self._readers.end_user(params),
+            )
+            asked = params.get("metadata") or {}
+            for hint in hints(asked, ids, time.time(), payload["response_cost"] or 0.0):
+                self._hints[hint.kind, hint.id] = hint
+        except Exception:  # noqa: BLE001 - of such an event, nothing can be known
+            LOG.debug("evenkeel: an event tells nothing of budgets.")
+
+    def _look_up(self) -> None:
+        found, self._hints = self._hints, {}
+        if found and self._budgets is not None:
+            now = time.time()
+            self._budgets.see([_fresher(hint, now) for hint in found.values()], now)
+
+    def _read(self, kind: Kind, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
+        self._note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
+
+    def _note(
+        self,
+        kind: Kind,
+        who: str | None,
+        spend: float | None,
+        maximum: float | None,
+        resets_at: datetime | None,
+        alias: str | None = None,
+        email: str | None = None,
+    ) -> None:
+        if self._budgets is None or not who:
+            return
+        ends = None if resets_at is None else (resets_at if resets_at.tzinfo else resets_at.replace(tzinfo=UTC))
+        budget = Budget(
+            as_of=time.time(),
+            source=Source.POSTGRES,
+            maximum=maximum,
+            spend=spend,
+            resets_at=None if ends is None else ends.timestamp(),
+            alias=alias,
+            email=email,
+            is_unlimited=maximum is None,
+            never_resets=ends is None,
+        )
+        self._budgets.note(Hint(kind, who, budget))
 
     def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[families.Watched] | None:
         """Return what LiteLLM's code does for an event, without doing it; None if that cannot be seen."""
         return watched(self._store, super().async_log_success_event(event, answer, start, end))
+
+
+def default_customer_budget() -> str | None:
+    """Return the budget that customers have who have none of their own."""
+    found = getattr(litellm, "max_end_user_budget_id", None)
+    return found if isinstance(found, str) else None
 
 
 def mount(callback: EvenkeelPrometheusLogger) -> None:
@@ -158,6 +286,35 @@ def mount(callback: EvenkeelPrometheusLogger) -> None:
         await answer(scope, receive, send)
 
     app.mount("/metrics", scraped)
+
+
+def _peek(kind: Kind, who: str, now: float | None = None) -> Budget | None:
+    """Return what the proxy has in its memory of a budget."""
+    now = time.time() if now is None else now
+    server = sys.modules.get("litellm.proxy.proxy_server")
+    rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)
+    row_key, counter_key = row_name(kind, who), counter_name(kind, who)
+    try:
+        row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
+        counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
+        return budget_of(kind, row, counter, now)
+    except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and may change
+        LOG.debug("evenkeel: the proxy's memory of budgets cannot be read: %s", type(error).__name__)
+        return None
+
+
+def _fresher(hint: Hint, now: float) -> Hint:
+    """Return it with what the proxy's own counter says was spent: what authentication knows may be a minute old."""
+    known = _peek(hint.kind, hint.id, now) if hint.budget.spend is not None else None
+    if known is None or known.spend is None or known.as_of < now:
+        return hint
+    return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
+
+
+def _in_memory(cache: Any, key: str) -> Any:
+    """Return the part of a cache that has a key: newer LiteLLMs have several."""
+    chosen = getattr(cache, "in_memory_cache_for", None)
+    return cache.in_memory_cache if chosen is None else chosen(key)
 
 
 def _readers(callback: Any, bounds: Bounds) -> Readers:

@@ -74,6 +74,8 @@ class Series:
         self.dropped: Counter[str] = Counter()
         self.busy = 0.0
         """Seconds that it took to do what was waiting."""
+        self.flushed: Callable[[], None] = lambda: None
+        """What is to be done when all that waited has been done."""
         store.later = self.later
 
     def __len__(self) -> int:
@@ -156,6 +158,8 @@ class Series:
                 _apply(several, latest)
                 one.value = told
             _apply(several, latest)
+        if not waiting:
+            self.flushed()
         self.busy += time.perf_counter() - began
 
     async def drain(self) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import addresses
+from litellm_evenkeel.budgets import opened
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, mount
+from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget, mount
+from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from litellm_evenkeel.budgets import Budgets, BudgetTerms, Listener, Peek
 
 LISTS = ("callbacks", "success_callback", "failure_callback")
 
@@ -22,9 +29,39 @@ def prometheus() -> EvenkeelPrometheusLogger:
             f"{where}: {STOCK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would count each request. "
             f"Remove {STOCK!r}: ours has the same series."
         )
-    made = EvenkeelPrometheusLogger()
+    config = of_proxy()
+    own = settings(config.get(SECTION))
+
+    def budgets(listener: Listener, peek: Peek) -> Budgets:
+        return _budgets(own.budgets, config, listener, peek)
+
+    made = EvenkeelPrometheusLogger(terms=own.metrics, open_budgets=budgets if own.budgets.enabled else None)
     mount(made)
     return made
+
+
+def _budgets(terms: BudgetTerms, config: Mapping[str, Any], listener: Listener, peek: Peek) -> Budgets:
+    where = f"{SECTION}.budgets"
+
+    def database() -> str:
+        # Read anew for each connection: whoever rotates passwords writes the new one there.
+        return addresses.postgres(of_proxy(), os.environ, where)
+
+    has_database = True
+    try:
+        database()
+    except SettingsError:
+        has_database = False
+    redis = addresses.redis(config, os.environ, f"{where}.redis") if terms.redis.is_of_litellm else terms.redis.value
+    return opened(
+        terms,
+        time.time,
+        database=database if has_database else None,
+        redis=redis,
+        default_customer_budget=default_customer_budget,
+        peek=peek,
+        listener=listener,
+    )
 
 
 def _stock_in(config: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,95 @@
+"""Budgets as LiteLLM's gauges show them: what is left, of how much, and for how many hours.
+
+What is not known is not there. LiteLLM would say that nothing was spent, or that there is no end to it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.budgets import Budget, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from litellm_evenkeel.metrics.children import Labels
+    from litellm_evenkeel.metrics.families import Family
+
+HOUR = 3600.0
+NAMES = {Kind.KEY: "api_key", Kind.TEAM: "team", Kind.USER: "user", Kind.ORG: "org", Kind.CUSTOMER: "customer"}
+# The label that has the id, and the labels that have the names; a name that nobody gave is empty, as with LiteLLM.
+IDS = {
+    Kind.KEY: "hashed_api_key",
+    Kind.TEAM: "team",
+    Kind.USER: "user",
+    Kind.ORG: "org_id",
+    Kind.CUSTOMER: "end_user",
+}
+ALIASES = {Kind.KEY: "api_key_alias", Kind.TEAM: "team_alias", Kind.USER: "user_alias", Kind.ORG: "org_alias"}
+
+
+class BudgetGauges:
+    """Shows budgets in the families that LiteLLM has made for them, of those that are wanted."""
+
+    def __init__(
+        self, families: Mapping[str, Family], cleaned: Callable[[Any], Any], clock: Callable[[], float]
+    ) -> None:
+        self._cleaned, self._clock = cleaned, clock
+        self._gauges = {
+            kind: [
+                families.get(f"litellm_remaining_{name}_budget_metric"),
+                families.get(f"litellm_{name}_max_budget_metric"),
+                families.get(f"litellm_{name}_budget_remaining_hours_metric"),
+            ]
+            for kind, name in NAMES.items()
+        }
+        self._shown: dict[tuple[Kind, str], tuple[Labels | None, ...]] = {}
+        self._ends: dict[tuple[Kind, str], float] = {}
+
+    def show(self, kind: Kind, who: str, budget: Budget) -> None:
+        """Show what is known of a budget."""
+        gauges = self._gauges.get(kind)
+        if gauges is None:
+            return
+        ends = budget.resets_at if budget.exists else None
+        values = (
+            budget.remaining if budget.exists else None,
+            budget.maximum if budget.exists else None,
+            None if ends is None else (ends - self._clock()) / HOUR,
+        )
+        before = self._shown.get((kind, who), (None, None, None))
+        now = tuple([None if gauge is None else self._labels(kind, who, budget, gauge) for gauge in gauges])
+        for gauge, former, labels, value in zip(gauges, before, now, values, strict=True):
+            if gauge is None or labels is None:
+                continue
+            if former is not None and (value is None or former != labels):
+                gauge.discard(former)
+            if value is not None:
+                gauge.child(labels).set(value)
+        self._shown[kind, who] = now
+        if ends is None:
+            self._ends.pop((kind, who), None)
+        else:
+            self._ends[kind, who] = ends
+
+    def pass_time(self) -> None:
+        """Show how many hours are left now."""
+        now = self._clock()
+        for (kind, who), ends in self._ends.items():
+            gauge, labels = self._gauges[kind][2], self._shown[kind, who][2]
+            if gauge is not None and labels is not None:
+                gauge.child(labels).set((ends - now) / HOUR)
+
+    def _labels(self, kind: Kind, who: str, budget: Budget, gauge: Family) -> Labels:
+        told = {IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}
+        if kind is Kind.USER:
+            told["user_email"] = budget.email or ""
+        return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])
+
+
+def left_of(limit: float | None, spend: float | None) -> float | None:
+    """Return what is left of a provider's budget; None if nobody knows."""
+    if limit is None or spend is None or not math.isfinite(limit - spend):
+        return None
+    return limit - spend
