@@ -6,8 +6,11 @@ from importlib import import_module, metadata
 from typing import Any
 
 from litellm_evenkeel import compatibility
+from litellm_evenkeel.metrics.folder import prepare
+from litellm_evenkeel.wiring.config import callbacks
 
 CALLBACKS = ("rotation", "prometheus")
+PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 
 def __getattr__(name: str) -> Any:
@@ -16,6 +19,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"There is no {name!r} in litellm_evenkeel.proxy; there is {', '.join(CALLBACKS)}.")
     # Before anything of LiteLLM is imported that an older one may not have.
     compatibility.require(metadata.version("litellm"))
+    if PROMETHEUS in callbacks():
+        # Before Prometheus' client is imported, by whichever of them comes first.
+        prepare()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
     made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made

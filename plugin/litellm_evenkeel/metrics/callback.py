@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import contextlib
 import dataclasses
 import logging
 import sys
@@ -16,13 +19,15 @@ from litellm.integrations.prometheus import (
     PrometheusLogger,
     _get_combined_custom_metadata_from_standard_logging_payload as combined_metadata,
 )
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, budget_of, counter_name, hints, row_name
 from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import BudgetGauges, left_of
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
 from litellm_evenkeel.metrics.facts import Raw, Readers
+from litellm_evenkeel.metrics.files import Files
 from litellm_evenkeel.metrics.own import Own
 from litellm_evenkeel.metrics.series import Series, SeriesTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
@@ -31,13 +36,14 @@ from litellm_evenkeel.metrics.watching import watched
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from datetime import datetime
-
-    from prometheus_client import CollectorRegistry
+    from pathlib import Path
 
     from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
 
     OpenBudgets = Callable[[Listener, Peek], Budgets]
 
+WRITTEN_EVERY_SECONDS = 5.0
+TASKS: set[asyncio.Task[None]] = set()
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
 STOCK = "prometheus"
@@ -58,7 +64,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         registry: CollectorRegistry = REGISTRY,
         terms: MetricsTerms | None = None,
         open_budgets: OpenBudgets | None = None,
+        folder: Path | None = None,
     ) -> None:
+        self._folder = folder
         self._registry, self._terms, self._open_budgets = registry, terms or MetricsTerms(), open_budgets
         self._making = threading.RLock()
         self._hints: dict[Entity, Hint] = {}
@@ -93,6 +101,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if self._budgets is not None:
             self._series.flushed = self._look_up
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
+        if self._folder is not None:
+            self._files = Files(self._store, self._folder)
+            atexit.register(self._leave)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
         """Have LiteLLM make families of ours."""
@@ -208,6 +219,28 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         # What was set just now had to wait for nothing.
         self._series.flush()
         self._own.refresh()
+        if self._folder is not None:
+            await asyncio.to_thread(self._write)
+
+    async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
+        """Leave what there is for other workers, again and again, for ever."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self.drained()
+            except Exception as error:  # noqa: BLE001 - the next time may go better
+                LOG.warning("evenkeel: the series of this worker cannot be written (%s).", type(error).__name__)
+
+    def _write(self) -> None:
+        self._files.write()
+        self._files.bury()
+
+    def _leave(self) -> None:
+        """Leave all that was counted, when this worker ends."""
+        self._series.flush()
+        self._own.refresh()
+        with contextlib.suppress(OSError):
+            self._write()
 
     def _take_hints(self, event: Raw) -> None:
         """Keep what an event tells of budgets until they are looked up; the latest word on each is enough."""
@@ -273,12 +306,20 @@ def default_customer_budget() -> str | None:
     return found if isinstance(found, str) else None
 
 
-def mount(callback: EvenkeelPrometheusLogger) -> None:
+def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     """Answer scrapes at /metrics, where LiteLLM's own middleware asks for a key if it is told to."""
     from litellm.integrations.prometheus_metrics_endpoint import make_metrics_asgi_app  # noqa: PLC0415 - of a proxy
     from litellm.proxy.proxy_server import app  # noqa: PLC0415
 
-    answer = make_metrics_asgi_app(REGISTRY)
+    registry = REGISTRY
+    if folder is not None:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+        task = asyncio.get_running_loop().create_task(callback.keep_writing())
+        # A loop holds its tasks weakly.
+        TASKS.add(task)
+        task.add_done_callback(TASKS.discard)
+    answer = make_metrics_asgi_app(registry)
 
     async def scraped(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":

@@ -26,11 +26,12 @@ Labels = tuple[str, ...]
 class Child:
     """One series. Its number is None where it has none, or no longer."""
 
-    __slots__ = ("created", "home", "labels", "value")
+    __slots__ = ("__weakref__", "at", "created", "home", "labels", "value")
 
     def __init__(self, home: Home, labels: Labels, value: float | None = None) -> None:
         self.home, self.labels, self.value = home, labels, value
-        self.created = time.time()
+        self.created = self.at = time.time()
+        """When it was made, and when it was set last."""
 
     def inc(self, amount: float = 1) -> None:
         """Add so much."""
@@ -42,7 +43,11 @@ class Child:
         value = float(value)
         if not self.home.later(self, value):
             with self.home.lock:
-                self.value = value
+                self.put(value, time.time())
+
+    def put(self, value: float, now: float) -> None:
+        """Let it be so much, for a caller that has the lock."""
+        self.value, self.at = value, now
 
     def add(self, amount: float) -> None:
         """Add so much, for a caller that has the lock."""

@@ -119,11 +119,13 @@ class Family:
     made: ClassVar[type[Child]] = Child
 
     def __init__(
-        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **_options: Any
+        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
         self.store = store
         self.name = name
         self.about = documentation
+        self.mode: str = options.get("multiprocess_mode", "mostrecent")
+        """Of a gauge with several workers: what one value becomes of theirs. Of what each has heard, the latest."""
         self.labelnames = tuple(labelnames)
         self.children: dict[Labels, Child] = {}
         if not self.labelnames:

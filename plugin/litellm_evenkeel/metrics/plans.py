@@ -94,7 +94,7 @@ class Bundle:
             self._counted.append(child)
         # What adds nothing has only to be there.
 
-    def apply(self, several: Sequence[Sequence[Any]]) -> None:
+    def apply(self, several: Sequence[Sequence[Any]], now: float) -> None:
         """Do it for several events at once, given their numbers in the order in which they came."""
         if self._epoch != self._now:
             self._look_up()
@@ -111,9 +111,9 @@ class Bundle:
                 family.discard(labels)
         last = several[-1]
         for child, place in self._set:
-            child.value = float(last[place])
+            child.put(float(last[place]), now)
         for child, fixed in self._fixed:
-            child.value = fixed
+            child.put(fixed, now)
 
 
 def planned(watched: Sequence[Watched], facts: Facts, cleaned: Callable[[Any], Any]) -> Plan | None:

@@ -156,7 +156,7 @@ class Series:
                     latest[one] = done
                     continue
                 _apply(several, latest)
-                one.value = told
+                one.put(told, time.time())
             _apply(several, latest)
         if not waiting:
             self.flushed()
@@ -259,8 +259,9 @@ class _Known:
 
 def _apply(several: dict[Bundle, list[Any]], latest: dict[Bundle, int]) -> None:
     # What several of them set is as the latest event says.
+    now = time.time()
     for bundle in sorted(several, key=latest.__getitem__):
-        bundle.apply(several[bundle])
+        bundle.apply(several[bundle], now)
     several.clear()
 
 

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses
 from litellm_evenkeel.budgets import opened
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget, mount
+from litellm_evenkeel.metrics.folder import prepare
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.config import of_proxy
+from litellm_evenkeel.wiring.config import callbacks, of_proxy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from litellm_evenkeel.budgets import Budgets, BudgetTerms, Listener, Peek
-
-LISTS = ("callbacks", "success_callback", "failure_callback")
 
 
 def prometheus() -> EvenkeelPrometheusLogger:
     """Make the callback of this worker."""
-    for where in _stock_in(of_proxy()):
+    if STOCK in callbacks():
         raise SettingsError(
-            f"{where}: {STOCK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would count each request. "
-            f"Remove {STOCK!r}: ours has the same series."
+            f"litellm_settings: {STOCK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would count each "
+            f"request. Remove {STOCK!r}: ours has the same series."
         )
     config = of_proxy()
     own = settings(config.get(SECTION))
@@ -35,8 +33,10 @@ def prometheus() -> EvenkeelPrometheusLogger:
     def budgets(listener: Listener, peek: Peek) -> Budgets:
         return _budgets(own.budgets, config, listener, peek)
 
-    made = EvenkeelPrometheusLogger(terms=own.metrics, open_budgets=budgets if own.budgets.enabled else None)
-    mount(made)
+    opening = budgets if own.budgets.enabled else None
+    folder = prepare()
+    made = EvenkeelPrometheusLogger(terms=own.metrics, open_budgets=opening, folder=folder)
+    mount(made, folder)
     return made
 
 
@@ -62,11 +62,3 @@ def _budgets(terms: BudgetTerms, config: Mapping[str, Any], listener: Listener, 
         peek=peek,
         listener=listener,
     )
-
-
-def _stock_in(config: Mapping[str, Any]) -> Iterator[str]:
-    settings = config.get("litellm_settings")
-    for name in LISTS:
-        named = settings.get(name) if isinstance(settings, Mapping) else None
-        if STOCK in ([named] if isinstance(named, str) else named or ()):
-            yield f"litellm_settings.{name}"

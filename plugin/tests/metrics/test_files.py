@@ -1,0 +1,140 @@
+"""Files of several workers: what Prometheus' client makes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
+from litellm_evenkeel.metrics.files import Files
+from litellm_evenkeel.metrics.folder import VARIABLE, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Worker:
+    """One worker's series, and its files."""
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        self.registry = CollectorRegistry()
+        store = self.store = Store(self.registry)
+        self.calls = Counter(store, "calls_total", "Calls.", ("who",))
+        self.took = Histogram(store, "took", "Took.", ("who",), buckets=(0.5, 2.0))
+        self.left = Gauge(store, "left", "Left.", ("who",))
+        self.busy = Gauge(store, "busy", "Busy.", multiprocess_mode="livesum")
+        self.files = Files(store, folder, pid)
+
+
+def together(folder: Path) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+    return registry
+
+
+def lines(registry: CollectorRegistry) -> list[str]:
+    told = generate_latest(registry).decode().splitlines()
+    return sorted(line for line in told if "_created" not in line and not line.startswith("#"))
+
+
+def test_what_one_worker_writes_is_what_it_would_tell(tmp_path: Path) -> None:
+    one = Worker(tmp_path, os.getpid())
+    one.calls.labels("a").inc(3)
+    one.calls.labels('b"ö\\').inc()
+    for seconds in (0.1, 1.0, 7.0):
+        one.took.labels("a").observe(seconds)
+    one.left.labels("a").set(-2)
+    one.busy.set(4)
+    one.files.write()
+    assert lines(together(tmp_path)) == lines(one.registry)
+
+
+def test_of_several_workers_counts_are_added_and_the_latest_word_counts(tmp_path: Path) -> None:
+    one, other = Worker(tmp_path, 1), Worker(tmp_path, 2)
+    for worker, number in ((one, 1), (other, 2)):
+        worker.calls.labels("a").inc(number)
+        worker.took.labels("a").observe(number)
+        worker.busy.set(number)
+    other.left.labels("a").set(5)
+    one.left.labels("a").set(7)
+    for worker in (one, other):
+        worker.files.write()
+    value = together(tmp_path).get_sample_value
+    assert (value("calls_total", {"who": "a"}), value("left", {"who": "a"}), value("busy", {})) == (3, 7, 3)
+    assert (value("took_count", {"who": "a"}), value("took_bucket", {"who": "a", "le": "0.5"})) == (2, 0)
+    assert (value("took_bucket", {"who": "a", "le": "2.0"}), value("took_sum", {"who": "a"})) == (2, 3)
+
+
+def test_what_was_retired_is_gone_from_the_files_too_and_still_counted(tmp_path: Path) -> None:
+    one = Worker(tmp_path, os.getpid())
+    one.calls.labels("a").inc(3)
+    one.files.write()
+    one.store.retire("who", "a")
+    one.files.write()
+    assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="other"} 3.0']
+
+
+def test_of_a_worker_that_has_died_counts_stay_and_its_state_goes(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    gone, alive = Worker(tmp_path, ended.pid), Worker(tmp_path, os.getpid())
+    for worker in (gone, alive):
+        worker.calls.labels("a").inc()
+        worker.busy.set(1)
+        worker.files.write()
+    alive.files.bury()
+    value = together(tmp_path).get_sample_value
+    assert (value("calls_total", {"who": "a"}), value("busy", {})) == (2, 1)
+
+
+def test_a_worker_with_the_number_of_one_that_died_leaves_its_counts_alone(tmp_path: Path) -> None:
+    for _ in range(2):
+        worker = Worker(tmp_path, 77)
+        worker.calls.labels("a").inc()
+        worker.files.write()
+    assert together(tmp_path).get_sample_value("calls_total", {"who": "a"}) == 2
+
+
+def test_a_single_worker_needs_no_folder(tmp_path: Path) -> None:
+    for workers in ({}, {"NUM_WORKERS": "1"}, {"NUM_WORKERS": "x"}):
+        assert prepare(dict(workers), tmp_path) is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_several_workers_find_the_same_folder(tmp_path: Path) -> None:
+    environ = {"NUM_WORKERS": "4"}
+    folder = prepare(environ, tmp_path)
+    assert folder is not None
+    assert (environ[VARIABLE], folder.stat().st_mode & 0o777) == (str(folder), 0o700)
+    assert prepare({"NUM_WORKERS": "4"}, tmp_path) == folder
+
+
+def test_a_folder_that_is_named_is_used_as_it_is(tmp_path: Path) -> None:
+    named = tmp_path / "named"
+    assert prepare({VARIABLE: str(named)}, tmp_path) == named
+    assert named.is_dir()
+
+
+def test_folders_of_proxies_that_are_no_more_are_removed(tmp_path: Path) -> None:
+    old = tmp_path / f"evenkeel-prometheus-{os.getuid()}-999999-1"
+    strange = tmp_path / "evenkeel-prometheus-mine"
+    for folder in (old, strange):
+        folder.mkdir()
+    prepare({"NUM_WORKERS": "4"}, tmp_path)
+    assert (old.exists(), strange.exists()) == (False, True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    folder = prepare({"NUM_WORKERS": "4"}, tmp_path)
+    assert folder is not None
+    os.chown(folder, 12345, 12345)
+    with pytest.raises(SettingsError, match="belongs to somebody else"):
+        prepare({"NUM_WORKERS": "4"}, tmp_path)
