@@ -29,11 +29,33 @@ register_url_convertor("evenkeel_name", _Name())
 
 
 def install(desk: Desk, metrics: Callable[[], bytes]) -> None:
-    """Add the routes to the running proxy."""
+    """Add the routes of the rotation to the running proxy."""
+    app, authenticated = _of_proxy()
+    mount(app, desk, metrics, authenticated)
+
+
+def install_health(budgets: Callable[[], dict[str, Any]]) -> None:
+    """Add the route that tells how it goes with budgets to the running proxy."""
+    app, authenticated = _of_proxy()
+    mount_health(app, budgets, authenticated)
+
+
+def _of_proxy() -> tuple[FastAPI, Callable[..., Any]]:
     from litellm.proxy.auth.user_api_key_auth import user_api_key_auth  # noqa: PLC0415 - only there in a proxy
     from litellm.proxy.proxy_server import app  # noqa: PLC0415
 
-    mount(app, desk, metrics, user_api_key_auth)
+    return app, user_api_key_auth
+
+
+def mount_health(app: FastAPI, budgets: Callable[[], dict[str, Any]], authenticated: Callable[..., Any]) -> None:
+    """Add it to an app; `authenticated` is the dependency that says who asks."""
+
+    async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
+        return _allowed(auth, MAY_LOOK)
+
+    @app.get("/evenkeel/budgets/health", tags=["evenkeel"], dependencies=[Depends(looker)])
+    async def health() -> Response:
+        return JSONResponse(budgets())
 
 
 def mount(app: FastAPI, desk: Desk, metrics: Callable[[], bytes], authenticated: Callable[..., Any]) -> None:

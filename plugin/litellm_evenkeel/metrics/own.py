@@ -54,7 +54,7 @@ class Own:
             self._events.child((outcome,)).value = number
         for reason, number in series.dropped.items():
             self._dropped.child((reason,)).value = number
-        self._waiting.child(()).value = len(series)
+        self._waiting.child(()).value = series.waiting
         self._busy.child(()).value = series.busy
         for label, number in self._bounds.folded.items():
             self._folded.child((label,)).value = number

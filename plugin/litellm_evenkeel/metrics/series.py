@@ -78,8 +78,9 @@ class Series:
         """What is to be done when all that waited has been done."""
         store.later = self.later
 
-    def __len__(self) -> int:
-        """Return how much waits to be done."""
+    @property
+    def waiting(self) -> int:
+        """How much waits to be done."""
         return len(self._waiting)
 
     def taken(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:

@@ -6,11 +6,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel import addresses
-from litellm_evenkeel.budgets import opened
+from litellm_evenkeel import addresses, admin
+from litellm_evenkeel.budgets import health, opened
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget, mount
 from litellm_evenkeel.metrics.folder import prepare
+from litellm_evenkeel.metrics.terms import Ablation
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import callbacks, of_proxy
 
@@ -33,11 +35,18 @@ def prometheus() -> EvenkeelPrometheusLogger:
     def budgets(listener: Listener, peek: Peek) -> Budgets:
         return _budgets(own.budgets, config, listener, peek)
 
-    opening = budgets if own.budgets.enabled else None
+    skips = own.metrics.ablation is Ablation.SKIP_BUDGETS or not own.budgets.enabled
+    kind = EvenkeelPrometheusLogger if own.metrics.ablation is Ablation.OFF else AblatedPrometheusLogger
     folder = prepare()
-    made = EvenkeelPrometheusLogger(terms=own.metrics, open_budgets=opening, folder=folder)
+    made = kind(terms=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
+    admin.install_health(lambda: _health(made))
     return made
+
+
+def _health(callback: EvenkeelPrometheusLogger) -> dict[str, Any]:
+    counts = callback.budget_counts()
+    return {"enabled": False} if counts is None else {"enabled": True, **health(counts)}
 
 
 def _budgets(terms: BudgetTerms, config: Mapping[str, Any], listener: Listener, peek: Peek) -> Budgets:
