@@ -29,12 +29,13 @@ from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT
 from litellm_evenkeel.metrics.facts import Raw, Readers
 from litellm_evenkeel.metrics.files import Files
 from litellm_evenkeel.metrics.own import Own
+from litellm_evenkeel.metrics.router_usage import RouterUsage
 from litellm_evenkeel.metrics.series import Series, SeriesTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.metrics.watching import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -98,8 +99,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         )
         self._gauges = BudgetGauges(self._store.families, stock.sanitize_prometheus_label_value, time.time)
         self._budgets = self._open_budgets(self._gauges.show, _peek) if self._open_budgets else None
-        if self._budgets is not None:
-            self._series.flushed = self._look_up
+        self._usage = RouterUsage(
+            self._store.families, stock.sanitize_prometheus_label_value, _left_of_group, time.monotonic
+        )
+        self._series.flushed = self._flushed
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
             self._files = Files(self._store, self._folder)
@@ -257,8 +260,15 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             asked = params.get("metadata") or {}
             for hint in hints(asked, ids, time.time(), payload["response_cost"] or 0.0):
                 self._hints[hint.kind, hint.id] = hint
+            self._usage.saw(event)
         except Exception:  # noqa: BLE001 - of such an event, nothing can be known
             LOG.debug("evenkeel: an event tells nothing of budgets.")
+
+    def _flushed(self) -> None:
+        self._look_up()
+        with contextlib.suppress(RuntimeError):
+            # At the end of a worker, there is no loop any more.
+            self._usage.look()
 
     def _look_up(self) -> None:
         found, self._hints = self._hints, {}
@@ -342,6 +352,18 @@ def _peek(kind: Kind, who: str, now: float | None = None) -> Budget | None:
     except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and may change
         LOG.debug("evenkeel: the proxy's memory of budgets cannot be read: %s", type(error).__name__)
         return None
+
+
+async def _left_of_group(group: str) -> Mapping[str, Any] | None:
+    """Return what the proxy's router says is left of a model group."""
+    router = getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
+    if router is None:
+        return None
+    health = getattr(router, "health", None)
+    found = (
+        health().usage(group, kind="remaining") if callable(health) else router.get_remaining_model_group_usage(group)
+    )
+    return await found  # type: ignore[no-any-return]
 
 
 def _fresher(hint: Hint, now: float) -> Hint:

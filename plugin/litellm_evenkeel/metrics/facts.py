@@ -57,7 +57,7 @@ WRITTEN = ("cache_write_tokens", "cache_creation_tokens")
 PLAIN = frozenset({int, float})
 LARGEST = 1e300
 NOTHING: Raw = {}
-LABELS = 24
+LABELS = 25
 """So many of `Facts.who` are labels, those that come first; the others decide which series there are."""
 
 
@@ -160,6 +160,7 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         readers.bounded("end_user", readers.end_user(params)),
         None if tool is None else tool.get("name"),
         None if tool is None else tool.get("mcp_server_name"),
+        (beside or asked).get("original_model_group"),
         # From here on, what decides.
         readers.tier(payload),
         payload.get("cache_hit"),

@@ -76,7 +76,9 @@ class Twin:
 
     def _asked(self, metadata: Raw) -> Raw:
         group = metadata.get("model_group")
-        found = self._with(metadata, ("user_api_key_end_user_id", "model_group", "queue_time_seconds"))
+        found = self._with(
+            metadata, ("user_api_key_end_user_id", "model_group", "original_model_group", "queue_time_seconds")
+        )
         for unit in ("requests", "tokens"):
             name = f"litellm-key-remaining-{unit}-"
             if f"{name}{group}" in found:

@@ -11,7 +11,9 @@ from litellm_evenkeel.metrics.facts import LABELS, Facts
 from litellm_evenkeel.metrics.families import Family, Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from litellm_evenkeel.metrics.facts import Raw
 
 # What LiteLLM writes by itself: one more, a healthy deployment, and the limit of a key that has none.
 CONSTANTS = frozenset({0.0, 1.0, float(sys.maxsize)})
@@ -138,6 +140,23 @@ def planned(watched: Sequence[Watched], facts: Facts, cleaned: Callable[[Any], A
             return None
         steps.append(Step(family, sources, verb, numbers.get(value, value)))
     return Plan(tuple(steps))
+
+
+def leaks(plan: Plan, event: Raw, facts: Facts) -> bool:
+    """Return whether a label comes from something in an event that nobody marked: a plan would repeat it for all."""
+    known = {"", "None", *_texts(facts.who[LABELS:])}
+    told = {source for step in plan.steps for source in step.labels if isinstance(source, str)} - known
+    payload, params = event["standard_logging_object"], event.get("litellm_params") or {}
+    there = [event, payload, payload["metadata"], params, params.get("metadata"), params.get("litellm_metadata")]
+    return any(isinstance(value, str) and value in told for one in there if one for value in one.values())
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _texts(value)
+        else:
+            yield str(value)
 
 
 def repeated(watched: Sequence[Watched]) -> Plan | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.facts import LABELS, Facts, Raw, Readers, read
 from litellm_evenkeel.metrics.marks import Twin
-from litellm_evenkeel.metrics.plans import Bundle, Plan, planned, repeated
+from litellm_evenkeel.metrics.plans import Bundle, Plan, leaks, planned, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -198,7 +198,8 @@ class Series:
             marked, moments = twin.of(event), twin.moments(start, end)
             facts = read(marked, answer, *moments, self._unbounded)
             watched = self._watch(marked, answer, *moments)
-            return None if watched is None else planned(watched, facts, self._cleaned)
+            plan = None if watched is None else planned(watched, facts, self._cleaned)
+            return None if plan is None or leaks(plan, marked, facts) else plan
         except Exception as error:  # noqa: BLE001 - then there is no plan, and nothing is lost
             LOG.debug("evenkeel: no plan for such events: %s", type(error).__name__)
             return None

@@ -83,7 +83,8 @@ class Theirs:
             str(value).replace("\\", "\\\\").replace('"', '\\"')
             for value in (metadata["user_api_key_team_id"], metadata["user_api_key_user_id"])
         )
-        self.requests.labels(team=team, user=user, note=payload.get("note", "none")).inc()
+        note = payload.get("note") or payload.get("deep", {}).get("note", "none")
+        self.requests.labels(team=team, user=user, note=note).inc()
         self.spend.labels(team=team, user=user).inc(float(payload["response_cost"]) + self.twist)
         usage = metadata["usage_object"]
         if usage and usage["prompt_tokens_details"]["cached_tokens"]:

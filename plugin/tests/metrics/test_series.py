@@ -87,13 +87,19 @@ async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any)
     assert not counted.taken({}, None, BEGAN, after(1))
 
 
-async def test_a_label_that_nobody_knows_of_is_found_out_and_left_to_their_code(
+async def test_a_label_that_comes_from_what_nobody_reads_is_left_to_their_code(theirs: Theirs) -> None:
+    counted = series(theirs)
+    assert not counted.taken(event(note="first"), None, BEGAN, after(1))
+    assert (counted.counts["unplanned"], counted.counts["distrusted"]) == (1, 0)
+
+
+async def test_one_that_is_hidden_is_found_out_with_the_first_events_that_differ(
     theirs: Theirs, caplog: pytest.LogCaptureFixture
 ) -> None:
     counted = series(theirs)
-    assert counted.taken(event(note="first"), None, BEGAN, after(1))
-    assert not counted.taken(event(user="another", note="second"), None, BEGAN, after(1))
-    assert not counted.taken(event(user="a third", note="first"), None, BEGAN, after(1))
+    assert counted.taken(event(deep={"note": "first"}), None, BEGAN, after(1))
+    assert not counted.taken(event(user="another", deep={"note": "second"}), None, BEGAN, after(1))
+    assert not counted.taken(event(user="a third", deep={"note": "first"}), None, BEGAN, after(1))
     assert (counted.counts["distrusted"], "its own code counts them" in caplog.text) == (1, True)
 
 
