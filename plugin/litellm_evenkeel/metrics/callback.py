@@ -7,7 +7,7 @@ import atexit
 import contextlib
 import dataclasses
 import logging
-import sys
+import math
 import threading
 import time
 from datetime import UTC
@@ -22,7 +22,8 @@ from litellm.integrations.prometheus import (
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, budget_of, counter_name, hints, row_name
+from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, hints
+from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import BudgetGauges, left_of
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
@@ -30,12 +31,13 @@ from litellm_evenkeel.metrics.facts import Raw, Readers
 from litellm_evenkeel.metrics.files import Files
 from litellm_evenkeel.metrics.own import Own
 from litellm_evenkeel.metrics.router_usage import RouterUsage
+from litellm_evenkeel.metrics.running_proxy import fresher, left_of_group, peek
 from litellm_evenkeel.metrics.series import Series, SeriesTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.metrics.watching import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
     from datetime import datetime
     from pathlib import Path
 
@@ -50,6 +52,20 @@ OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Hi
 STOCK = "prometheus"
 # What LiteLLM's methods read of what its constructor makes.
 MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")
+
+
+class Nobody:
+    """A family of which nobody hears."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what does nothing, and may be asked for anything again."""
+        return lambda *_, **__: self
+
+
+NOBODY = Nobody()
+# What LiteLLM's methods read even then.
+NOTHING_MADE: dict[str, Any] = {"label_filters": {}, "_cached_metric_labels": {}, "exclude_labels": frozenset()}
+NOTHING_MADE |= {"_budgets": None, "exclude_metrics": frozenset(), "latency_buckets": ()}
 
 
 # LiteLLM has no types.
@@ -67,19 +83,40 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         open_budgets: OpenBudgets | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._folder = folder
+        self._folder, self._is_off = folder, False
         self._registry, self._terms, self._open_budgets = registry, terms or MetricsTerms(), open_budgets
         self._making = threading.RLock()
         self._hints: dict[Entity, Hint] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Make the series when one of them is asked for."""
-        if not name.startswith(MADE) or "_store" in vars(self):
+        if not name.startswith(MADE):
             raise AttributeError(name)
         with self._making:
-            if "_store" not in vars(self):
-                self._make()
-        return getattr(self, name)
+            if name not in vars(self) and "_store" not in vars(self) and not self._is_off:
+                self._try_to_make()
+        if self._is_off:
+            return NOTHING_MADE.get(name, NOBODY)
+        if name not in vars(self):
+            # It is being made, and asks for what it has not made yet.
+            raise AttributeError(name)
+        return vars(self)[name]
+
+    def _made(self) -> Series | None:
+        """Return what counts events, made if it is not yet; None if nothing is counted."""
+        series = self._series
+        return None if self._is_off else series
+
+    def _try_to_make(self) -> None:
+        """Make the series; what prevents it is told once, and from then on nothing is counted."""
+        try:
+            _refuse_others(self)
+            self._make()
+        except Exception as error:  # noqa: BLE001 - LiteLLM says what is wrong with its settings by all kinds of errors
+            self._is_off = True
+            LOG.critical("evenkeel: this worker has no Prometheus metrics of LiteLLM. %s", error)
+            for family in self._store.families.values() if "_store" in vars(self) else ():
+                self._registry.unregister(family)
 
     def _make(self) -> None:
         terms = self._terms
@@ -98,9 +135,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             terms=SeriesTerms(every=terms.flush_every, most_waiting=terms.most_waiting),
         )
         self._gauges = BudgetGauges(self._store.families, stock.sanitize_prometheus_label_value, time.time)
-        self._budgets = self._open_budgets(self._gauges.show, _peek) if self._open_budgets else None
+        self._budgets = self._open_budgets(self._gauges.show, peek) if self._open_budgets else None
         self._usage = RouterUsage(
-            self._store.families, stock.sanitize_prometheus_label_value, _left_of_group, time.monotonic
+            self._store.families, stock.sanitize_prometheus_label_value, left_of_group, time.monotonic
         )
         self._series.flushed = self._flushed
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
@@ -112,6 +149,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Have LiteLLM make families of ours."""
         limits = getattr(self, "_series_limits", None)
         if limits is not None and limits.enabled:
+            self._store.most_series = limits.max_series or math.inf
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:
@@ -123,7 +161,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
         """Take in a success."""
-        series = self._series
+        series = self._made()
+        if series is None:
+            return
         if self._budgets is not None:
             self._take_hints(kwargs)
         if not series.taken(kwargs, response_obj, start_time, end_time):
@@ -141,7 +181,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             is_skipped = self._should_skip_metrics_for_invalid_key(kwargs=kwargs)
             return is_skipped, failures.of_event(kwargs, self._readers)
 
-        if not self._takes(key, done):
+        if self._made() is not None and not self._takes(key, done):
             await done()
 
     async def async_post_call_failure_hook(
@@ -158,7 +198,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return failures.of_hook(request_data, original_exception, user_api_key_dict, self._readers)
 
         # Which tags a request has is found out from its headers, too.
-        if litellm.custom_prometheus_tags or not self._takes(key, done):
+        if self._made() is not None and (litellm.custom_prometheus_tags or not self._takes(key, done)):
             await done()
 
     def _takes(self, key: Callable[[], Hashable], done: Callable[[], Any]) -> bool:
@@ -217,10 +257,13 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     async def drained(self) -> None:
         """Have all events counted that are there, and all else brought up to date."""
-        await self._series.drain()
+        series = self._made()
+        if series is None:
+            return
+        await series.drain()
         self._gauges.pass_time()
         # What was set just now had to wait for nothing.
-        self._series.flush()
+        series.flush()
         self._own.refresh()
         if self._folder is not None:
             await asyncio.to_thread(self._write)
@@ -274,7 +317,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         found, self._hints = self._hints, {}
         if found and self._budgets is not None:
             now = time.time()
-            self._budgets.see([_fresher(hint, now) for hint in found.values()], now)
+            self._budgets.see([fresher(hint, now) for hint in found.values()], now)
 
     def _read(self, kind: Kind, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
         self._note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
@@ -339,45 +382,11 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     app.mount("/metrics", scraped)
 
 
-def _peek(kind: Kind, who: str, now: float | None = None) -> Budget | None:
-    """Return what the proxy has in its memory of a budget."""
-    now = time.time() if now is None else now
-    server = sys.modules.get("litellm.proxy.proxy_server")
-    rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)
-    row_key, counter_key = row_name(kind, who), counter_name(kind, who)
-    try:
-        row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
-        counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
-        return budget_of(kind, row, counter, now)
-    except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and may change
-        LOG.debug("evenkeel: the proxy's memory of budgets cannot be read: %s", type(error).__name__)
-        return None
-
-
-async def _left_of_group(group: str) -> Mapping[str, Any] | None:
-    """Return what the proxy's router says is left of a model group."""
-    router = getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
-    if router is None:
-        return None
-    health = getattr(router, "health", None)
-    found = (
-        health().usage(group, kind="remaining") if callable(health) else router.get_remaining_model_group_usage(group)
-    )
-    return await found  # type: ignore[no-any-return]
-
-
-def _fresher(hint: Hint, now: float) -> Hint:
-    """Return it with what the proxy's own counter says was spent: what authentication knows may be a minute old."""
-    known = _peek(hint.kind, hint.id, now) if hint.budget.spend is not None else None
-    if known is None or known.spend is None or known.as_of < now:
-        return hint
-    return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
-
-
-def _in_memory(cache: Any, key: str) -> Any:
-    """Return the part of a cache that has a key: newer LiteLLMs have several."""
-    chosen = getattr(cache, "in_memory_cache_for", None)
-    return cache.in_memory_cache if chosen is None else chosen(key)
+def _refuse_others(mine: PrometheusLogger) -> None:
+    """Raise SettingsError if another callback counts the same: a database may have added one."""
+    registered = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
+    if any(one == STOCK or (isinstance(one, PrometheusLogger) and one is not mine) for one in registered):
+        raise SettingsError(f"Another Prometheus callback counts as well. Remove {STOCK!r} or ours.")
 
 
 def _readers(callback: Any, bounds: Bounds) -> Readers:

@@ -1,0 +1,61 @@
+"""What the running proxy knows and nobody tells: its own memory of budgets, and what its router says is left.
+
+It is looked at, never imported: outside of a proxy there is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.budgets import Budget, Hint, Kind, budget_of, counter_name, row_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = logging.getLogger("litellm_evenkeel.metrics")
+SERVER = "litellm.proxy.proxy_server"
+
+
+def peek(kind: Kind, who: str, now: float | None = None) -> Budget | None:
+    """Return what the proxy has in its memory of a budget."""
+    now = time.time() if now is None else now
+    server = sys.modules.get(SERVER)
+    rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)
+    row_key, counter_key = row_name(kind, who), counter_name(kind, who)
+    try:
+        row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
+        counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
+        return budget_of(kind, row, counter, now)
+    except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and may change
+        LOG.debug("evenkeel: the proxy's memory of budgets cannot be read: %s", type(error).__name__)
+        return None
+
+
+def fresher(hint: Hint, now: float) -> Hint:
+    """Return it with what the proxy's own counter says was spent: what authentication knows may be a minute old."""
+    known = peek(hint.kind, hint.id, now) if hint.budget.spend is not None else None
+    if known is None or known.spend is None or known.as_of < now:
+        return hint
+    return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
+
+
+async def left_of_group(group: str) -> Mapping[str, Any] | None:
+    """Return what the proxy's router says is left of a model group."""
+    router = getattr(sys.modules.get(SERVER), "llm_router", None)
+    if router is None:
+        return None
+    health = getattr(router, "health", None)
+    if callable(health):
+        asked = health().usage(group, kind="remaining")
+    else:
+        asked = router.get_remaining_model_group_usage(group)
+    return await asked  # type: ignore[no-any-return]
+
+
+def _in_memory(cache: Any, key: str) -> Any:
+    """Return the part of a cache that has a key: newer LiteLLMs have several."""
+    chosen = getattr(cache, "in_memory_cache_for", None)
+    return cache.in_memory_cache if chosen is None else chosen(key)
