@@ -49,9 +49,8 @@ class AblatedPrometheusLogger(EvenkeelPrometheusLogger):
         if ablation is Ablation.EARLY_RETURN:
             return
         if ablation is Ablation.SKIP_UPDATES:
-            if self._budgets is not None:
-                self._take_hints(kwargs)
-                self._look_up()
+            self._look_beside(kwargs)
+            self._flushed()
             return
         await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         if ablation is Ablation.SEQUENTIAL_LOOKUPS:

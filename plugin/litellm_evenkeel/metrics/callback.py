@@ -10,7 +10,6 @@ import logging
 import math
 import threading
 import time
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -22,16 +21,17 @@ from litellm.integrations.prometheus import (
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, hints
+from litellm_evenkeel.budgets import Kind
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics import failures, families
-from litellm_evenkeel.metrics.budget_gauges import BudgetGauges, left_of
+from litellm_evenkeel.metrics.budget_gauges import left_of
+from litellm_evenkeel.metrics.budgeting import Budgeting
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
 from litellm_evenkeel.metrics.facts import Raw, Readers
 from litellm_evenkeel.metrics.files import Files
 from litellm_evenkeel.metrics.own import Own
 from litellm_evenkeel.metrics.router_usage import RouterUsage
-from litellm_evenkeel.metrics.running_proxy import fresher, left_of_group, peek
+from litellm_evenkeel.metrics.running_proxy import left_of_group
 from litellm_evenkeel.metrics.series import Series, SeriesTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.metrics.watching import watched
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
-
-    OpenBudgets = Callable[[Listener, Peek], Budgets]
+    from litellm_evenkeel.budgets import BudgetCounts
+    from litellm_evenkeel.metrics.budgeting import OpenBudgets
 
 WRITTEN_EVERY_SECONDS = 5.0
 TASKS: set[asyncio.Task[None]] = set()
@@ -86,7 +85,6 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._folder, self._is_off = folder, False
         self._registry, self._terms, self._open_budgets = registry, terms or MetricsTerms(), open_budgets
         self._making = threading.RLock()
-        self._hints: dict[Entity, Hint] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Make the series when one of them is asked for."""
@@ -119,26 +117,26 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
                 self._registry.unregister(family)
 
     def _make(self) -> None:
-        terms = self._terms
+        terms, cleaned = self._terms, stock.sanitize_prometheus_label_value
         most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
         bounds = Bounds(time.monotonic, most, terms.idle)
         self._store = families.Store(self._registry, bounds.told)
-        bounds.retired = lambda name, value: self._store.retire(name, str(stock.sanitize_prometheus_label_value(value)))
+        bounds.retired = lambda name, value: self._store.retire(name, str(cleaned(value)))
         super().__init__()
         self._readers = _readers(self, bounds)
         self._series = Series(
             self._store,
             self._readers,
-            stock.sanitize_prometheus_label_value,
+            cleaned,
             self._watched,
             clock=time.monotonic,
             terms=SeriesTerms(every=terms.flush_every, most_waiting=terms.most_waiting),
         )
-        self._gauges = BudgetGauges(self._store.families, stock.sanitize_prometheus_label_value, time.time)
-        self._budgets = self._open_budgets(self._gauges.show, peek) if self._open_budgets else None
-        self._usage = RouterUsage(
-            self._store.families, stock.sanitize_prometheus_label_value, left_of_group, time.monotonic
-        )
+        made = self._store.families
+        self._usage = RouterUsage(made, cleaned, left_of_group, time.monotonic)
+        self._budgets = None
+        if self._open_budgets is not None:
+            self._budgets = Budgeting(self._open_budgets, made, self._readers.end_user, cleaned, time.time)
         self._series.flushed = self._flushed
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
@@ -164,8 +162,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         series = self._made()
         if series is None:
             return
-        if self._budgets is not None:
-            self._take_hints(kwargs)
+        self._look_beside(kwargs)
         if not series.taken(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
 
@@ -223,27 +220,33 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _set_team_budget_metrics(self, team: Any) -> None:
         """Know a row that LiteLLM reads at times, of all that there are."""
-        self._read(Kind.TEAM, team.team_id, team, team.team_alias)
+        self._know(Kind.TEAM, team.team_id, team, team.team_alias)
 
     def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
         """The same of a key."""
-        self._read(Kind.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+        self._know(Kind.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
 
     def _set_user_budget_metrics(self, user: Any) -> None:
         """The same of a user."""
-        self._read(Kind.USER, user.user_id, user, user.user_alias, user.user_email)
+        self._know(Kind.USER, user.user_id, user, user.user_alias, user.user_email)
 
     def _set_org_budget_metrics(
         self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """The same of an organisation."""
-        self._note(Kind.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+        if self._budgets is not None:
+            self._budgets.note(Kind.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """The same of a customer."""
-        self._note(Kind.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+        if self._budgets is not None:
+            self._budgets.note(Kind.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+
+    def _know(self, kind: Kind, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
+        if self._budgets is not None:
+            self._budgets.note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Show what is left of a provider's budget, if that is known."""
@@ -253,7 +256,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def budget_counts(self) -> BudgetCounts | None:
         """Return how it goes with budgets; None if they are not looked at."""
-        return None if self._budgets is None else self._budgets.counts(time.time())
+        return None if self._budgets is None else self._budgets.counts()
 
     async def drained(self) -> None:
         """Have all events counted that are there, and all else brought up to date."""
@@ -261,7 +264,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if series is None:
             return
         await series.drain()
-        self._gauges.pass_time()
+        if self._budgets is not None:
+            self._budgets.pass_time()
         # What was set just now had to wait for nothing.
         series.flush()
         self._own.refresh()
@@ -288,65 +292,21 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         with contextlib.suppress(OSError):
             self._write()
 
-    def _take_hints(self, event: Raw) -> None:
-        """Keep what an event tells of budgets until they are looked up; the latest word on each is enough."""
+    def _look_beside(self, event: Raw) -> None:
+        """Keep what an event tells that is looked up beside it."""
         try:
-            payload = event["standard_logging_object"]
-            told, params = payload["metadata"], event.get("litellm_params") or {}
-            ids = Ids(
-                told["user_api_key_hash"],
-                told["user_api_key_team_id"],
-                told["user_api_key_user_id"],
-                told.get("user_api_key_org_id"),
-                self._readers.end_user(params),
-            )
-            asked = params.get("metadata") or {}
-            for hint in hints(asked, ids, time.time(), payload["response_cost"] or 0.0):
-                self._hints[hint.kind, hint.id] = hint
             self._usage.saw(event)
-        except Exception:  # noqa: BLE001 - of such an event, nothing can be known
-            LOG.debug("evenkeel: an event tells nothing of budgets.")
+            if self._budgets is not None:
+                self._budgets.saw(event)
+        except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
+            LOG.debug("evenkeel: an event tells nothing of budgets: %s", type(error).__name__)
 
     def _flushed(self) -> None:
-        self._look_up()
+        if self._budgets is not None:
+            self._budgets.look_up()
         with contextlib.suppress(RuntimeError):
             # At the end of a worker, there is no loop any more.
             self._usage.look()
-
-    def _look_up(self) -> None:
-        found, self._hints = self._hints, {}
-        if found and self._budgets is not None:
-            now = time.time()
-            self._budgets.see([fresher(hint, now) for hint in found.values()], now)
-
-    def _read(self, kind: Kind, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
-        self._note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
-
-    def _note(
-        self,
-        kind: Kind,
-        who: str | None,
-        spend: float | None,
-        maximum: float | None,
-        resets_at: datetime | None,
-        alias: str | None = None,
-        email: str | None = None,
-    ) -> None:
-        if self._budgets is None or not who:
-            return
-        ends = None if resets_at is None else (resets_at if resets_at.tzinfo else resets_at.replace(tzinfo=UTC))
-        budget = Budget(
-            as_of=time.time(),
-            source=Source.POSTGRES,
-            maximum=maximum,
-            spend=spend,
-            resets_at=None if ends is None else ends.timestamp(),
-            alias=alias,
-            email=email,
-            is_unlimited=maximum is None,
-            never_resets=ends is None,
-        )
-        self._budgets.note(Hint(kind, who, budget))
 
     def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[families.Watched] | None:
         """Return what LiteLLM's code does for an event, without doing it; None if that cannot be seen."""

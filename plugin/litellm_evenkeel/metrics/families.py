@@ -245,6 +245,11 @@ class Gauge(Family):
         # One without labels is told from the beginning, as the client does it.
         return GaugeChild(self.store, labels, None if labels else 0.0)
 
+    def child(self, labels: Labels) -> Child:
+        """Return the series of these labels; one that nobody sees where it would be several people's."""
+        found = super().child(labels)
+        return self._beyond(labels) if OTHER in found.labels and OTHER not in labels else found
+
     def _beyond(self, others: Labels) -> Child:
         # One number for several would mean nothing.
         return GaugeChild(self.store, others, None)

@@ -1,0 +1,94 @@
+"""From events, and from rows that LiteLLM reads at times, to gauges of budgets."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, hints
+from litellm_evenkeel.metrics.budget_gauges import BudgetGauges
+from litellm_evenkeel.metrics.facts import NOTHING, Raw
+from litellm_evenkeel.metrics.running_proxy import fresher, peek
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
+    from litellm_evenkeel.metrics.families import Family
+
+    OpenBudgets = Callable[[Listener, Peek], Budgets]
+
+
+class Budgeting:
+    """One worker's. Its methods are called in one loop."""
+
+    def __init__(
+        self,
+        opened: OpenBudgets,
+        families: Mapping[str, Family],
+        end_user: Callable[[Raw], str | None],
+        cleaned: Callable[[Any], Any],
+        clock: Callable[[], float],
+    ) -> None:
+        self._end_user, self._clock = end_user, clock
+        self._gauges = BudgetGauges(families, cleaned, clock)
+        self._budgets = opened(self._gauges.show, peek)
+        self._hints: dict[Entity, Hint] = {}
+
+    def saw(self, event: Raw) -> None:
+        """Keep what an event tells until it is looked up; the latest word on each budget is enough."""
+        payload = event["standard_logging_object"]
+        told, params = payload["metadata"], event.get("litellm_params") or NOTHING
+        ids = Ids(
+            told["user_api_key_hash"],
+            told["user_api_key_team_id"],
+            told["user_api_key_user_id"],
+            told.get("user_api_key_org_id"),
+            self._end_user(params),
+        )
+        found = hints(params.get("metadata") or NOTHING, ids, self._clock(), payload["response_cost"] or 0.0)
+        for hint in found:
+            self._hints[hint.kind, hint.id] = hint
+
+    def look_up(self) -> None:
+        """Learn what events have told since the last time, and have the rest looked up."""
+        found, self._hints = self._hints, {}
+        if found:
+            now = self._clock()
+            self._budgets.see([fresher(hint, now) for hint in found.values()], now)
+
+    def note(
+        self,
+        kind: Kind,
+        who: str | None,
+        spend: float | None,
+        maximum: float | None,
+        resets_at: datetime | None,
+        alias: str | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Know a row of LiteLLM's tables."""
+        if not who:
+            return
+        ends = None if resets_at is None else (resets_at if resets_at.tzinfo else resets_at.replace(tzinfo=UTC))
+        budget = Budget(
+            as_of=self._clock(),
+            source=Source.POSTGRES,
+            maximum=maximum,
+            spend=spend,
+            resets_at=None if ends is None else ends.timestamp(),
+            alias=alias,
+            email=email,
+            is_unlimited=maximum is None,
+            never_resets=ends is None,
+        )
+        self._budgets.note(Hint(kind, who, budget))
+
+    def pass_time(self) -> None:
+        """Show how many hours are left now."""
+        self._gauges.pass_time()
+
+    def counts(self) -> BudgetCounts:
+        """Return how it goes."""
+        return self._budgets.counts(self._clock())
