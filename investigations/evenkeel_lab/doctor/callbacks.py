@@ -262,9 +262,12 @@ def _two_prometheus(named: list[Entry]) -> Iterator[Finding]:
 def _late_settings(config: ProxyConfig, named: list[Entry]) -> Iterator[Finding]:
     """Compare the order of lines: LiteLLM applies them from top to bottom and imports on its way.
 
-    The stock callback is made after all of them, so only one that is imported by its dotted name matters.
+    The stock callback is made after all of them, and so is ours: only another that is imported by its dotted name
+    matters.
     """
-    imported_by = {entry.list for entry in named if entry.is_prometheus and "." in entry.name}
+    imported_by = {
+        entry.list for entry in named if entry.is_prometheus and "." in entry.name and entry.name != PROMETHEUS
+    }
     if not imported_by:
         return
     keys = list(config.section("litellm_settings"))

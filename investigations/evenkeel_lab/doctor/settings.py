@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.doctor.callbacks import STOCK_PROMETHEUS, entries
+from evenkeel_lab.doctor.callbacks import PROMETHEUS, STOCK_PROMETHEUS, entries
 from evenkeel_lab.doctor.config_file import Key, ProxyConfig, reference, resolve
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 
@@ -104,12 +104,15 @@ def workers(
     if not prometheus:
         return ok(check, f"{count}, without Prometheus metrics")
     stock = all(entry.name == STOCK_PROMETHEUS for entry in prometheus)
+    ours = all(entry.name == PROMETHEUS for entry in prometheus)
     if variable and not folder_usable and not (stock and count > 1):  # that case LiteLLM makes the folder for
         return error(
             check, "the folder of the workers' metrics is missing or not writable", variable, cure="Create it."
         )
     if variable or count == 1:
         return ok(check, f"{count}, with metrics {'in a shared folder' if variable else 'in memory'}")
+    if ours:
+        return ok(check, f"{count}, with metrics in a folder that the callback makes for them")
     cure = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
     if stock:
         return warning(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ROTATION = "litellm_evenkeel.proxy.rotation"
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
+# Another callback, which makes its series when it is imported.
+FOREIGN = "mine.prometheus.logger"
 KEY = {"LITELLM_MASTER_KEY": "sk-0123456789abcdef"}
 PLUGIN = Modules(
     plugin={
@@ -181,9 +183,10 @@ def test_names_are_read_without_importing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "late"),
     [
-        (f"{{callbacks: [{PROMETHEUS}], custom_prometheus_metadata_labels: [a]}}", True),
-        (f"{{custom_prometheus_metadata_labels: [a], callbacks: [{PROMETHEUS}]}}", False),
-        (f"{{callbacks: [{PROMETHEUS}], request_timeout: 3}}", False),
+        (f"{{callbacks: [{FOREIGN}], custom_prometheus_metadata_labels: [a]}}", True),
+        (f"{{custom_prometheus_metadata_labels: [a], callbacks: [{FOREIGN}]}}", False),
+        (f"{{callbacks: [{FOREIGN}], request_timeout: 3}}", False),
+        (f"{{callbacks: [{PROMETHEUS}], custom_prometheus_metadata_labels: [a]}}", False),
         ("{callbacks: [prometheus], custom_prometheus_metadata_labels: [a]}", False),
     ],
 )
@@ -196,8 +199,9 @@ def test_settings_that_a_callback_reads_on_import_come_first(settings: str, late
     ("names", "environment", "options", "level"),
     [
         (PROMETHEUS, {}, {}, "ok"),
-        (PROMETHEUS, {}, {"workers": 2}, "error"),
-        (PROMETHEUS, {"NUM_WORKERS": "2"}, {}, "error"),
+        (PROMETHEUS, {}, {"workers": 2}, "ok"),
+        (FOREIGN, {}, {"workers": 2}, "error"),
+        (FOREIGN, {"NUM_WORKERS": "2"}, {}, "error"),
         (PROMETHEUS, {"NUM_WORKERS": "2"}, {"workers": 1}, "ok"),
         (PROMETHEUS, {"NUM_WORKERS": "many"}, {}, "error"),
         ("prometheus", {}, {"workers": 2}, "warning"),
