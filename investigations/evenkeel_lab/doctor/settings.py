@@ -109,10 +109,9 @@ def workers(
         return error(
             check, "the folder of the workers' metrics is missing or not writable", variable, cure="Create it."
         )
-    if variable or count == 1:
-        return ok(check, f"{count}, with metrics {'in a shared folder' if variable else 'in memory'}")
-    if ours:
-        return ok(check, f"{count}, with metrics in a folder that the callback makes for them")
+    if variable or count == 1 or ours:
+        place = "a shared folder" if variable else "memory" if count == 1 else "a folder that the callback makes"
+        return ok(check, f"{count}, with metrics in {place}")
     cure = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
     if stock:
         return warning(
