@@ -1,4 +1,4 @@
-"""What the Prometheus callback costs and whether it says the same, beside LiteLLM's own, on the same recorded events."""
+"""What our Prometheus callback costs, and whether it says what LiteLLM's own does, on the same recorded events."""
 
 from __future__ import annotations
 

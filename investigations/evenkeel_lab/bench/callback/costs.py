@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ARMS: Final = (NOOP, STOCK, EVENKEEL)
 ROUNDS: Final = 9
-# As many as a busy proxy has between two scrapes; so long that a flush and a scrape are a small share, as they are there.
+# As many as a busy proxy has between two scrapes.
 EVENTS: Final = 2_000
 ALLOCATING: Final = 500
 MICRO: Final = 1e6

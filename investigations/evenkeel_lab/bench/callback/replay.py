@@ -101,7 +101,7 @@ def callback(arm: str) -> Any:
 ARMS: Final[Mapping[str, str]] = {
     "noop": "noop",
     "stock": "litellm.integrations.prometheus:PrometheusLogger",
-    "evenkeel": "litellm_evenkeel.proxy:prometheus",
+    "evenkeel": "litellm_evenkeel.metrics.callback:EvenkeelPrometheusLogger",
 }
 
 
@@ -264,11 +264,10 @@ class Replay:
         }
 
     async def _scraped(self) -> bytes:
-        flush = getattr(self._callback, "flush", None)
-        if flush is not None:
-            done = flush()
-            if inspect.isawaitable(done):
-                await done
+        # As whoever answers a scrape of ours does first.
+        drained = getattr(self._callback, "drained", None)
+        if drained is not None:
+            await drained()
         text: bytes = self._client.generate_latest(self._client.REGISTRY)
         return text
 

@@ -58,7 +58,8 @@ class Crowd:
 
     callers: int = 12
     """Into so many each recorded caller is made; one of them is the recorded one."""
-    end_users: int = 40
+    end_users: int = 8
+    """Likewise. Few, where scrapes are compared: of many, ours keeps only some apart."""
     variations: bool = True
 
 

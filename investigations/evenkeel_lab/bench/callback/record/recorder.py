@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -51,6 +52,7 @@ HEAVY: Final = frozenset(
     }
 )
 """Pages of what no callback of ours reads."""
+HASH: Final = r"[0-9a-f]{64}"
 LONGEST_TEXT, MOST_ITEMS, DEEPEST = 120, 16, 12
 OMITTED: Final = object()
 
@@ -90,6 +92,8 @@ def failure(value: BaseException, depth: int) -> dict[str, Any]:
 def caller(value: Any, depth: int) -> dict[str, Any]:
     """Return what is known of the caller's key."""
     fields = {name: getattr(value, name) for name in type(value).model_fields if name not in HEAVY | SECRET}
+    # A key of the database is known by its hash only, also here.
+    fields["api_key"] = value.api_key if re.fullmatch(HASH, value.api_key or "") else None
     return {"$": "auth", "fields": mapping({name: one for name, one in fields.items() if one is not None}, depth)}
 
 
