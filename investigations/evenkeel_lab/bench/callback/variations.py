@@ -20,6 +20,18 @@ PARAMS: Final = ("kwargs", "litellm_params")
 SNAPSHOT: Final = (*PARAMS, "metadata")
 HIDDEN: Final = (*PAYLOAD, "hidden_params")
 HEADERS: Final = (*HIDDEN, "additional_headers")
+FAILED: Final = {SUCCESS: (), FAILURE: ("kwargs", "exception"), REFUSAL: ("original_exception",)}
+"""Where a hook is told what failed."""
+EXCEPTIONS: Final = (
+    ("litellm.exceptions.AuthenticationError", {"status_code": 401, "llm_provider": "openai", "model": "m"}),
+    ("litellm.exceptions.PermissionDeniedError", {"status_code": 403, "llm_provider": "anthropic"}),
+    ("litellm.exceptions.NotFoundError", {"status_code": 404, "llm_provider": "openai"}),
+    ("litellm.exceptions.ContentPolicyViolationError", {"status_code": 400, "llm_provider": "azure"}),
+    ("litellm.exceptions.RateLimitError", {"status_code": 429, "category": "provider", "rate_limit_type": "tokens"}),
+    ("litellm.proxy._types.ProxyException", {"code": "401", "type": "auth_error", "param": "None"}),
+    ("litellm.proxy._types.ProxyException", {"code": "none", "type": "auth_error", "param": "None"}),
+    ("builtins.TimeoutError", {}),
+)
 NOBODYS: Final = {"$": "exception", "class": "builtins.ValueError", "attributes": {}}
 NAN: Final = {"$": "float", "value": "nan"}
 INFINITE: Final = {"$": "float", "value": "inf"}
@@ -195,6 +207,15 @@ VARIATIONS: Final[Sequence[Variation]] = (
     Variation("tags", {("request_data", "metadata", "tags"): ["blue"]}, REFUSAL),
     Variation("no metadata", absent(("request_data", "metadata")), REFUSAL),
     Variation("a model that is a number", {("request_data", "model"): 7}, REFUSAL),
+    *(
+        Variation(
+            f"it was {name.rpartition('.')[2]} {known.get('status_code', known.get('code', ''))}".strip(),
+            {FAILED[hook]: {"$": "exception", "class": name, "attributes": {"message": "It failed.", **known}}},
+            hook,
+        )
+        for hook in (FAILURE, REFUSAL)
+        for name, known in EXCEPTIONS
+    ),
     Variation("nobody's exception", {("original_exception",): NOBODYS}, REFUSAL),
 )  # fmt: skip
 """All there are."""

@@ -49,7 +49,8 @@ def test_answers_end_after_they_began(recorded: list[Event]) -> None:
     order = [("kwargs", "api_call_start_time"), ("kwargs", "end_time")]
     for event in Sampler([one for one in recorded if one.hook == SUCCESS], Crowd(variations=False), 1).draw(100):
         times = [(event.changes or {}).get(place, event.at(place)) for place in order]
-        assert all(one["at"] <= other["at"] for one, other in pairwise(times))
+        # What comes from a cache was asked of nobody.
+        assert all(one["at"] <= other["at"] for one, other in pairwise(times) if one is not None)
 
 
 def test_each_end_user_is_one(recorded: list[Event]) -> None:

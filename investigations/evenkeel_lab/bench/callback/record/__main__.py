@@ -23,6 +23,7 @@ from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.config import Subject
 from evenkeel_lab.stack.entities import Admin, admin
 from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.postgres import connect
 from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
@@ -37,17 +38,22 @@ LINES = "events.jsonl"
 ANSWER_SECONDS = 60.0
 # The last ones are told in the background, and streams after their end.
 SETTLE_SECONDS = 4.0
+ORGANISATION = """
+INSERT INTO "LiteLLM_BudgetTable" (budget_id, max_budget, created_by, updated_by)
+VALUES ('of-fleet', 500, 'lab', 'lab');
+INSERT INTO "LiteLLM_OrganizationTable" (organization_id, organization_alias, budget_id, models, created_by, updated_by)
+VALUES ('org-1', 'fleet', 'of-fleet', '{}', 'lab', 'lab');
+UPDATE "LiteLLM_VerificationToken" SET organization_id = 'org-1' WHERE key_alias = 'organised';
+"""
 MOCK = {"seed": 7, "latency": {"ttft_ms": 3, "gap_ms": 1, "length": 6}, "models": ["*"]}
 
 
 async def make_keys(api: Admin) -> dict[str, str]:
     """Return a key for each who asks: with and without a team, a user, an organisation, budgets, limits."""
     month = {"max_budget": 100.0, "budget_duration": "30d"}
-    organisation = await api.post("/organization/new", organization_alias="fleet", max_budget=500.0)
-    identity = organisation["organization_id"]
     crew = await api.post("/team/new", team_alias="crew", **month)
     loose = await api.post("/team/new", team_alias="loose")
-    sailors = await api.post("/team/new", team_alias="sailors", organization_id=identity, models=[])
+    sailors = await api.post("/team/new", team_alias="sailors")
     for user in ("mate", "cook"):
         email = {"user_email": f"{user}@example.org", "user_alias": user}
         await api.post("/user/new", user_id=user, auto_create_key=False, **email, **(month if user == "mate" else {}))
@@ -58,7 +64,7 @@ async def make_keys(api: Admin) -> dict[str, str]:
         "plain": {},
         "budgeted": {"key_alias": "budgeted", "team_id": crew["team_id"], "user_id": "mate", **month, **labels},
         "team-only": {"key_alias": "team-only", "team_id": loose["team_id"]},
-        "organised": {"key_alias": "organised", "team_id": sailors["team_id"], "organization_id": identity},
+        "organised": {"key_alias": "organised", "team_id": sailors["team_id"]},
         "limited": {
             "key_alias": "limited",
             "user_id": "cook",
@@ -71,6 +77,15 @@ async def make_keys(api: Admin) -> dict[str, str]:
         "throttled": {"key_alias": "throttled", "rpm_limit": 1},
     }
     return {name: (await api.post("/key/generate", **fields))["key"] for name, fields in wanted.items()}
+
+
+async def make_organisation(proxy: Proxy) -> None:
+    """Make one, with a budget, for the key that is called after it: its own API is for those who have a licence."""
+    connection = await connect(proxy.services.database_url)
+    try:
+        await connection.execute(ORGANISATION)
+    finally:
+        await connection.close()
 
 
 async def ask(sender: httpx.AsyncClient, one: Ask, key: str) -> None:
@@ -89,6 +104,7 @@ async def drive(proxy: Proxy) -> None:
     """Ask for everything, one after another: so the events come in the same order each time."""
     async with admin(proxy) as api:
         keys = {"master": proxy.master_key, "stranger": "sk-nobody-knows-me", **await make_keys(api)}
+    await make_organisation(proxy)
     async with client(seconds=ANSWER_SECONDS, base_url=proxy.url) as sender:
         for one in asks():
             await ask(sender, one, keys[one.who])

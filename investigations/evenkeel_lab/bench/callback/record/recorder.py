@@ -92,9 +92,11 @@ def failure(value: BaseException, depth: int) -> dict[str, Any]:
 def caller(value: Any, depth: int) -> dict[str, Any]:
     """Return what is known of the caller's key."""
     fields = {name: getattr(value, name) for name in type(value).model_fields if name not in HEAVY | SECRET}
+    told = mapping({name: one for name, one in fields.items() if one is not None}, depth)
     # A key of the database is known by its hash only, also here.
-    fields["api_key"] = value.api_key if re.fullmatch(HASH, value.api_key or "") else None
-    return {"$": "auth", "fields": mapping({name: one for name, one in fields.items() if one is not None}, depth)}
+    if re.fullmatch(HASH, value.api_key or ""):
+        told["api_key"] = value.api_key
+    return {"$": "auth", "fields": told}
 
 
 def mapping(value: dict[Any, Any], depth: int) -> Any:

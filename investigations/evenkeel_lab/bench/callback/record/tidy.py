@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DAY: Final = datetime(2040, 1, 2, 12)  # noqa: DTZ001 - as LiteLLM has them
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001
 SECONDS_OF_NOW: Final = (1.6e9, 2.1e9)
-HOST: Final = "http://provider.test"
+HOST: Final = "provider.test"
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 SECONDS_END: Final = 19
 
@@ -31,7 +31,7 @@ RULES: Final[Sequence[tuple[str, Callable[[int], str]]]] = (
     (r"\b[0-9a-f]{32}\b", lambda number: f"{number:032}"),
     (r"\bsk-[\w.-]{4,}", lambda number: f"sk-hidden-{number}"),
     (r"\bchatcmpl-(?!0000)[\w]{6,}", lambda number: f"chatcmpl-{number}"),
-    (r"https?://(?:127\.0\.0\.1|localhost):\d+", lambda _: HOST),
+    (r"\b(?:127\.0\.0\.1|localhost):\d+", lambda _: HOST),
     (r"(?<![\w.])/(?:tmp|root|home|work|var|usr)/[^\s\"',)]*", lambda _: "/somewhere"),
 )
 """What gives way to what, the same for the same text; numbered in the order of its coming."""
