@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -49,8 +50,7 @@ async def differential(
     first, second = arms
     here = replace(ground, settings={**ground.settings, **MATRIX[settings]})
     events = Sampler(recorded, Crowd(), SEED).draw(number)
-    one = await scraped(here, first, events)
-    other = await scraped(here, second, events)
+    one, other = await asyncio.gather(scraped(here, first, events), scraped(here, second, events))
     found = list(compared(one, other))
     series = sum(len(family.series) for name, family in families(one).items() if name.startswith("litellm_"))
     return Outcome(settings, len(events), series, found, undocumented(found))
