@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 ARMS: Final = (NOOP, STOCK, EVENKEEL)
 ROUNDS: Final = 9
-# As many as a busy proxy has between two scrapes.
-EVENTS: Final = 2_000
-ALLOCATING: Final = 500
+# A scrape every fifteen seconds, and two hundred requests a second: as much as a worker bears.
+EVENTS: Final = 3_000
+# As many label sets as were recorded: a scrape's size is its series, and the more there are, the less it is events' cost.
+CROWD: Final = Crowd(callers=1, end_users=1, variations=False)
 MICRO: Final = 1e6
 
 
@@ -59,7 +60,7 @@ class Costs:
 def successes(recorded: Sequence[Event], number: int) -> list[Event]:
     """Return so many successful events as they usually are."""
     usual = [event for event in recorded if event.hook == SUCCESS]
-    return Sampler(usual, Crowd(variations=False), SEED).draw(number)
+    return Sampler(usual, CROWD, SEED).draw(number)
 
 
 async def costs(
@@ -72,9 +73,10 @@ async def costs(
 ) -> Costs:
     """Measure. Which callback is which of the arms may be said otherwise: to try the rig on itself."""
     callbacks = arms or {arm: arm for arm in ARMS}
-    used = await _cpu(ground, callbacks, successes(recorded, EVENTS), rounds)
-    asked = {arm: await _allocated(ground, callbacks[arm], successes(recorded, ALLOCATING)) for arm in ARMS}
-    by_kind = {kind: {arm: [told[kind] / ALLOCATING] for arm, told in asked.items()} for kind in ("bytes", "blocks")}
+    events = successes(recorded, EVENTS)
+    used = await _cpu(ground, callbacks, events, rounds)
+    asked = {arm: await _allocated(ground, callbacks[arm], events) for arm in ARMS}
+    by_kind = {kind: {arm: [told[kind] / EVENTS] for arm, told in asked.items()} for kind in ("bytes", "blocks")}
     return Costs(litellm, Cost.of(used), Cost.of(by_kind["bytes"]), Cost.of(by_kind["blocks"]))
 
 
