@@ -23,7 +23,7 @@ ARMS: Final = (NOOP, STOCK, EVENKEEL)
 ROUNDS: Final = 9
 # A scrape every fifteen seconds, and two hundred requests a second: as much as a worker bears.
 EVENTS: Final = 3_000
-# As many label sets as were recorded: a scrape's size is its series, and the more there are, the less it is events' cost.
+# As many label sets as were recorded: what a scrape takes is its series', not its events'.
 CROWD: Final = Crowd(callers=1, end_users=1, variations=False)
 MICRO: Final = 1e6
 
