@@ -16,13 +16,15 @@ GROUPS: Final = [
     },
     {
         "group": "requests",
-        "metrics": [
-            "litellm_proxy_total_requests_metric",
-            "litellm_proxy_failed_requests_metric",
-            "litellm_request_total_latency_metric",
-        ],
-        "include_labels": ["requested_model", "status_code", "hashed_api_key", "exception_class", "model"],
+        "metrics": ["litellm_proxy_total_requests_metric"],
+        "include_labels": ["requested_model", "status_code", "hashed_api_key"],
     },
+    {
+        "group": "failures",
+        "metrics": ["litellm_proxy_failed_requests_metric", "litellm_deployment_failure_responses"],
+        "include_labels": ["requested_model", "exception_class"],
+    },
+    {"group": "latency", "metrics": ["litellm_request_total_latency_metric"], "include_labels": ["model", "team"]},
     {"group": "whole", "metrics": ["litellm_spend_metric", "litellm_remaining_team_budget_metric"]},
 ]
 
