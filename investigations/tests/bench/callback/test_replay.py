@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HERE = Ground(Path(sys.executable), (Path(__file__).parent,), bare=True)
 WRONG = "wrong:Wrong"
-FEW, MANY = 200, 5_000
+FEW, SOME, MANY = 150, 800, 5_000
 
 
 async def test_what_is_wrong_is_found_and_nothing_else(recorded: list[Event]) -> None:
@@ -44,6 +44,24 @@ async def test_what_cannot_be_replayed_says_why(recorded: list[Event]) -> None:
             pass
 
 
+NOT_YET = pytest.mark.xfail(strict=True, reason="budgets and some rarer events are still to come")
+
+
+@NOT_YET
+async def test_ours_says_what_stock_says(recorded: list[Event]) -> None:
+    outcome = await differential(HERE, recorded, FEW)
+    assert not outcome.undocumented, outcome
+
+
+@NOT_YET
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", MATRIX)
+async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
+    ground = (await grounds((DEFAULT_VERSION,)))[DEFAULT_VERSION]
+    outcome = await differential(ground, recorded, SOME if MATRIX[settings] else MANY, settings)
+    assert not outcome.undocumented, outcome
+
+
 @pytest.mark.slow
 async def test_stock_differs_from_itself_in_nothing(recorded: list[Event]) -> None:
     ground = (await grounds((DEFAULT_VERSION,)))[DEFAULT_VERSION]
@@ -52,13 +70,15 @@ async def test_stock_differs_from_itself_in_nothing(recorded: list[Event]) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("events", [FEW, MANY])
-async def test_a_success_event_is_measured(recorded: list[Event], events: int) -> None:
-    drawn = Sampler(recorded, Crowd(variations=False), 1).draw(events)
-    async with replaying(HERE, STOCK, drawn) as replay:
-        told = await replay.wish("measure")
-    assert told["events"] == events
-    assert 0 < told["scrape_cpu_seconds"] < told["cpu_seconds"]
+async def test_events_are_measured_and_so_is_what_they_allocate(recorded: list[Event]) -> None:
+    (ground,) = (await grounds((DEFAULT_VERSION,))).values()
+    drawn = Sampler(recorded, Crowd(variations=False), 1).draw(FEW)
+    async with replaying(ground, STOCK, drawn) as replay:
+        used, first, second = [await replay.wish(wish) for wish in ("measure", "allocate", "allocate")]
+    assert used["events"] == FEW
+    assert 0 < used["scrape_cpu_seconds"] < used["cpu_seconds"]
+    # The same work asks for the same.
+    assert first["bytes"] == pytest.approx(second["bytes"], rel=0.01)
 
 
 def test_the_settings_have_names_and_the_first_are_none() -> None:
