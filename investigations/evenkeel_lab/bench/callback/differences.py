@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evenkeel_lab.bench.callback.sampling import VARIED, VARIED_HASH
 from evenkeel_lab.bench.callback.scrape import Difference, Kind
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Documented:
 CONDITIONS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "any": lambda _: True,
     "stock says +Inf": lambda difference: difference.values[0] == math.inf,
+    "of oddly told callers": lambda difference: VARIED_HASH in difference.series or f"-{VARIED}-" in difference.series,
 }
 """What a documented difference may be restricted to."""
 

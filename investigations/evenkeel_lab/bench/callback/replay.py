@@ -61,6 +61,10 @@ class Bare(ModuleType):
         caching = importlib.import_module("litellm.caching.caching")
         self.user_api_key_cache = caching.DualCache()
         self.general_settings: dict[str, Any] = {}
+        self.app = self
+
+    def mount(self, *_: object) -> None:
+        """Answer nothing: nobody asks."""
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
@@ -101,7 +105,7 @@ def callback(arm: str) -> Any:
 ARMS: Final[Mapping[str, str]] = {
     "noop": "noop",
     "stock": "litellm.integrations.prometheus:PrometheusLogger",
-    "evenkeel": "litellm_evenkeel.metrics.callback:EvenkeelPrometheusLogger",
+    "evenkeel": "litellm_evenkeel.proxy:prometheus",
 }
 
 
