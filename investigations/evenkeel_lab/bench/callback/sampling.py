@@ -84,6 +84,13 @@ class Sampler:
             found += batch[: number - len(found)]
         return [self._another(event) for event in found]
 
+    def apart(self, times: int) -> list[Event]:
+        """Return all there are, so many times each, and each of a caller of its own: whose number is in its series."""
+        return [
+            self._renamed(event, number)
+            for number, event in enumerate(one for one in self._events for _ in range(times))
+        ]
+
     def end_users(self, number: int) -> list[Event]:
         """Return a successful event of each of so many end users."""
         sources = [event for event in self._events if event.hook == SUCCESS and END_USER in self._of(event)]
@@ -94,9 +101,23 @@ class Sampler:
             for each in range(number)
         ]
 
+    def _renamed(self, event: Event, number: int) -> Event:
+        mark = f"e{number:05}e"
+        odd, odd_hash = (f"-{VARIED}", VARIED_HASH) if event.changes else ("", "")
+        changes: dict[Path_, Any] = {
+            place: _of_its_own(name, str(event.at(place)), f"{odd_hash}{mark}", f"{odd}-{mark}")
+            for name, places in self._of(event).items()
+            for place in places
+        }
+        return self._freely(event, changes)
+
     def _another(self, event: Event) -> Event:
         """Return an event with values of its own, where it has not been varied already."""
         changes = {**self._identities(event), **self._numbers(event), **self._times(event)}
+        return self._freely(event, changes)
+
+    @staticmethod
+    def _freely(event: Event, changes: Mapping[Path_, Any]) -> Event:
         varied_already = event.changes or {}
         free = {place: to for place, to in changes.items() if not any(_within(place, one) for one in varied_already)}
         return replace(event, changes={**free, **varied_already})
