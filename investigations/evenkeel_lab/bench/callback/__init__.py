@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VERSIONS: Final = (DEFAULT_VERSION, NEWEST)
 EVENTS: Final = 5_000
-EVENTS_EACH: Final = 800
+EVENTS_EACH: Final = 400
 """Under each of the other settings."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.bench.callback.running import Ground
 
 ARMS: Final = (NOOP, STOCK, EVENKEEL)
-ROUNDS: Final = 9
+ROUNDS: Final = 7
 # A scrape every fifteen seconds, and two hundred requests a second: as much as a worker bears.
 EVENTS: Final = 3_000
 # As many label sets as were recorded: what a scrape takes is its series', not its events'.

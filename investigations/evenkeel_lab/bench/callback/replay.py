@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 PROXY_SERVER: Final = "litellm.proxy.proxy_server"
+GUARD: Final = "litellm.proxy.auth.user_api_key_auth"
 PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "async_log_success_event": ("kwargs", "response_obj", "start_time", "end_time"),
     "async_log_failure_event": ("kwargs", "response_obj", "start_time", "end_time"),
@@ -61,10 +62,7 @@ class Bare(ModuleType):
         caching = importlib.import_module("litellm.caching.caching")
         self.user_api_key_cache = caching.DualCache()
         self.general_settings: dict[str, Any] = {}
-        self.app = self
-
-    def mount(self, *_: object) -> None:
-        """Answer nothing: nobody asks."""
+        self.app = importlib.import_module("fastapi").FastAPI()
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
@@ -74,6 +72,9 @@ class Bare(ModuleType):
 def stand_in() -> None:
     """Have LiteLLM find no proxy, and what its proxy imports first, where only the library is installed."""
     sys.modules[PROXY_SERVER] = Bare()
+    guard: Any = ModuleType(GUARD)
+    guard.user_api_key_auth = lambda: None
+    sys.modules[GUARD] = guard
     if importlib.util.find_spec("backoff") is None:
         backoff: Any = ModuleType("backoff")
         backoff.on_exception = lambda *_, **__: lambda function: function

@@ -22,7 +22,7 @@ HIDDEN: Final = (*PAYLOAD, "hidden_params")
 HEADERS: Final = (*HIDDEN, "additional_headers")
 FAILED: Final = {SUCCESS: (), FAILURE: ("kwargs", "exception"), REFUSAL: ("original_exception",)}
 """Where a hook is told what failed."""
-EXCEPTIONS: Final = (
+EXCEPTIONS: Final[Sequence[tuple[str, Mapping[str, str | int]]]] = (
     ("litellm.exceptions.AuthenticationError", {"status_code": 401, "llm_provider": "openai", "model": "m"}),
     ("litellm.exceptions.PermissionDeniedError", {"status_code": 403, "llm_provider": "anthropic"}),
     ("litellm.exceptions.NotFoundError", {"status_code": 404, "llm_provider": "openai"}),
