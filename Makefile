@@ -5,6 +5,8 @@ BIN := .venv/bin
 PACKAGES := plugin/litellm_evenkeel mock_llm/evenkeel_mock loadtest/evenkeel_load investigations/evenkeel_lab
 SUBJECT_LOCKS := investigations/evenkeel_lab/stack/locks
 SUBJECT_VERSIONS := 1.81.8 1.81.9 1.106.2
+# Only replayed into, never run as proxies: see replay-overrides.in.
+REPLAY_VERSIONS := 1.109.1
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 # uv is told about one environment only: an activated one elsewhere is none of its business.
@@ -73,6 +75,11 @@ lock: $(filter .uv/%,$(UV)) ## resolve all dependencies anew, with hashes and wi
 	@for version in $(SUBJECT_VERSIONS); do \
 	  printf 'litellm[proxy]==%s\nprisma==0.11.0\nasyncpg\nprometheus-client\nredis\n' $$version | \
 	    $(COMPILE) - -o $(SUBJECT_LOCKS)/litellm-$$version.txt || exit 1; done
+	@for version in $(REPLAY_VERSIONS); do \
+	  printf 'litellm[proxy]==%s\nasyncpg\nprometheus-client\nredis\n' $$version | \
+	    $(COMPILE) - --overrides $(SUBJECT_LOCKS)/replay-overrides.in \
+	    -o $(SUBJECT_LOCKS)/replay-litellm-$$version.txt || exit 1; done
+	@printf 'memray\n' | $(COMPILE) - --no-deps -o $(SUBJECT_LOCKS)/memray.txt
 
 clean: ## remove what was built here (the caches of proxies: evenkeel cache --clear)
 	@rm -rf .venv .uv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

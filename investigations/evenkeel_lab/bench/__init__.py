@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenkeel_lab.bench.callback import bench_callback
 from evenkeel_lab.bench.failover import PARTS, bench_failover
 from evenkeel_lab.bench.load import bench_load
 from evenkeel_lab.bench.mock import bench_mock
@@ -15,6 +16,7 @@ BENCHES = {
     for bench in (
         Bench("mock", "the mock provider's own cost, against FastAPI on uvicorn", bench_mock),
         Bench("failover", "what clients see of accounts that fail, in the real proxy", bench_failover, tuple(PARTS)),
+        Bench("callback", "what our Prometheus callback costs and says, against LiteLLM's own", bench_callback),
         Bench("rotation", "what choosing an account costs, against LiteLLM's own choice", bench_rotation),
         Bench("load", "whether a load tells the truth, open against closed", bench_load),
         Bench(

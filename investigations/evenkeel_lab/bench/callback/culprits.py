@@ -1,0 +1,60 @@
+"""Which events are counted otherwise: `python -m evenkeel_lab.bench.callback.culprits [SETTINGS]`, for who mends it.
+
+Each event there is, recorded or varied, comes three times: the first of a shape may be counted in another way than
+those that follow. Each has a caller of its own, so that a series that differs names its event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evenkeel_lab.bench.callback.differences import undocumented
+from evenkeel_lab.bench.callback.differential import EVENKEEL, SEED, STOCK
+from evenkeel_lab.bench.callback.events import place_of, read_events
+from evenkeel_lab.bench.callback.matrix import MATRIX
+from evenkeel_lab.bench.callback.running import Ground, scraped
+from evenkeel_lab.bench.callback.sampling import Crowd, Sampler
+from evenkeel_lab.bench.callback.scrape import compared
+from evenkeel_lab.stack.subject import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evenkeel_lab.bench.callback.events import Event
+    from evenkeel_lab.bench.callback.scrape import Difference
+
+TIMES: Final = 3
+MARK: Final = r"e(\d{5})e"
+UNNAMED: Final = "no event in particular"
+
+
+def by_event(found: Iterable[Difference], events: Sequence[Event]) -> Mapping[str, Counter[str]]:
+    """Return for each kind of event what differs in its series, and how often."""
+    told: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in found:
+        named = re.search(MARK, one.series)
+        event = events[int(named[1])] if named else None
+        kind = f"{event.kind} ({event.hook})" if event else UNNAMED
+        told[kind][f"{one.kind} {one.family}" if event else str(one)] += 1
+    return told
+
+
+async def main(settings: str) -> None:
+    """Find them, in this very environment."""
+    events = Sampler(read_events(place_of(DEFAULT_VERSION)), Crowd(), SEED).apart(TIMES)
+    ground = replace(Ground(Path(sys.executable), bare=True), settings=MATRIX[settings])
+    one, other = await asyncio.gather(scraped(ground, STOCK, events), scraped(ground, EVENKEEL, events))
+    for kind, differences in sorted(by_event(undocumented(compared(one, other)), events).items()):
+        print(kind)  # noqa: T201 - for who has asked
+        for difference, number in differences.most_common():
+            print(f"    {number:5} {difference}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1] if sys.argv[1:] else "none"))

@@ -1,0 +1,112 @@
+"""What differs between two scrapes: families, their types and labels, series and values, each difference by itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.parser import text_string_to_metric_families
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Labels = tuple[tuple[str, str], ...]
+Series = tuple[str, Labels]
+
+# What sums differ by when their summands come in another order.
+ORDER_OF_SUMMANDS: Final = 1e-9
+BUCKET: Final = "le"
+
+
+class Kind(StrEnum):
+    """In which way two scrapes differ."""
+
+    FAMILY_MISSING = "family missing"
+    FAMILY_EXTRA = "family extra"
+    TYPE = "type"
+    HELP = "help"
+    LABELS = "labels"
+    SERIES_MISSING = "series missing"
+    SERIES_EXTRA = "series extra"
+    VALUE = "value"
+
+
+@dataclass(frozen=True)
+class Family:
+    """One metric, all of its series."""
+
+    type: str
+    help: str
+    labels: frozenset[str]
+    series: Mapping[Series, float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which the second scrape is not as the first."""
+
+    kind: Kind
+    family: str
+    series: str = ""
+    first: str = ""
+    second: str = ""
+    values: tuple[float, float] = field(default=(math.nan, math.nan), compare=False)
+    """What both say, as far as they are numbers."""
+
+    def __str__(self) -> str:
+        where = f"{self.family} {self.series}".strip()
+        told = f": {self.first or 'nothing'} here, {self.second or 'nothing'} there"
+        return f"{self.kind} {where}{told if self.first or self.second else ''}"
+
+
+def families(text: str) -> dict[str, Family]:
+    """Read a scrape."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        names = {name for sample in family.samples for name in sample.labels} - {BUCKET}
+        series = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in family.samples}
+        found[family.name] = Family(family.type, family.documentation, frozenset(names), series)
+    return found
+
+
+def compared(first: str, second: str) -> Iterator[Difference]:
+    """Go through everything in which the second of two scrapes is not as the first."""
+    here, there = families(first), families(second)
+    for name in here.keys() - there.keys():
+        yield Difference(Kind.FAMILY_MISSING, name)
+    for name in there.keys() - here.keys():
+        yield Difference(Kind.FAMILY_EXTRA, name)
+    for name in sorted(here.keys() & there.keys()):
+        yield from _families(name, here[name], there[name])
+
+
+def _families(name: str, here: Family, there: Family) -> Iterator[Difference]:
+    if here.type != there.type:
+        yield Difference(Kind.TYPE, name, "", here.type, there.type)
+    if here.help != there.help:
+        yield Difference(Kind.HELP, name, "", here.help, there.help)
+    # Without a series there are no labels to be seen.
+    if here.series and there.series and here.labels != there.labels:
+        yield Difference(Kind.LABELS, name, "", ", ".join(sorted(here.labels)), ", ".join(sorted(there.labels)))
+        return
+    for series in sorted(here.series.keys() | there.series.keys()):
+        yield from _values(name, series, here.series.get(series), there.series.get(series))
+
+
+def _values(name: str, series: Series, here: float | None, there: float | None) -> Iterator[Difference]:
+    if here is not None and there is not None and same(here, there):
+        return
+    kind = Kind.SERIES_EXTRA if here is None else Kind.SERIES_MISSING if there is None else Kind.VALUE
+    labels = ", ".join(f'{key}="{value}"' for key, value in series[1])
+    first, second = ("" if value is None else repr(value) for value in (here, there))
+    values = (math.nan if here is None else here, math.nan if there is None else there)
+    yield Difference(kind, name, f"{series[0]}{{{labels}}}", first, second, values)
+
+
+def same(here: float, there: float) -> bool:
+    """Whether two values are one."""
+    if math.isnan(here) or math.isnan(there):
+        return math.isnan(here) and math.isnan(there)
+    return math.isclose(here, there, rel_tol=ORDER_OF_SUMMANDS, abs_tol=ORDER_OF_SUMMANDS)
