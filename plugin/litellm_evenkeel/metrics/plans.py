@@ -56,7 +56,19 @@ class Plan:
 class Bundle:
     """A plan whose series are known, for all events of the same people and places."""
 
-    __slots__ = ("_added", "_cleaned", "_counted", "_epoch", "_fixed", "_observed", "_removed", "_set", "_who", "plan")
+    __slots__ = (
+        "_added",
+        "_cleaned",
+        "_counted",
+        "_epoch",
+        "_fixed",
+        "_observed",
+        "_removed",
+        "_seen",
+        "_set",
+        "_who",
+        "plan",
+    )
 
     def __init__(self, plan: Plan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
         self.plan, self._who, self._cleaned = plan, who, cleaned
@@ -68,6 +80,7 @@ class Bundle:
         self._set: list[tuple[Child, int]] = []
         self._fixed: list[tuple[Child, float]] = []
         self._observed: list[tuple[HistogramChild, int]] = []
+        self._seen: list[tuple[HistogramChild, float]] = []
         self._removed: list[tuple[Family, Labels]] = []
         for step in self.plan.steps:
             self._add(step, labelled(step, self._who, self._cleaned))
@@ -83,8 +96,10 @@ class Bundle:
             return
         child = step.family.child(labels)
         if isinstance(child, HistogramChild):
-            assert isinstance(step.value, int)
-            self._observed.append((child, step.value))
+            if isinstance(step.value, int):
+                self._observed.append((child, step.value))
+            else:
+                self._seen.append((child, step.value))
         elif step.verb == "set":
             if isinstance(step.value, int):
                 self._set.append((child, step.value))
@@ -108,6 +123,9 @@ class Bundle:
         for histogram, place in self._observed:
             for numbers in several:
                 histogram.observed(numbers[place])
+        for histogram, amount in self._seen:
+            for _ in range(number):
+                histogram.observed(amount)
         for family, labels in self._removed:
             if family.children:
                 family.discard(labels)

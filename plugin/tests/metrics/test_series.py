@@ -190,3 +190,14 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
     await counted.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
+
+
+async def test_an_observation_of_nothing_is_one(theirs: Theirs) -> None:
+    counted = series(theirs)
+    some = event()
+    some["litellm_params"]["metadata"]["queue_time_seconds"] = 0.0
+    some["end_time"] = some["start_time"]
+    for _ in range(3):
+        assert counted.taken(some, None, BEGAN, after(1))
+    await counted.drain()
+    assert theirs.registry.get_sample_value("took_count", {"team": "team"}) == 3
