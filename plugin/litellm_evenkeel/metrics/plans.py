@@ -126,10 +126,12 @@ class Bundle:
         for histogram, amount in self._seen:
             for _ in range(number):
                 histogram.observed(amount)
+        self._put(several[-1], now)
+
+    def _put(self, last: Sequence[Any], now: float) -> None:
         for family, labels in self._removed:
             if family.children:
                 family.discard(labels)
-        last = several[-1]
         for child, place in self._set:
             child.put(float(last[place]), now)
         for child, fixed in self._fixed:
