@@ -175,8 +175,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return PrometheusLogger.async_log_failure_event(self, kwargs, response_obj, start_time, end_time)
 
         def key() -> Hashable:
-            is_skipped = self._should_skip_metrics_for_invalid_key(kwargs=kwargs)
-            return is_skipped, failures.of_event(kwargs, self._readers)
+            return self._readers.is_skipped(kwargs), failures.of_event(kwargs, self._readers)
 
         if self._made() is not None and not self._takes(key, done):
             await done()
@@ -358,6 +357,7 @@ def _readers(callback: Any, bounds: Bounds) -> Readers:
         end_user=lambda params: end_user(params, service_type="prometheus"),
         bounded=bounds.told,
         tier=stock.get_service_tier_from_standard_logging_payload,
+        is_skipped=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
         guardrails=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - what its own code calls
         custom=_custom if has_custom else None,
         tags=_tags if has_tags else None,

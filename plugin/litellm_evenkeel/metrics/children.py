@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
         lock: RLock
 
-        def later(self, child: Child, value: float) -> bool:
+        def later(self, child: Child, value: float | None) -> bool:
             """Keep what is set in the order of events that wait; return whether it does."""
 
 
@@ -45,8 +45,8 @@ class Child:
             with self.home.lock:
                 self.put(value, time.time())
 
-    def put(self, value: float, now: float) -> None:
-        """Let it be so much, for a caller that has the lock."""
+    def put(self, value: float | None, now: float) -> None:
+        """Let it be so much, or gone, for a caller that has the lock."""
         self.value, self.at = value, now
 
     def add(self, amount: float) -> None:

@@ -82,6 +82,8 @@ class Readers:
     end_user: Callable[[Raw], str | None]
     """From the parameters of a request."""
     tier: Callable[[Raw], str | None]
+    is_skipped: Callable[[Raw], bool]
+    """Whether it is none that LiteLLM counts, by the error that came with it."""
     guardrails: Callable[[Raw], float]
     """Seconds that they took, from the payload."""
     bounded: Callable[[str, Any], Any] = lambda _name, value: value
@@ -96,8 +98,6 @@ class Readers:
 
 def read(event: Raw, answer: object, start: datetime, end: datetime, readers: Readers) -> Facts:
     """Return what an event says."""
-    if event.get("exception") is not None:
-        raise Unusual
     payload = event["standard_logging_object"]
     params = event.get("litellm_params") or NOTHING
     asked, hidden = params.get("metadata") or NOTHING, payload["hidden_params"]
@@ -135,6 +135,9 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         # It is hashed for some of the series.
         raise Unusual
     zero_cost, tool = payload.get("zero_cost_diagnostic"), metadata.get("mcp_tool_call_metadata")
+    tags, usage = payload["request_tags"], metadata.get("usage_object") or NOTHING
+    if type(tags) is not list:
+        raise Unusual
     return (
         event.get("model", ""),
         metadata["user_api_key_user_id"],
@@ -170,8 +173,12 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         payload.get("stream") if readers.tells_stream else None,
         None if readers.length is None else readers.length(payload, event, answer),
         None if readers.custom is None else readers.custom(payload),
-        None if readers.tags is None else readers.tags(payload["request_tags"]),
+        None if readers.tags is None else readers.tags(tags),
         beside is None,
+        # A retry that came to something still has what came before.
+        event.get("exception") is not None and readers.is_skipped(event),
+        usage.get("cache_read_input_tokens") is None,
+        usage.get("cache_creation_input_tokens") is None,
     )
 
 

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.facts import Readers
 
 NOBODY: Raw = {}
+NEEDED = (
+    "user_api_key_user_id",
+    "user_api_key_hash",
+    "user_api_key_alias",
+    "user_api_key_team_id",
+    "user_api_key_team_alias",
+)
 OF_EXCEPTION = ("status_code", "code", "llm_provider", "prometheus_exception_class_name", "category", "rate_limit_type")
 OF_KEY = (
     "api_key",
@@ -41,6 +48,8 @@ def of_event(event: Raw, readers: Readers) -> Hashable:
         "event",
         _exception(event.get("exception")),
         event.get("model"),
+        # Without these, it is none that LiteLLM counts.
+        *[metadata[name] for name in NEEDED],
         *[_named(metadata, name, readers) for name in (*WHO, *MORE)],
         *[_named(asked, name, readers) for name in (*WHO, *MORE)],
         _key(asked.get("user_api_key_auth")),

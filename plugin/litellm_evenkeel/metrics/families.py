@@ -63,7 +63,7 @@ class Store:
         """How often series were let go: whoever holds some has to look them up anew."""
         self.tap: Tap | None = None
         """While it is there, nothing is written."""
-        self.later: Callable[[Child, float], bool] = lambda _child, _value: False
+        self.later: Callable[[Child, float | None], bool] = lambda _child, _value: False
         """Keeps what is set in the order of events that wait; says whether it does."""
         self._registry = registry
         self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
@@ -142,10 +142,11 @@ class Family:
         """Let a series go."""
         labels = self._labels(values, {})
         tap = self.store.tap
-        if tap is None:
-            self.discard(labels)
-        else:
+        child = self.children.get(labels)
+        if tap is not None:
             tap.noted(Watched(self, labels, "remove", math.nan))
+        elif child is not None and not self.store.later(child, None):
+            self.discard(labels)
 
     def clear(self) -> None:
         """Let all of them go."""

@@ -99,7 +99,9 @@ class Twin:
             return f'{MARK}{next(self._texts)}"'
         if type(value) not in PLAIN or not value:
             return value
-        number = 1_000_003 * next(self._numbers)
+        place = next(self._numbers)
+        # Squares: no two of them are as far from each other as two others, for what is told are differences at times.
+        number = 1_000_003 * place * place + place
         marked = number if type(value) is int else number + 0.5
         return marked if value > 0 else -marked
 

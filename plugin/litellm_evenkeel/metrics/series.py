@@ -135,8 +135,8 @@ class Series:
         self._wake()
         return True
 
-    def later(self, child: Child, value: float) -> bool:
-        """Let a series be so much when what came before has been done; return whether it waits."""
+    def later(self, child: Child, value: float | None) -> bool:
+        """Let a series be so much, or gone, when what came before has been done; return whether it waits."""
         if not self._waiting or len(self._waiting) >= self._terms.most_waiting:
             return False
         self._waiting.append((child, value))

@@ -15,6 +15,7 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as LiteLLM tells it
 READERS = Readers(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda payload: payload.get("tier"),
+    is_skipped=lambda told: told["exception"].args == ("skip",),
     guardrails=lambda payload: sum(one["duration"] for one in payload["guardrail_information"]),
 )
 

@@ -201,3 +201,15 @@ async def test_an_observation_of_nothing_is_one(theirs: Theirs) -> None:
         assert counted.taken(some, None, BEGAN, after(1))
     await counted.drain()
     assert theirs.registry.get_sample_value("took_count", {"team": "team"}) == 3
+
+
+async def test_what_is_removed_beside_keeps_its_place_in_the_order(theirs: Theirs) -> None:
+    counted = series(theirs)
+    some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
+    for is_removed in (True, False):
+        counted.taken(some, None, BEGAN, after(1))
+        theirs.left.remove("team")
+        if not is_removed:
+            counted.taken(some, None, BEGAN, after(1))
+        await counted.drain()
+        assert theirs.registry.get_sample_value("left", {"team": "team"}) == (None if is_removed else 5)
