@@ -55,6 +55,7 @@ class Prometheus(StrEnum):
 
     OFF = "off"
     STOCK = "stock"
+    EVENKEEL = "evenkeel"
 
 
 class Rotation(StrEnum):
