@@ -107,6 +107,7 @@ def served() -> Iterator[str]:
     one = Server()
     one.thread.start()
     while not one.uvicorn.started:
+        assert one.thread.is_alive()
         time.sleep(0.01)
     yield one.url
     one.uvicorn.should_exit = True

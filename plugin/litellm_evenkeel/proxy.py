@@ -6,7 +6,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from litellm_evenkeel import compatibility
-from litellm_evenkeel.metrics.folder import prepare
+from litellm_evenkeel.metrics.folder import prepare, tell_client
 from litellm_evenkeel.wiring.config import callbacks
 
 CALLBACKS = ("rotation", "prometheus")
@@ -21,7 +21,8 @@ def __getattr__(name: str) -> Any:
     compatibility.require(metadata.version("litellm"))
     if PROMETHEUS in callbacks():
         # Before Prometheus' client is imported, by whichever of them comes first.
-        prepare()
+        if prepare() is not None:
+            tell_client()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
     made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made

@@ -41,7 +41,6 @@ def prepare(environ: MutableMapping[str, str] = os.environ, root: Path | None = 
     if folder.stat().st_uid != os.getuid() and not told:
         raise SettingsError(f"{folder}: this belongs to somebody else. Remove it, or name a folder with {VARIABLE}.")
     environ[VARIABLE] = str(folder)
-    _tell_client()
     return folder
 
 
@@ -50,8 +49,8 @@ def _several(environ: MutableMapping[str, str]) -> bool:
     return told.isdecimal() and told.isascii() and int(told[:4]) > 1
 
 
-def _tell_client() -> None:
-    """Have Prometheus' client write to files, if it was imported before it could know."""
+def tell_client() -> None:
+    """Have Prometheus' client write to the folder, if it was imported before it could know of it."""
     values: Any = sys.modules.get("prometheus_client.values")
     if values is not None and values.ValueClass is values.MutexValue:
         values.ValueClass = values.MultiProcessValue()
