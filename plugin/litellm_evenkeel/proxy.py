@@ -19,10 +19,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"There is no {name!r} in litellm_evenkeel.proxy; there is {', '.join(CALLBACKS)}.")
     # Before anything of LiteLLM is imported that an older one may not have.
     compatibility.require(metadata.version("litellm"))
-    if PROMETHEUS in callbacks():
-        # Before Prometheus' client is imported, by whichever of them comes first.
-        if prepare() is not None:
-            tell_client()
+    # Before Prometheus' client is imported, by whichever of them comes first.
+    if PROMETHEUS in callbacks() and prepare() is not None:
+        tell_client()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
     made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made
