@@ -69,7 +69,8 @@ class Rig:
         """Begin as a proxy does: first the callback is made, then the router."""
         import litellm  # noqa: PLC0415 - as late as can be: it takes seconds
 
-        from litellm_evenkeel import admin, watching, wiring  # noqa: PLC0415
+        from litellm_evenkeel import admin, watching  # noqa: PLC0415
+        from litellm_evenkeel.wiring import rotation as wiring  # noqa: PLC0415
 
         deployments = deployments or [self.deployment(name) for name in ACCOUNTS]
         server = ModuleType(SERVER)

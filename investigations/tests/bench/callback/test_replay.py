@@ -47,7 +47,6 @@ async def test_what_cannot_be_replayed_says_why(recorded: list[Event]) -> None:
 NOT_YET = pytest.mark.xfail(strict=False, raises=AssertionError, reason="rarer events are still to come")
 
 
-@NOT_YET
 async def test_ours_says_what_stock_says(recorded: list[Event]) -> None:
     outcome = await differential(HERE, recorded, FEW)
     assert not outcome.undocumented, outcome
