@@ -72,13 +72,13 @@ class Hold:
         "_at",
         "_failures",
         "_probe",
-        "_ramp",
         "_random",
         "_step",
         "_terms",
         "_trial",
         "credential",
         "kind",
+        "ramped",
         "reason",
         "told_until",
         "until",
@@ -99,12 +99,13 @@ class Hold:
         self._probe = -math.inf
         self._trial = -math.inf
         """When the first went there since it failed last, to see; infinite as soon as one has come back well."""
-        self._ramp = -math.inf
+        self.ramped = -math.inf
+        """When it comes, or came, to full traffic after a hold."""
 
     def state(self, now: float) -> State:
         """Return how far it is from full traffic."""
         if self.kind is None:
-            return State.RAMPING if now < self._ramp + self._terms.ramp else State.OPEN
+            return State.RAMPING if now < self.ramped else State.OPEN
         if self.kind is Kind.PERMANENT:
             return State.QUARANTINED
         return State.HELD if now < self.until else State.PROBING
@@ -122,8 +123,8 @@ class Hold:
     def share(self, now: float) -> float:
         """Return which share of its traffic it may have: nothing while it is held, or while its probe is under way."""
         if self.kind is None:
-            since = now - self._ramp
-            return 1.0 if since >= self._terms.ramp else max(since / self._terms.ramp, 0.0)
+            missing = self.ramped - now
+            return 1.0 if missing <= 0 else max(1.0 - missing / self._terms.ramp, 0.0)
         if self.kind is Kind.PERMANENT or now < self.until or now < self._probe + self._terms.probe:
             return 0.0
         return 1.0
@@ -156,7 +157,7 @@ class Hold:
             if is_news:
                 self._trial = math.inf
             return is_news
-        self.kind, self._ramp, self._probe, self._failures = None, now, -math.inf, 0.0
+        self.kind, self.ramped, self._probe, self._failures = None, now + self._terms.ramp, -math.inf, 0.0
         return True
 
     def gave_up(self, now: float, began: float) -> bool:
@@ -222,7 +223,7 @@ class Hold:
         self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
         self._step, self._failures, self._trial = 0, 0.0, -math.inf
         self.credential = ""
-        self._ramp = now
+        self.ramped = now + self._terms.ramp
 
     def _length(self, signal: Signal) -> float:
         terms = self._terms

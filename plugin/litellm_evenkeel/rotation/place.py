@@ -35,6 +35,9 @@ class Place:
 
     __slots__ = (
         "_bar",
+        "_fits",
+        "_fits_at",
+        "_fits_filled",
         "_shut_opened",
         "_shut_tokens",
         "account",
@@ -58,6 +61,10 @@ class Place:
         self._shut_tokens = 0.0
         self._shut_opened = 0
         self._bar: Bar | None = None
+        self._fits: Need | None = None
+        """For what room was found when it was asked for its pace last, and when."""
+        self._fits_at = -math.inf
+        self._fits_filled = 0
 
     @property
     def in_flight(self) -> int:
@@ -74,12 +81,17 @@ class Place:
         return found
 
     def forget(self) -> None:
-        """Forget when it was thought to open."""
-        self.shut_until = -math.inf
+        """Forget what was found when it was looked at."""
+        self.shut_until, self._fits = -math.inf, None
 
     def bar(self, need: Need, now: float) -> Bar | None:
         """Return what keeps such a request from here now, if anything does."""
         account, model = self.account, self.model
+        is_free = account.hold.kind is None and model.hold.kind is None
+        is_looked_at = need is self._fits and now == self._fits_at
+        if is_looked_at and is_free and self._fits_filled == account.filled + model.filled:
+            # A strategy has just looked at all of its limits.
+            return None
         is_known = now < self.shut_until and need.tokens >= self._shut_tokens
         if is_known and self._shut_opened == account.opened + model.opened:
             return self._bar
@@ -118,8 +130,12 @@ class Place:
 
     def share(self, now: float) -> float:
         """Return which share of its traffic it may have: less than all on its way back from a hold."""
-        share, of_model = self.account.hold.share(now), self.model.hold.share(now)
-        return share if share < of_model else of_model  # noqa: FURB136 - called for each choice
+        account, model = self.account.hold, self.model.hold
+        if account.kind is None and model.kind is None and now >= account.ramped and now >= model.ramped:
+            # Nearly always, and asked for each choice.
+            return 1.0
+        share, of_model = account.share(now), model.share(now)
+        return min(share, of_model)
 
     @property
     def trial_ends(self) -> float:
@@ -136,10 +152,16 @@ class Place:
 
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
-        model = self.model
-        pace = self.account.pace(need, now)
+        account, model = self.account, self.model
+        pace = account.pace(need, now)
         if model.windows or model.concurrent is not None:
             pace = min(pace, model.pace(need, now))
+        # Slots are lent: whether one is left, its lender says.
+        if pace > 0 and account.slots is None and model.slots is None:
+            self._fits, self._fits_at = need, now
+            self._fits_filled = account.filled + model.filled
+        else:
+            self._fits = None
         oldest = next(iter(self.leases), None)
         if oldest is None or now - oldest.began <= STALLED_SECONDS:
             return pace

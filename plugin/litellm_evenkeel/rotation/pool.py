@@ -256,7 +256,11 @@ class Pool:
         snapshot = group.snapshot
         if not self.terms.snapshot_ttl:
             self.refresh(group)
-        elif now >= snapshot.taken + group.lasts(self.terms.snapshot_ttl) or group.dirty or now >= snapshot.opens_at:
+            return
+        ttl = self.terms.snapshot_ttl
+        if group.is_low:
+            ttl = group.lasts(ttl)
+        if now >= snapshot.taken + ttl or group.dirty or now >= snapshot.opens_at:
             self._refresh(group)
 
     def _take(self, group: Group, position: int, asked: Asked, now: float, reason: Reason) -> Pick:

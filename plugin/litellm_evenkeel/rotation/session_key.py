@@ -57,12 +57,14 @@ class SessionKeys:
         """Return the session of a request to a model group, as LiteLLM hands it to its hooks; None if it has none."""
         if not isinstance(request, dict):
             return None
-        told = (request.get("litellm_metadata"), request.get("metadata"))
-        metadata = tuple([one for one in told if isinstance(one, dict)])
+        litellms, metadata = request.get("litellm_metadata"), request.get("metadata")
+        told: Metadata = (metadata,) if isinstance(metadata, dict) else ()
+        if isinstance(litellms, dict):
+            told = (litellms, *told)
         for source, name, read in self._read:
-            found = read(request, metadata, messages)
+            found = read(request, told, messages)
             if found:
-                client = _client(metadata)
+                client = _client(told)
                 # Lengths go in, so that no two different sessions are joined to the same text.
                 joined = f"{len(client)}:{client}{len(group)}:{group}{name}:{found}".encode("utf-8", "surrogatepass")
                 return SessionKey(sha256(joined).hexdigest()[:DIGITS], source, group)

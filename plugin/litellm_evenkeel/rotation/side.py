@@ -47,6 +47,7 @@ class Side:
         "_told",
         "concurrent",
         "credentials",
+        "filled",
         "hold",
         "in_flight",
         "key",
@@ -64,6 +65,8 @@ class Side:
         self.in_flight = 0
         self.opened = 0
         """How often something has happened that can only have made it freer."""
+        self.filled = 0
+        """How often something has happened that can have made it less free."""
         self.concurrent: int | None = None
         self.slots: int | None = None
         """How many of them may be used here, where others use the same account; None for all."""
@@ -174,12 +177,15 @@ class Side:
     def take(self, need: Need, now: float) -> None:
         """Reserve what a request needs, and count it as under way."""
         self.in_flight += 1
+        self.filled += 1
         if self.slots is not None and self.in_flight >= self.slots:
             self.lacks()
         if self.hold.kind is not None:
             self.hold.picked(now)
         for window in self.windows:
-            window.take(now, window.amount(need))
+            # `Window.amount` without a call.
+            amount, whole = need[window.place], window.whole
+            window.take(now, amount if amount < whole else whole)  # noqa: FURB136
 
     def settle(self, reserved: Need, used: Need, began: float, now: float) -> None:
         """Count what a request has really used, in place of what was reserved for it."""
@@ -195,6 +201,7 @@ class Side:
             more = window.amount(used) - window.amount(reserved)
             if more > 0:
                 window.take(now, more)
+                self.filled += 1
             elif more < 0:
                 window.give_back(began, now, -more)
                 is_freer = True
@@ -212,6 +219,7 @@ class Side:
         self._learned.learn(readings, began, now, pending)
         self.windows = self._learned.windows
         self.opened += 1
+        self.filled += 1
 
     def release(self, now: float) -> None:
         """Let it be used again, as an operator says: what its provider has told of its limits is not true any more."""
@@ -280,6 +288,7 @@ class Side:
             self._learned = self._learned.with_own(self._own)
         self.windows = self._learned.windows
         self.opened += 1
+        self.filled += 1
 
     def _slots_bar(self, now: float) -> Bar | None:
         if self.concurrent is not None and self.in_flight >= self.concurrent:

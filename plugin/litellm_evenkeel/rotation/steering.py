@@ -125,23 +125,21 @@ class Steering:
         skipped = request.get("_retry_skipped_deployment_ids")
         tried = run.tried.union(skipped) if skipped else run.tried
         advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
-        client = _client(request)
         asked = Asked(
             self.estimates.of(model, request, messages),
             tried,
             pinned if advice is not None and advice.follows else None,
             is_stream=bool(request.get("stream")),
-            client=client,
+            client=_client(request),
         )
         if key is not None and advice is not None:
             asked = self.following(known.group, key, asked, now)
-        found = await self._found(known, deployments, asked, run, client)
-        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
-            # What had only to be granted was not: then another tier serves, or another account than the session's.
-            found = await self._found(known, deployments, asked._replace(presses=True), run, client)
-        if isinstance(found, Full):
-            self._observer.refused(model, found)
-            return found
+        found = self._at_once(known, deployments, asked)
+        if not isinstance(found, Pick):
+            found = await self._in_time(known, deployments, asked, run, found)
+            if isinstance(found, Full):
+                self._observer.refused(model, found)
+                return found
         outcome = None if key is None else self._chosen(known.group, key, asked, found, pinned, advice)
         run.current = Attempt(found, model, call, outcome)
         call.account = found.place.seat.account
@@ -238,28 +236,46 @@ class Steering:
         if self._remote is not None:
             self._remote.drop(account)
 
-    async def _found(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, client: str
-    ) -> Pick | Full:
+    def _at_once(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full | None:
+        """Return what there is without a wait; None where others come first."""
         group, now = known.group, self._clock()
-        is_held = group.fairness.asks(client, now) > 0
-        full = None
-        if is_held:
+        if group.fairness.asks(asked.client, now) > 0:
             # Nobody may be left who makes a pick, and with it a newer snapshot.
             self.pool.keep_fresh(group, now)
-        elif not self.waiting.is_line(group):
-            found = self._picked(known, deployments, asked)
-            if isinstance(found, Pick):
-                group.fairness.used(client, now)
-                return found
-            full = found
+            return None
+        if self.waiting.is_line(group):
+            return None
+        found = self._picked(known, deployments, asked)
+        if isinstance(found, Pick):
+            group.fairness.used(asked.client, now)
+        return found
+
+    async def _in_time(
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, full: Full | None
+    ) -> Pick | Full:
+        """Return what there is as soon as the terms allow to wait, after there was nothing at once."""
+        found = await self._waited_for(known, deployments, asked, run, full)
+        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
+            # What had only to be granted was not: then another tier serves, or another account than the session's.
+            asked = asked._replace(presses=True)
+            pressing = self._at_once(known, deployments, asked)
+            if isinstance(pressing, Pick):
+                return pressing
+            found = await self._waited_for(known, deployments, asked, run, pressing)
+        return found
+
+    async def _waited_for(
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, full: Full | None
+    ) -> Pick | Full:
+        group, now = known.group, self._clock()
+        is_held = full is None and group.fairness.waits(asked.client, now) > 0
         full = full or self.pool.known_full(group, asked)
         patience = self._patience(run, full, is_pressing=asked.presses)
         if patience is None:
             assert full is not None
             return full
         if patience > 0:
-            found = await self._waited(known, deployments, asked, patience, client)
+            found = await self._waited(known, deployments, asked, patience)
             passed = self._clock() - now
             run.waited += passed
             self._observer.waited(group.name, passed, is_served=isinstance(found, Pick))
@@ -274,12 +290,13 @@ class Steering:
         return full or Full(1.0, group.full)
 
     async def _waited(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, patience: float, client: str
+        self, known: Known, deployments: Sequence[Deployment], asked: Asked, patience: float
     ) -> Pick | Full:
         """Wait for so long, however often the candidates change meanwhile."""
         ends = self._clock() + patience
         for _ in range(MOST_LOOKS):
-            waited = await self.waiting.wait(known.group, asked, client, patience, known.is_there(deployments))
+            is_there = known.is_there(deployments)
+            waited = await self.waiting.wait(known.group, asked, asked.client, patience, is_there)
             found = waited or self._picked(known, deployments, asked)
             patience = ends - self._clock()
             if waited is not None or isinstance(found, Pick) or patience <= 0:

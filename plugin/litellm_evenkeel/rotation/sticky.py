@@ -69,6 +69,8 @@ class Sticky:
         """Whom to tell what others should know, if there are any."""
         # In the order in which they lapse: all live equally long, and who is refreshed goes to the end.
         self._pins: OrderedDict[str, _Pin] = OrderedDict()
+        self._lapses_at = math.inf
+        """Before that, none of them does."""
         self._counts: dict[str, int] = {}
         # An account whose pins are dropped begins anew; pins of its former days are dead wherever they lie.
         self._days: dict[str, int] = {}
@@ -78,6 +80,8 @@ class Sticky:
 
     def pinned(self, key: SessionKey, now: float) -> str | None:
         """Return the account that a session is pinned to; that alone keeps no pin alive."""
+        if key.text not in self._pins:
+            return None
         pin = self._live(key.text, now)
         return pin.account if pin else None
 
@@ -102,7 +106,7 @@ class Sticky:
         """
         if self._terms.hot_factor and not key.source.names_a_session:
             self._group(key.group).add(now)
-        pin = self._live(key.text, now)
+        pin = self._live(key.text, now) if key.text in self._pins else None
         if pin and pin.account == account:
             return self._hit(key, pin, now)
         if pin and is_fallback:
@@ -151,7 +155,8 @@ class Sticky:
 
     def may_pin(self, account: str, now: float) -> bool:
         """Say whether an account may have another session."""
-        self._forget_lapsed(now)
+        if now >= self._lapses_at:
+            self._forget_lapsed(now)
         return self._counts.get(account, 0) < self._terms.most_pins_per_account
 
     def drop(self, account: str) -> None:
@@ -207,7 +212,10 @@ class Sticky:
             self.tell(Change(name, pin.account, replaces=False))
 
     def _pin(self, key: str, account: str, now: float) -> None:
-        pin = _Pin(account, self._days.get(account, 0), now + self._terms.ttl, now)
+        until = now + self._terms.ttl
+        pin = _Pin(account, self._days.get(account, 0), until, now)
+        if until < self._lapses_at:
+            self._lapses_at = until
         # A key that was there has been removed: it goes to the end.
         self._pins[key] = pin
         self._counts[account] = self._counts.get(account, 0) + 1
@@ -234,7 +242,8 @@ class Sticky:
         pins = self._pins
         for _ in range(min(FORGOTTEN_AT_ONCE, len(pins))):
             key = next(iter(pins))
-            if now < pins[key].until:
+            self._lapses_at = pins[key].until
+            if now < self._lapses_at:
                 return
             self._remove(key)
 

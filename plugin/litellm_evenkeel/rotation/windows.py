@@ -35,20 +35,20 @@ class Window:
         "_known_since",
         "_known_until",
         "_parts",
-        "_place",
         "_rate",
         "_seconds",
         "_used",
         "_watched",
-        "_whole",
         "_width",
         "limit",
+        "place",
+        "whole",
     )
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
-        self._whole = limit.amount
-        self._place = _PLACES.get(limit.unit, 0)
+        self.whole = limit.amount
+        self.place = _PLACES.get(limit.unit, 0)
         self._width = limit.seconds / PARTS
         self._seconds = limit.seconds
         self._watched = min(limit.seconds, WATCHED_SECONDS)
@@ -65,7 +65,7 @@ class Window:
 
     def amount(self, need: Need) -> float:
         """Return how much of it a request takes; one that is larger than the whole limit takes all of it."""
-        return min(need[self._place], self._whole)
+        return min(need[self.place], self.whole)
 
     def take(self, now: float, amount: float) -> None:
         """Count something that is being used."""
@@ -105,16 +105,16 @@ class Window:
             # Answers overtake each other.
             return
         self._forget(now)
-        self._known_left = max(min(left, self._whole) - pending, 0.0)
+        self._known_left = max(min(left, self.whole) - pending, 0.0)
         self._known_since, self._known_until = began, now + resets_in
         self._due = min(self._due, self._known_until)
-        self._drop(self._used - (self._whole - self._known_left))
+        self._drop(self._used - (self.whole - self._known_left))
 
     def left(self, now: float) -> float:
         """Return how much may be used now."""
         if now >= self._due:
             self._forget(now)
-        own = self._whole - self._used
+        own = self.whole - self._used
         return min(own, self._known_left) if now < self._known_until else own
 
     def has(self, need: Need, now: float) -> bool:
@@ -122,11 +122,11 @@ class Window:
         # `left` and `amount` once more, without calls: a choice spends most of its time here and in `pace`.
         if now >= self._due:
             self._forget(now)
-        whole = self._whole
+        whole = self.whole
         left = whole - self._used
         if now < self._known_until and self._known_left < left:
             left = self._known_left
-        amount = need[self._place]
+        amount = need[self.place]
         return left > 0 and left + HAIR >= (amount if amount < whole else whole)  # noqa: FURB136
 
     def remains(self, now: float) -> float:
@@ -185,7 +185,7 @@ class Window:
             return math.inf
         found = max(self.remains(now), 0.0) / rate
         # A rolling window gives back what was used: it runs out only if more than its limit would be used in it.
-        steady = now >= self._known_until and rate * self.limit.seconds <= self._whole
+        steady = now >= self._known_until and rate * self.limit.seconds <= self.whole
         return math.inf if steady or found >= self.resets_in(now) else found
 
     def replaces(self, former: Window) -> None:
@@ -204,7 +204,7 @@ class Window:
         changed = {
             "_parts": dict(self._parts),
             "_used": max(self._used - amount, 0.0),
-            "_known_left": min(self._known_left + amount, self._whole),
+            "_known_left": min(self._known_left + amount, self.whole),
         }
         for name, value in changed.items():
             setattr(found, name, value)
@@ -213,19 +213,22 @@ class Window:
     def pace(self, need: Need, now: float) -> float:
         """Return how far it is ahead of an even use: the share that is left over the share of time that is left.
 
-        Less where it runs out before its reset as things go now, and where few requests of this size still fit.
+        Less where it runs out before its reset as things go now, and where few requests of this size still fit; 0 where
+        none does.
         """
         # See `has`.
         if now >= self._due:
             self._forget(now)
-        whole = self._whole
+        whole = self.whole
         left = whole - self._used
         if now < self._known_until:
             return self._even(min(left, self._known_left), self.amount(need), now)
-        if left <= 0:
+        amount = need[self.place]
+        if amount > whole:
+            amount = whole
+        if left <= 0 or left + HAIR < amount:
             return 0.0
-        amount = need[self._place]
-        found = left / whole * left / (left + (amount if amount < whole else whole))  # noqa: FURB136
+        found = left / whole * left / (left + amount)
         # The rate of now is not higher than that of the last use; what the window bears for ever needs no closer look.
         return found * self._lasting(now) if self._rate * self._seconds > whole else found
 
@@ -235,10 +238,10 @@ class Window:
         return left > 0 and left + HAIR >= self.amount(need)
 
     def _even(self, left: float, amount: float, now: float) -> float:
-        if left <= 0:
+        if left <= 0 or left + HAIR < amount:
             return 0.0
         resets_in = self.resets_in(now)
-        found = left / self._whole * left / (left + amount)
+        found = left / self.whole * left / (left + amount)
         if resets_in < self.limit.seconds:
             found *= self.limit.seconds / resets_in
         return found * self._lasting(now) if self._rate * resets_in > left else found

@@ -23,7 +23,7 @@ class Glance(Window):
 
     def left(self, now: float) -> float:
         """Return how much is left for all, as far as is known here."""
-        return min(self._seen.remains(now) + self._less, self._whole)
+        return min(self._seen.remains(now) + self._less, self.whole)
 
     @property
     def is_alone(self) -> bool:
