@@ -214,8 +214,7 @@ class Sticky:
     def _pin(self, key: str, account: str, now: float) -> None:
         until = now + self._terms.ttl
         pin = _Pin(account, self._days.get(account, 0), until, now)
-        if until < self._lapses_at:
-            self._lapses_at = until
+        self._lapses_at = min(self._lapses_at, until)
         # A key that was there has been removed: it goes to the end.
         self._pins[key] = pin
         self._counts[account] = self._counts.get(account, 0) + 1

@@ -224,7 +224,7 @@ class Window:
         if now < self._known_until:
             return self._even(min(left, self._known_left), self.amount(need), now)
         amount = need[self.place]
-        if amount > whole:
+        if amount > whole:  # noqa: PLR1730
             amount = whole
         if left <= 0 or left + HAIR < amount:
             return 0.0
