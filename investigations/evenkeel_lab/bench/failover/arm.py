@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import psutil
 import pyarrow.parquet as pq
 
 from evenkeel_lab.bench.failover.journal import Entry, read
@@ -22,7 +21,9 @@ from evenkeel_lab.stack.stack import Options
 from evenkeel_load.errors import LoadError
 from evenkeel_load.folder import RECORDS
 from evenkeel_load.plan import make_plan
+from evenkeel_load.proxy import Sampler, Usage
 from evenkeel_load.run import Fleet, Progress, run as load
+from evenkeel_load.samples import read_samples, waited
 from evenkeel_load.summary import summarise
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ MOST_LATE_MS = 100.0
 # Workers know of one another through the Redis that LiteLLM itself uses.
 SHARED = {"rotation": {"shared": {"redis_url": "proxy"}}}
 MOST_BUSY = 0.9
+# Requests that stand in line for seconds come to the provider at other times than they were chosen for.
+MOST_WAITED = 0.25
 # For Locust's processes to be there, on a machine that is busy.
 LEAD_SECONDS = 8.0
 # A proxy's first requests take seconds. They go to an account of their own, and open no window of the others.
@@ -159,19 +162,23 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     await _post(f"{mock}/_mock/reset")
     await warm_up(proxy)
     start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
-    before = _cpu_seconds(proxy)
     begun = Act(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
     acting = asyncio.create_task(_act(start_ns, [begun, *acts]))
+    assert proxy.part.pid is not None
+    watching = Sampler(proxy.part.pid)
+    watching.start()
     try:
         await _load(proxy, drill, start_ns, records)
         if acting.done():
             acting.result()
     finally:
+        usage = watching.usage()
         acting.cancel()
         await asyncio.wait([acting])
         with contextlib.suppress(httpx.TransportError):
             await _post(f"{mock}/_mock/faults", [])
-    _require_room(proxy, drill, records, _cpu_seconds(proxy) - before)
+    watching.write(records)
+    _require_room(proxy, records, usage)
     async with client(seconds=30) as asking:
         journal = (await asking.get(f"{mock}/_mock/journal")).raise_for_status().text
     names = {account.name for account in drill.accounts}
@@ -179,29 +186,20 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     return Outcome(tuple(_requests(drill, records, start_ns)), entries)
 
 
-def _require_room(proxy: Proxy, drill: Drill, records: Path, cpu_seconds: float) -> None:
+def _require_room(proxy: Proxy, records: Path, usage: Usage) -> None:
     """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
     limited = [*summarise(records, MOST_LATE_MS).limited]
-    busy = cpu_seconds / drill.due[-1] / proxy.subject.workers
+    busy = usage.cpu / proxy.subject.workers
     if busy > MOST_BUSY:
         limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
+    stood = waited(read_samples(records))
+    if stood is not None and stood > MOST_WAITED:
+        limited.append(f"the proxy stood in line for a core for {stood:.0%} of the time")
     if limited:
         raise ScheduleMissed(
             f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
             cure="Stop what else keeps this machine busy, and run it again.",
         )
-
-
-def _cpu_seconds(proxy: Proxy) -> float:
-    """Return how much CPU a proxy's processes have used."""
-    assert proxy.part.pid is not None
-    first = psutil.Process(proxy.part.pid)
-    found = 0.0
-    for process in (first, *first.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            used = process.cpu_times()
-            found += used.user + used.system
-    return found
 
 
 async def warm_up(proxy: Proxy) -> None:
