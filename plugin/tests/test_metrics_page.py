@@ -7,19 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from litellm_evenkeel.described import PREFIX, Series, table
+from litellm_evenkeel.metrics import own
 from litellm_evenkeel.rotation import series
 
 pytestmark = pytest.mark.docs
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-CURE = 'python -c "from litellm_evenkeel.rotation import series; print(series.table())"'
+CURE = """python -c "
+from litellm_evenkeel.described import table
+from litellm_evenkeel.metrics import own
+from litellm_evenkeel.rotation import series
+print(table(series.ALL), table(own.ALL), sep='\\n\\n')"
+"""
 
 
-def test_every_metric_stands_on_its_page() -> None:
-    assert series.table() in PAGE.read_text(), f"docs/metrics.md is out of date. Put there what this prints: {CURE}"
+@pytest.mark.parametrize("several", [series.ALL, own.ALL], ids=["rotation", "prometheus"])
+def test_every_metric_stands_on_its_page(several: tuple[Series, ...]) -> None:
+    assert table(several) in PAGE.read_text(), f"docs/metrics.md is out of date. Put there what this prints: {CURE}"
 
 
 def test_nothing_stands_there_that_is_no_metric() -> None:
-    named = set(re.findall(rf"\b{series.PREFIX}\w+", PAGE.read_text()))
-    known = {one.full_name for one in series.ALL}
+    named = set(re.findall(rf"\b{PREFIX}\w+", PAGE.read_text()))
+    known = {one.full_name for one in (*series.ALL, *own.ALL)}
     assert {name for name in named if re.sub(r"_(bucket|count|sum)$", "", name) not in known} == set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
-from litellm_evenkeel.budgets.budget import Kind, Source, merged
+from litellm_evenkeel.budgets.budget import Kind, Source, absent, merged
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LATELY = 2.0
 
 
 class Listener(Protocol):
-    """Who is told of changes. It may not take long, or raise."""
+    """Who is told of changes; who is forgotten, as if there was nothing of him. It may not take long, or raise."""
 
     def __call__(self, kind: Kind, who: str, budget: Budget) -> None:
         """Know of a value that is another than before."""
@@ -168,7 +168,8 @@ class Budgets:
             before = None
             entries[who] = _Entry(budget, fresh_until, now)
             if len(entries) > self._most:
-                entries.popitem(last=False)
+                gone, _ = entries.popitem(last=False)
+                self._listener(kind, gone, absent(now, Source.PROCESS))
         else:
             before, entry.budget, entry.used_at = entry.budget, budget, now
             entry.fresh_until = max(entry.fresh_until, fresh_until)

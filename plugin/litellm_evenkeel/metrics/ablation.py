@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
-from litellm_evenkeel.metrics.families import Gauge
+from litellm_evenkeel.metrics.own import ABLATION, family
 from litellm_evenkeel.metrics.terms import Ablation
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class AblatedPrometheusLogger(EvenkeelPrometheusLogger):
 
     def _make(self) -> None:
         super()._make()
-        told = Gauge(self._store, "evenkeel_metrics_ablation", "What is left out or done as once.", ("mode",))
-        told.child((self._terms.ablation,)).set(1)
+        family(self._store, ABLATION).child((self._terms.ablation,)).set(1)
 
     async def async_log_success_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime

@@ -6,6 +6,7 @@ What is not known is not there. LiteLLM would say that nothing was spent, or tha
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.budgets import Budget, Kind
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.families import Family
 
 HOUR = 3600.0
+NOTHING = (None, None, None)
 NAMES = {Kind.KEY: "api_key", Kind.TEAM: "team", Kind.USER: "user", Kind.ORG: "org", Kind.CUSTOMER: "customer"}
 # The label that has the id, and the labels that have the names; a name that nobody gave is empty, as with LiteLLM.
 IDS = {
@@ -30,12 +32,19 @@ ALIASES = {Kind.KEY: "api_key_alias", Kind.TEAM: "team_alias", Kind.USER: "user_
 
 
 class BudgetGauges:
-    """Shows budgets in the families that LiteLLM has made for them, of those that are wanted."""
+    """Shows budgets in the families that LiteLLM has made for them, of those that are wanted.
+
+    `always` are labels that all of them have: no budget has the tags of a request.
+    """
 
     def __init__(
-        self, families: Mapping[str, Family], cleaned: Callable[[Any], Any], clock: Callable[[], float]
+        self,
+        families: Mapping[str, Family],
+        cleaned: Callable[[Any], Any],
+        clock: Callable[[], float],
+        always: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._cleaned, self._clock = cleaned, clock
+        self._cleaned, self._clock, self._always = cleaned, clock, always
         self._gauges = {
             kind: [
                 families.get(f"litellm_remaining_{name}_budget_metric"),
@@ -58,16 +67,19 @@ class BudgetGauges:
             budget.maximum if budget.exists else None,
             None if ends is None else (ends - self._clock()) / HOUR,
         )
-        before = self._shown.get((kind, who), (None, None, None))
+        before = self._shown.get((kind, who), NOTHING)
         now = tuple([None if gauge is None else self._labels(kind, who, budget, gauge) for gauge in gauges])
         for gauge, former, labels, value in zip(gauges, before, now, values, strict=True):
             if gauge is None or labels is None:
                 continue
             if former is not None and (value is None or former != labels):
-                gauge.discard(former)
+                gauge.forget(former)
             if value is not None:
                 gauge.child(labels).set(value)
-        self._shown[kind, who] = now
+        if values == NOTHING:
+            self._shown.pop((kind, who), None)
+        else:
+            self._shown[kind, who] = now
         if ends is None:
             self._ends.pop((kind, who), None)
         else:
@@ -82,7 +94,7 @@ class BudgetGauges:
                 gauge.child(labels).set((ends - now) / HOUR)
 
     def _labels(self, kind: Kind, who: str, budget: Budget, gauge: Family) -> Labels:
-        told = {IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}
+        told = {**self._always, IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}
         if kind is Kind.USER:
             told["user_email"] = budget.email or ""
         return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])

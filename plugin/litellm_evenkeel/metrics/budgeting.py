@@ -30,9 +30,10 @@ class Budgeting:
         end_user: Callable[[Raw], str | None],
         cleaned: Callable[[Any], Any],
         clock: Callable[[], float],
+        always: Mapping[str, str],
     ) -> None:
         self._end_user, self._clock = end_user, clock
-        self._gauges = BudgetGauges(families, cleaned, clock)
+        self._gauges = BudgetGauges(families, cleaned, clock, always)
         self._budgets = opened(self._gauges.show, peek)
         self._hints: dict[Entity, Hint] = {}
 

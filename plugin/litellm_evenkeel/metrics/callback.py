@@ -27,6 +27,7 @@ from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import left_of
 from litellm_evenkeel.metrics.budgeting import Budgeting
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
+from litellm_evenkeel.metrics.expiry import OFTEN, Expiry, Lives
 from litellm_evenkeel.metrics.facts import Raw, Readers
 from litellm_evenkeel.metrics.files import Files
 from litellm_evenkeel.metrics.own import Own
@@ -120,7 +121,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         terms, cleaned = self._terms, stock.sanitize_prometheus_label_value
         most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
         bounds = Bounds(time.monotonic, most, terms.idle)
-        self._store = families.Store(self._registry, bounds.told)
+        self._store, self._lives = families.Store(self._registry, bounds.told), _lives_of_end_users()
+        self._store.most_of_end_users = _number("max_series_per_metric")
         bounds.retired = lambda name, value: self._store.retire(name, str(cleaned(value)))
         super().__init__()
         self._readers = _readers(self, bounds)
@@ -136,8 +138,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._usage = RouterUsage(made, cleaned, left_of_group, time.monotonic)
         self._budgets = None
         if self._open_budgets is not None:
-            self._budgets = Budgeting(self._open_budgets, made, self._readers.end_user, cleaned, time.time)
+            end_user, always = self._readers.end_user, dict(_tags(()))
+            self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, time.time, always)
         self._series.flushed = self._flushed
+        self._expiry = Expiry(self._store, self._lives, time.time)
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
             self._files = Files(self._store, self._folder)
@@ -148,6 +152,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         limits = getattr(self, "_series_limits", None)
         if limits is not None and limits.enabled:
             self._store.most_series = limits.max_series or math.inf
+            self._lives = dataclasses.replace(self._lives, all=limits.ttl_seconds or math.inf)
+            if limits.cleanup_interval_seconds:
+                often = min(self._lives.looked_at, limits.cleanup_interval_seconds)
+                self._lives = dataclasses.replace(self._lives, looked_at=often)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:
@@ -303,6 +311,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     def _flushed(self) -> None:
         if self._budgets is not None:
             self._budgets.look_up()
+        self._expiry.look()
         with contextlib.suppress(RuntimeError):
             # At the end of a worker, there is no loop any more.
             self._usage.look()
@@ -364,6 +373,17 @@ def _readers(callback: Any, bounds: Bounds) -> Readers:
         tells_stream=bool(litellm.prometheus_emit_stream_label),
         length=length if tells_length else None,
     )
+
+
+def _lives_of_end_users() -> Lives:
+    often = _number("cleanup_interval_seconds")
+    return Lives(of_end_users=_number("ttl_seconds"), looked_at=min(often or OFTEN, OFTEN))
+
+
+def _number(name: str) -> float:
+    """Return what LiteLLM's settings say of the series of end users; infinite where they say nothing."""
+    found = getattr(litellm, f"prometheus_end_user_metrics_{name}", None)
+    return found if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 else math.inf
 
 
 def _custom(payload: Raw) -> tuple[tuple[str, str], ...]:

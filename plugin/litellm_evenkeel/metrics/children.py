@@ -31,12 +31,13 @@ class Child:
     def __init__(self, home: Home, labels: Labels, value: float | None = None) -> None:
         self.home, self.labels, self.value = home, labels, value
         self.created = self.at = time.time()
-        """When it was made, and when it was set last."""
+        """When it was made, and when it was heard of last."""
 
     def inc(self, amount: float = 1) -> None:
         """Add so much."""
         with self.home.lock:
             self.add(amount)
+            self.at = time.time()
 
     def set(self, value: float) -> None:
         """Let it be so much."""
@@ -96,6 +97,7 @@ class HistogramChild(Child):
         """Know of one more."""
         with self.home.lock:
             self.observed(amount)
+            self.at = time.time()
 
     def observed(self, amount: float) -> None:
         """Know of one more, for a caller that has the lock."""

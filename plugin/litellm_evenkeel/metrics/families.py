@@ -15,7 +15,7 @@ from prometheus_client import Histogram as ClientsHistogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from litellm_evenkeel.metrics.cardinality import OTHER
+from litellm_evenkeel.metrics.cardinality import END_USER, OTHER
 from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels, grown
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 TOTAL = "_total"
+# What end users are called where there is none, and where there are too many.
+NOBODYS = frozenset({"None", "", OTHER})
 NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
 
 
@@ -59,6 +61,10 @@ class Store:
         """What a label's value is told as, by the label's name."""
         self.most_series = most_series
         """How many a family may have; what goes beyond is counted as others."""
+        self.most_of_end_users = math.inf
+        """How many of those may be of an end user."""
+        self.expired = 0
+        """How many were let go because they were silent."""
         self.epoch = 0
         """How often series were let go: whoever holds some has to look them up anew."""
         self.tap: Tap | None = None
@@ -128,6 +134,8 @@ class Family:
         """Of a gauge with several workers: what one value becomes of theirs. Of what each has heard, the latest."""
         self.labelnames = tuple(labelnames)
         self.children: dict[Labels, Child] = {}
+        self._end_user = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
+        self._of_end_users = 0
         if not self.labelnames:
             self.child(())
         store.add(self)
@@ -183,9 +191,27 @@ class Family:
     def retire(self, place: int, value: str) -> None:
         """Let those series go that have this value there."""
         for labels in [labels for labels in self.children if labels[place] == value]:
-            child = self.children.pop(labels)
+            child = self._let_go(labels)
             if child.value is not None:
                 self.child((*labels[:place], OTHER, *labels[place + 1 :])).take_over(child)
+
+    def expire(self, before: float, end_user_before: float) -> None:
+        """Let those go that nobody has heard of since then; what end users came to is counted with the others."""
+        silent = [one for one in self.children.values() if one.at < max(before, end_user_before)]
+        for child in silent:
+            is_everybodys = child.at >= before
+            if is_everybodys and not self._is_of_end_user(child.labels):
+                continue
+            self._let_go(child.labels)
+            self.store.expired += 1
+            if is_everybodys and child.value is not None:
+                self.child(self._without_end_user(child.labels)).take_over(child)
+
+    def forget(self, labels: Labels) -> None:
+        """Let a series go that nobody holds."""
+        with self.store.lock:
+            if labels in self.children:
+                self._let_go(labels)
 
     def discard(self, labels: Labels) -> None:
         """Let a series go; whoever holds it may go on using it, and it is there again."""
@@ -208,10 +234,25 @@ class Family:
 
     def _admitted(self, labels: Labels) -> Child:
         others = (OTHER,) * len(labels)
+        is_of_end_user = self._is_of_end_user(labels)
+        if is_of_end_user and self._of_end_users >= self.store.most_of_end_users:
+            return self.child(self._without_end_user(labels))
         if len(self.children) >= self.store.most_series and labels != others:
             return self._beyond(others)
         found = self.children[labels] = self._made(labels)
+        self._of_end_users += is_of_end_user
         return found
+
+    def _let_go(self, labels: Labels) -> Child:
+        self._of_end_users -= self._is_of_end_user(labels)
+        return self.children.pop(labels)
+
+    def _is_of_end_user(self, labels: Labels) -> bool:
+        return self._end_user is not None and labels[self._end_user] not in NOBODYS
+
+    def _without_end_user(self, labels: Labels) -> Labels:
+        assert self._end_user is not None
+        return (*labels[: self._end_user], OTHER, *labels[self._end_user + 1 :])
 
     def _beyond(self, others: Labels) -> Child:
         return self.children.get(others) or self._admitted(others)

@@ -5,19 +5,68 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import Kind
-from litellm_evenkeel.metrics.families import Counter, Family, Gauge
+from litellm_evenkeel.described import Form, Series as Described
+from litellm_evenkeel.metrics.families import Counter, Gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.cardinality import Bounds
-    from litellm_evenkeel.metrics.families import Store
+    from litellm_evenkeel.metrics.families import Family, Store
     from litellm_evenkeel.metrics.series import Series
 
-# Of several workers, what each has is added up, or the largest counts.
-SUM, LARGEST = "livesum", "livemax"
+LARGEST = "livemax"
 LOOKUPS = ("hits", "misses", "stale", "negative", "joined")
+
+EVENTS = Described(
+    Form.COUNTER,
+    "metrics_events",
+    "Successes that were seen; those that LiteLLM's own code counted, because they were unusual or unplanned; failures "
+    "that were like others; and distrusted, plans that were given up as LiteLLM does otherwise: alert on these.",
+    ("outcome",),
+)
+DROPPED = Described(
+    Form.COUNTER, "metrics_dropped", "Events that were not counted, and why. Alert on any.", ("reason",)
+)
+WAITING = Described(Form.GAUGE, "metrics_waiting", "Events that were taken in and are not counted yet.")
+FLUSH_SECONDS = Described(Form.COUNTER, "metrics_flush_seconds", "Seconds that it took to count events.")
+FOLDED = Described(
+    Form.COUNTER, "metrics_folded", "Events with a label told as other, because it has too many values.", ("label",)
+)
+LABEL_VALUES = Described(
+    Form.GAUGE, "metrics_label_values", "How many values of a label have series of their own.", ("label",), LARGEST
+)
+SERIES = Described(Form.GAUGE, "metrics_series", "How many series there are in all.")
+EXPIRED = Described(
+    Form.COUNTER, "metrics_expired", "Series that were removed, or counted with others, as they were silent for long."
+)
+ABLATION = Described(
+    Form.GAUGE, "metrics_ablation", "1 while a part of the work is left out, or done as once.", ("mode",), LARGEST
+)
+LOOKED_UP = Described(
+    Form.COUNTER,
+    "budget_lookups",
+    "Questions for a budget: hits, misses, stale (answered by an old value, and looked up), negative (known not to be "
+    "there), joined (another one was looking it up already).",
+    ("entity", "outcome"),
+)
+FAILURES = Described(
+    Form.COUNTER,
+    "budget_lookup_failures",
+    "Lookups of budgets that failed, by where and why. Alert on any.",
+    ("entity", "source", "reason"),
+)
+AGE = Described(
+    Form.GAUGE, "budget_age_seconds", "Age of the oldest budget that was used lately.", ("entity",), LARGEST
+)
+KNOWN = Described(Form.GAUGE, "budget_known", "How many budgets are known.", ("entity",), LARGEST)
+STATEMENTS = Described(Form.COUNTER, "budget_statements", "Questions to Postgres, each for many budgets.")
+LOOKING = Described(Form.GAUGE, "budget_waiting", "Budgets that are being looked up.")
+
+OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, FOLDED, LABEL_VALUES, SERIES, EXPIRED, ABLATION)
+OF_BUDGETS = (LOOKED_UP, FAILURES, AGE, KNOWN, STATEMENTS, LOOKING)
+ALL = (*OF_EVENTS, *OF_BUDGETS)
 
 
 class Own:
@@ -27,60 +76,47 @@ class Own:
         self, store: Store, series: Series, bounds: Bounds, budgets: Callable[[], BudgetCounts | None]
     ) -> None:
         self._store, self._series, self._bounds, self._budgets = store, series, bounds, budgets
-        self._events = self._counter("metrics_events", "Events, and how they were counted.", "outcome")
-        self._dropped = self._counter("metrics_dropped", "Events that were not counted, and why.", "reason")
-        self._waiting = self._gauge("metrics_waiting", "Events that are taken in and not yet counted.", SUM)
-        self._busy = self._counter("metrics_flush_seconds", "Seconds that it took to count events.")
-        self._folded = self._counter(
-            "metrics_folded", "Events with a label told as other, as there are too many.", "label"
-        )
-        self._values = self._gauge("metrics_label_values", "Values of a label that have series.", LARGEST, "label")
-        self._there = self._gauge("metrics_series", "Series that LiteLLM's families have.", SUM)
-        self._lookups = self._counter("budget_lookups", "Questions for a budget.", "entity", "outcome")
-        self._failures = self._counter(
-            "budget_lookup_failures", "Lookups of budgets that failed.", "entity", "source", "reason"
-        )
-        self._age = self._gauge(
-            "budget_age_seconds", "Age of the oldest budget that was used lately.", LARGEST, "entity"
-        )
-        self._known = self._gauge("budget_known", "Budgets that are known.", LARGEST, "entity")
-        self._asked = self._counter("budget_statements", "Questions to Postgres.")
-        self._asking = self._gauge("budget_waiting", "Budgets that are being looked up.", SUM)
+        self._families = {one: family(store, one) for one in ALL if one is not ABLATION}
 
     def refresh(self) -> None:
         """Bring all of it up to date."""
         series = self._series
         for outcome, number in series.counts.items():
-            self._events.child((outcome,)).value = number
+            self._tell(EVENTS, number, outcome)
         for reason, number in series.dropped.items():
-            self._dropped.child((reason,)).value = number
-        self._waiting.child(()).value = series.waiting
-        self._busy.child(()).value = series.busy
+            self._tell(DROPPED, number, reason)
+        self._tell(WAITING, series.waiting)
+        self._tell(FLUSH_SECONDS, series.busy)
         for label, number in self._bounds.folded.items():
-            self._folded.child((label,)).value = number
+            self._tell(FOLDED, number, label)
         for label, number in self._bounds.values().items():
-            self._values.child((label,)).value = number
-        self._there.child(()).value = sum(len(one.children) for one in self._store.families.values())
+            self._tell(LABEL_VALUES, number, label)
+        self._tell(SERIES, sum(len(one.children) for one in self._store.families.values()))
+        self._tell(EXPIRED, self._store.expired)
         counts = self._budgets()
         if counts is not None:
-            self._refresh_budgets(counts)
+            self._tell_budgets(counts)
 
-    def _refresh_budgets(self, counts: BudgetCounts) -> None:
+    def _tell_budgets(self, counts: BudgetCounts) -> None:
         for kind in Kind:
             of_kind = counts.kinds.get(kind)
             if of_kind is None:
                 continue
             for outcome in LOOKUPS:
-                self._lookups.child((kind, outcome)).value = getattr(of_kind, outcome)
-            self._age.child((kind,)).value = of_kind.oldest_age
-            self._known.child((kind,)).value = of_kind.known
+                self._tell(LOOKED_UP, getattr(of_kind, outcome), kind, outcome)
+            self._tell(AGE, of_kind.oldest_age, kind)
+            self._tell(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
-            self._failures.child((kind, source, reason)).value = number
-        self._asked.child(()).value = counts.statements
-        self._asking.child(()).value = counts.waiting
+            self._tell(FAILURES, number, kind, source, reason)
+        self._tell(STATEMENTS, counts.statements)
+        self._tell(LOOKING, counts.waiting)
 
-    def _counter(self, name: str, about: str, *labels: str) -> Family:
-        return Counter(self._store, f"evenkeel_{name}", about, labels)
+    def _tell(self, one: Described, number: float | None, *labels: str) -> None:
+        self._families[one].child(labels).value = number
 
-    def _gauge(self, name: str, about: str, mode: str, *labels: str) -> Family:
-        return Gauge(self._store, f"evenkeel_{name}", about, labels, multiprocess_mode=mode)
+
+def family(store: Store, one: Described) -> Family:
+    """Return a family of ours, as it is described."""
+    if one.form is Form.COUNTER:
+        return Counter(store, one.base_name, one.about, one.labels)
+    return Gauge(store, one.base_name, one.about, one.labels, multiprocess_mode=one.mode)

@@ -118,12 +118,16 @@ class Bundle:
         number = len(several)
         for child in self._counted:
             child.add(number)
+            child.at = now
         for child, place in self._added:
             child.add(sum([numbers[place] for numbers in several]))
+            child.at = now
         for histogram, place in self._observed:
+            histogram.at = now
             for numbers in several:
                 histogram.observed(numbers[place])
         for histogram, amount in self._seen:
+            histogram.at = now
             for _ in range(number):
                 histogram.observed(amount)
         self._put(several[-1], now)

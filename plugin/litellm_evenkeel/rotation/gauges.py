@@ -13,10 +13,10 @@ from litellm_evenkeel.rotation.standing import side_standing, sides
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from litellm_evenkeel.described import Series
     from litellm_evenkeel.rotation.group import Group
     from litellm_evenkeel.rotation.labels import Labels
     from litellm_evenkeel.rotation.pool import Pool
-    from litellm_evenkeel.rotation.series import Series
     from litellm_evenkeel.rotation.side import Side
     from litellm_evenkeel.rotation.standing import SideStanding
     from litellm_evenkeel.rotation.sticky import StickyCounts

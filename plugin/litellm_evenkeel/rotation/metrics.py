@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
+from litellm_evenkeel.described import Form
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.labels import Labels
 from litellm_evenkeel.rotation.tally import Tally
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
+    from litellm_evenkeel.described import Series
     from litellm_evenkeel.rotation.answers import Answer
     from litellm_evenkeel.rotation.attempts import Attempt
     from litellm_evenkeel.rotation.picks import Full, Pick
-    from litellm_evenkeel.rotation.series import Series
     from litellm_evenkeel.rotation.signals import Signal
 
 MOST_ACCOUNTS = 200
@@ -28,8 +29,7 @@ NO_CANDIDATES = "no candidates"
 
 def made(one: Series, registry: CollectorRegistry | None) -> Any:
     """Return a metric of a library's own."""
-    name = f"{series.PREFIX}{one.name}"
-    return _MAKERS[one.form](name, one, registry)
+    return _MAKERS[one.form](one.base_name, one, registry)
 
 
 def _counter(name: str, one: Series, registry: CollectorRegistry | None) -> Counter:
@@ -45,10 +45,10 @@ def _histogram(name: str, one: Series, registry: CollectorRegistry | None) -> Hi
     return Histogram(name, one.about, one.labels, registry=registry, buckets=one.buckets)
 
 
-_MAKERS: Mapping[series.Form, Callable[[str, Series, CollectorRegistry | None], Any]] = {
-    series.Form.COUNTER: _counter,
-    series.Form.GAUGE: _gauge,
-    series.Form.HISTOGRAM: _histogram,
+_MAKERS: Mapping[Form, Callable[[str, Series, CollectorRegistry | None], Any]] = {
+    Form.COUNTER: _counter,
+    Form.GAUGE: _gauge,
+    Form.HISTOGRAM: _histogram,
 }
 
 

@@ -16,6 +16,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from litellm_evenkeel.described import Form
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.metrics import made
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from litellm_evenkeel.described import Series
     from litellm_evenkeel.rotation.gauges import Sample
-    from litellm_evenkeel.rotation.series import Series
 
     Samples = Callable[[], Iterable[Sample]]
     Happened = Callable[[str, Exception], None]
@@ -89,7 +90,7 @@ class Writer:
             self._write(*sample)
         for one, labels in self._written.keys() - seen:
             # No series can be taken back from the files.
-            if one.form is series.Form.GAUGE and self._written[one, labels] != one.gone:
+            if one.form is Form.GAUGE and self._written[one, labels] != one.gone:
                 self._write(one, labels, one.gone)
 
     async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
@@ -105,7 +106,7 @@ class Writer:
     def _write(self, one: Series, labels: tuple[str, ...], value: float) -> None:
         child = self._made[one].labels(*labels) if one.labels else self._made[one]
         before = self._written.get((one, labels), 0.0)
-        if one.form is series.Form.COUNTER:
+        if one.form is Form.COUNTER:
             child.inc(max(value - before, 0.0))
         else:
             child.set(value)
@@ -131,6 +132,5 @@ class _Ours:
 
 
 def _family(one: Series) -> Any:
-    name = f"{series.PREFIX}{one.name}"
-    kind = CounterMetricFamily if one.form is series.Form.COUNTER else GaugeMetricFamily
-    return kind(name, one.about, labels=one.labels)
+    kind = CounterMetricFamily if one.form is Form.COUNTER else GaugeMetricFamily
+    return kind(one.base_name, one.about, labels=one.labels)

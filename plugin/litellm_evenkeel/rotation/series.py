@@ -1,135 +1,130 @@
-"""Every metric of the rotation: what it is called, what it tells, and how workers' values become one.
-
-`docs/metrics.md` has a row for each, made from this.
-"""
+"""Every metric of the rotation; `docs/metrics.md` has a row for each, made from this."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from litellm_evenkeel.described import Form, Series
 
 PREFIX = "evenkeel_rotation_"
-
-
-class Form(StrEnum):
-    """What Prometheus takes it for."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """One metric."""
-
-    form: Form
-    name: str
-    """Without its prefix, and without the `_total` of counters."""
-    about: str
-    labels: tuple[str, ...] = ()
-    mode: str = "livesum"
-    """Of a gauge with several workers: the largest, the smallest or the sum of what those that live have written."""
-    gone: float = 0.0
-    """What a gauge with several workers says when there is nothing to say any more."""
-    buckets: tuple[float, ...] = ()
-
-    @property
-    def full_name(self) -> str:
-        """As it is scraped."""
-        return f"{PREFIX}{self.name}{'_total' if self.form is Form.COUNTER else ''}"
-
 
 _INFINITE = float("inf")
 _MICRO = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 5e-2, 0.25)
 _MOMENTS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-PICKS = Series(Form.COUNTER, "picks", "Requests that were given to an account, and why to it.", ("account", "reason"))
+PICKS = Series(
+    Form.COUNTER, "rotation_picks", "Requests that were given to an account, and why to it.", ("account", "reason")
+)
 PICK_SECONDS = Series(
     Form.HISTOGRAM,
-    "pick_seconds",
+    "rotation_pick_seconds",
     "From the question to the choice of an account, waiting included.",
     buckets=(*_MICRO, 1.0, 5.0, 30.0),
 )
 REFUSALS = Series(
-    Form.COUNTER, "refusals", "Requests for which there was no account, and what stood in the way.", ("model", "reason")
+    Form.COUNTER,
+    "rotation_refusals",
+    "Requests for which there was no account, and what stood in the way.",
+    ("model", "reason"),
 )
 WAIT_SECONDS = Series(
     Form.HISTOGRAM,
-    "wait_seconds",
+    "rotation_wait_seconds",
     "How long requests waited for an account to be free; kind says whether they got one.",
     ("kind",),
     buckets=_MOMENTS,
 )
-FAILURES = Series(Form.COUNTER, "failures", "Attempts that failed, by what that meant.", ("account", "kind"))
+FAILURES = Series(Form.COUNTER, "rotation_failures", "Attempts that failed, by what that meant.", ("account", "kind"))
 ENDS = Series(
     Form.COUNTER,
-    "ends",
+    "rotation_ends",
     "Other ends of attempts: answered, answered from LiteLLM's own cache, or nobody told how.",
     ("account", "kind"),
 )
 TOKENS = Series(
-    Form.COUNTER, "tokens", "Tokens that answers told of: prompt, cached (part of prompt), output.", ("account", "kind")
+    Form.COUNTER,
+    "rotation_tokens",
+    "Tokens that answers told of: prompt, cached (part of prompt), output.",
+    ("account", "kind"),
 )
 REBUILD_SECONDS = Series(
-    Form.HISTOGRAM, "snapshot_rebuild_seconds", "How long making a snapshot anew kept the thread.", buckets=_MICRO
+    Form.HISTOGRAM,
+    "rotation_snapshot_rebuild_seconds",
+    "How long making a snapshot anew kept the thread.",
+    buckets=_MICRO,
 )
 ERRORS = Series(
-    Form.COUNTER, "plugin_errors", "Errors of the plugin itself; LiteLLM went on without it. Alert on any.", ("reason",)
+    Form.COUNTER,
+    "rotation_plugin_errors",
+    "Errors of the plugin itself; LiteLLM went on without it. Alert on any.",
+    ("reason",),
 )
 
 HOLD_SECONDS = Series(
     Form.GAUGE,
-    "hold_seconds",
+    "rotation_hold_seconds",
     "Seconds until a hold ends, by what caused it; infinite while an operator is waited for.",
     ("account", "model", "kind"),
     "livemax",
 )
 TRAFFIC_SHARE = Series(
     Form.GAUGE,
-    "traffic_share",
+    "rotation_traffic_share",
     "Which share of its traffic it may have: 0 while it is held, less than 1 on its way back.",
     ("account", "model"),
     "livemin",
     1.0,
 )
 LEFT_SHARE = Series(
-    Form.GAUGE, "left_share", "Which share of a limit is left.", ("account", "model", "window"), "livemin", 1.0
+    Form.GAUGE, "rotation_left_share", "Which share of a limit is left.", ("account", "model", "window"), "livemin", 1.0
 )
 EXHAUSTION_SECONDS = Series(
     Form.GAUGE,
-    "exhaustion_seconds",
+    "rotation_exhaustion_seconds",
     "Seconds until a limit is used up, as things go now; infinite if it resets before.",
     ("account", "model", "window"),
     "livemin",
     _INFINITE,
 )
-IN_FLIGHT = Series(Form.GAUGE, "in_flight", "Requests under way.", ("account",))
+IN_FLIGHT = Series(Form.GAUGE, "rotation_in_flight", "Requests under way.", ("account",))
 LATENCY_SECONDS = Series(
-    Form.GAUGE, "latency_seconds", "The latest peak of answers' times, fading.", ("account", "model"), "livemax"
+    Form.GAUGE,
+    "rotation_latency_seconds",
+    "The latest peak of answers' times, fading.",
+    ("account", "model"),
+    "livemax",
 )
-PINS = Series(Form.GAUGE, "pins", "Sessions that are pinned to an account, or go there meanwhile.", ("account",))
-WAITING = Series(Form.GAUGE, "waiting", "Requests that wait for an account to be free.", ("model",))
+PINS = Series(
+    Form.GAUGE, "rotation_pins", "Sessions that are pinned to an account, or go there meanwhile.", ("account",)
+)
+WAITING = Series(Form.GAUGE, "rotation_waiting", "Requests that wait for an account to be free.", ("model",))
 SNAPSHOT_AGE = Series(
-    Form.GAUGE, "snapshot_age_seconds", "Since when the oldest snapshot in use was not made anew.", mode="livemax"
+    Form.GAUGE,
+    "rotation_snapshot_age_seconds",
+    "Since when the oldest snapshot in use was not made anew.",
+    mode="livemax",
 )
 GAINED_TOKENS = Series(
     Form.GAUGE,
-    "affinity_gained_tokens",
+    "rotation_affinity_gained_tokens",
     "Cached tokens that requests found by following their pin, beyond what as many without one (misses), or away from "
     "theirs (away), would have found; below 0 if pins did harm.",
     ("reason",),
     "sum",
 )
 SESSIONS = Series(
-    Form.COUNTER, "sessions", "Requests of sessions: hits, misses, escapes, repins; and what became of pins.", ("kind",)
+    Form.COUNTER,
+    "rotation_sessions",
+    "Requests of sessions: hits, misses, escapes, repins; and what became of pins.",
+    ("kind",),
 )
 ROUTE_CACHE = Series(
-    Form.COUNTER, "route_cache", "Lists of candidates that were known (hit), or looked through (miss).", ("kind",)
+    Form.COUNTER,
+    "rotation_route_cache",
+    "Lists of candidates that were known (hit), or looked through (miss).",
+    ("kind",),
 )
 SHARED_CONNECTED = Series(
     Form.GAUGE,
-    "shared_connected",
+    "rotation_shared_connected",
     "1 while state is shared with other workers, 0 while it cannot be; missing where it is not configured. Alert on 0.",
     mode="livemin",
 )
@@ -153,13 +148,3 @@ READ = (
 )
 """Read when somebody looks."""
 ALL = (*WRITTEN, *READ)
-
-
-def table() -> str:
-    """Return the table of docs/metrics.md."""
-    rows = [("metric", "kind", "labels", "several workers", "what it tells"), ("---",) * 5]
-    for one in ALL:
-        mode = one.mode.removeprefix("live") if one.form is Form.GAUGE else "sum"
-        labels = ", ".join(f"`{label}`" for label in one.labels)
-        rows.append((f"`{one.full_name}`", one.form, labels, mode, one.about))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -44,18 +44,13 @@ async def test_what_cannot_be_replayed_says_why(recorded: list[Event]) -> None:
             pass
 
 
-# These are still to come; strict, so that whoever mends them has to say so here.
-NOT_YET = pytest.mark.xfail(strict=True, raises=AssertionError, reason="it differs in what is not documented")
-DIFFER = {"tags", "end users", "many"}
-
-
 async def test_ours_says_what_stock_says(recorded: list[Event]) -> None:
     outcome = await differential(HERE, recorded, FEW)
     assert not outcome.undocumented, outcome
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [pytest.param(one, marks=NOT_YET) if one in DIFFER else one for one in MATRIX])
+@pytest.mark.parametrize("settings", MATRIX)
 async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
     ground = (await grounds((DEFAULT_VERSION,)))[DEFAULT_VERSION]
     outcome = await differential(ground, recorded, SOME if MATRIX[settings] else MANY, settings)

@@ -1,0 +1,103 @@
+"""Series that were silent for long are let go as LiteLLM's settings say, and what end users came to is not lost."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from litellm_evenkeel.metrics.cardinality import OTHER
+from litellm_evenkeel.metrics.expiry import Expiry, Lives
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def store(registry: CollectorRegistry) -> Store:
+    return Store(registry)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+def test_what_was_silent_is_gone_and_what_was_heard_of_stays(store: Store, registry: CollectorRegistry) -> None:
+    calls, alone = Counter(store, "calls", "Calls.", ("model",)), Gauge(store, "alone", "No labels.")
+    calls.labels("a").inc()
+    calls.labels("b").inc()
+    clock = Clock()
+    expiry = Expiry(store, Lives(all=100.0, looked_at=10.0), clock)
+    clock.ahead = 200.0
+    calls.labels("b").at = clock()
+    alone.set(7)
+    expiry.look()
+    assert registry.get_sample_value("calls_total", {"model": "a"}) is None
+    assert registry.get_sample_value("calls_total", {"model": "b"}) == 1
+    assert registry.get_sample_value("alone") == 7
+    assert (store.expired, store.epoch) == (1, 1)
+
+
+def test_it_is_looked_at_now_and_then_only(store: Store) -> None:
+    Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
+    clock = Clock()
+    expiry = Expiry(store, Lives(all=1.0, looked_at=60.0), clock)
+    clock.ahead = 50.0
+    expiry.look()
+    assert store.expired == 0
+    clock.ahead = 70.0
+    expiry.look()
+    assert store.expired == 1
+
+
+def test_what_end_users_came_to_is_counted_with_the_others(store: Store, registry: CollectorRegistry) -> None:
+    calls = Counter(store, "calls", "Calls.", ("end_user", "model"))
+    seconds = Histogram(store, "seconds", "Seconds.", ("end_user",), buckets=(1.0,))
+    size = Gauge(store, "size", "Size.", ("end_user",))
+    for who in ("ann", "ben", "None"):
+        calls.labels(who, "m").inc(2)
+        seconds.labels(who).observe(0.5)
+        size.labels(who).set(3)
+    clock = Clock()
+    expiry = Expiry(store, Lives(of_end_users=100.0, looked_at=10.0), clock)
+    clock.ahead = 200.0
+    expiry.look()
+    assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) == 4
+    assert registry.get_sample_value("calls_total", {"end_user": "None", "model": "m"}) == 2
+    assert registry.get_sample_value("calls_total", {"end_user": "ann", "model": "m"}) is None
+    assert registry.get_sample_value("seconds_bucket", {"end_user": OTHER, "le": "1.0"}) == 2
+    # A number of nobody would mean nothing.
+    assert registry.get_sample_value("size", {"end_user": OTHER}) is None
+    assert registry.get_sample_value("size", {"end_user": "None"}) == 3
+
+
+def test_without_such_settings_everything_stays(store: Store) -> None:
+    Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
+    clock = Clock()
+    expiry = Expiry(store, Lives(looked_at=1.0), clock)
+    clock.ahead = 1e9
+    expiry.look()
+    assert store.expired == 0
+
+
+def test_end_users_have_no_more_series_than_they_may(store: Store, registry: CollectorRegistry) -> None:
+    store.most_of_end_users = 2
+    calls = Counter(store, "calls", "Calls.", ("end_user", "model"))
+    for number in range(5):
+        calls.labels(f"user-{number}", "m").inc()
+        calls.labels("None", f"m{number}").inc()
+    assert len(calls.children) == 2 + 1 + 5
+    assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) == 3
+    # Who goes makes room.
+    store.retire("end_user", "user-0")
+    calls.labels("user-9", "m").inc()
+    assert registry.get_sample_value("calls_total", {"end_user": "user-9", "model": "m"}) == 1
+    assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) == 4
