@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import sys
 from datetime import datetime, timedelta
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -16,6 +19,8 @@ from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.terms import Ablation, MetricsTerms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litellm_evenkeel.metrics.facts import Raw
 
 # LiteLLM warns of its own types, once for each.
@@ -23,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as LiteLLM tells it
 ENDED = BEGAN + timedelta(seconds=1)
+ONE_BY_ONE = [f"{kind} {what}" for kind in ("team", "api_key", "user") for what in ("begins", "ends")]
 # What LiteLLM looks for on the very class of a callback, and then does for every request.
 EXPENSIVE = {
     "async_pre_call_hook",
@@ -177,3 +183,88 @@ async def test_no_ablation_is_silent(
     assert registry.get_sample_value("evenkeel_metrics_ablation", {"mode": ablation}) == 1
     skips = ablation in {Ablation.EARLY_RETURN, Ablation.SKIP_UPDATES}
     assert counted(registry, "litellm_requests_metric") == (0 if skips else 1)
+
+
+class Watching(AblatedPrometheusLogger):
+    """With LiteLLM's own lookups replaced by some that take their time, and fail."""
+
+    def __init__(self, registry: CollectorRegistry, ablation: Ablation) -> None:
+        super().__init__(registry, MetricsTerms(ablation=ablation))
+        self._seen: list[str] = []
+        self._gate = asyncio.Event()
+
+    async def _looked_up(self, kind: str) -> None:
+        self._seen.append(f"{kind} begins")
+        await self._gate.wait()
+        self._seen.append(f"{kind} ends")
+        raise ConnectionError(kind)
+
+    async def _set_team_budget_metrics_after_api_request(self, **_: Any) -> None:
+        await self._looked_up("team")
+
+    async def _set_api_key_budget_metrics_after_api_request(self, **_: Any) -> None:
+        await self._looked_up("api_key")
+
+    async def _set_user_budget_metrics_after_api_request(self, **_: Any) -> None:
+        await self._looked_up("user")
+
+
+async def settled(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+async def taken(callback: AblatedPrometheusLogger) -> None:
+    await callback.async_log_success_event(event(), None, BEGAN, ENDED)
+
+
+async def test_sequential_lookups_are_waited_for_one_after_the_other_and_fail_unseen(
+    registry: CollectorRegistry,
+) -> None:
+    callback = Watching(registry, Ablation.SEQUENTIAL_LOOKUPS)
+    taking = asyncio.create_task(taken(callback))
+    await settled(lambda: bool(callback._seen))
+    assert (taking.done(), callback._seen) == (False, ["team begins"])
+    callback._gate.set()
+    await taking
+    assert callback._seen == ONE_BY_ONE
+    await callback.drained()
+    assert counted(registry, "litellm_requests_metric") == 1
+
+
+async def test_in_a_background_task_they_are_waited_for_by_nobody(registry: CollectorRegistry) -> None:
+    callback = Watching(registry, Ablation.BACKGROUND_TASK)
+    await taken(callback)
+    assert callback._seen == []
+    callback._gate.set()
+    await settled(lambda: len(callback._seen) == len(ONE_BY_ONE))
+    assert callback._seen == ONE_BY_ONE
+
+
+async def test_a_user_is_asked_of_the_database_for_each_request(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def find_unique(**wanted: Any) -> None:
+        asked.append(wanted["where"])
+
+    server: Any = ModuleType("litellm.proxy.proxy_server")
+    server.prisma_client = SimpleNamespace(
+        db=SimpleNamespace(litellm_usertable=SimpleNamespace(find_unique=find_unique))
+    )
+    monkeypatch.setitem(sys.modules, server.__name__, server)
+    callback = Watching(registry, Ablation.CHECK_DB_ONLY)
+    callback._gate.set()
+    for _ in range(3):
+        await taken(callback)
+    assert asked == [{"user_id": "user"}] * 3
+
+
+@pytest.mark.parametrize("ablation", [Ablation.EARLY_RETURN, Ablation.SKIP_UPDATES, Ablation.SKIP_BUDGETS])
+async def test_what_is_left_out_is_not_looked_up(registry: CollectorRegistry, ablation: Ablation) -> None:
+    callback = Watching(registry, ablation)
+    await taken(callback)
+    await asyncio.sleep(0)
+    assert callback._seen == []
