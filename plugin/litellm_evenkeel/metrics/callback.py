@@ -140,7 +140,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
             self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, time.time, always)
-        self._series.flushed = self._flushed
+        self._series.line.flushed = self._flushed
         self._expiry = Expiry(self._store, self._lives, time.time)
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
@@ -270,11 +270,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         series = self._made()
         if series is None:
             return
-        await series.drain()
+        await series.line.drain()
         if self._budgets is not None:
             self._budgets.pass_time()
         # What was set just now had to wait for nothing.
-        series.flush()
+        series.line.flush()
         self._own.refresh()
         if self._folder is not None:
             await asyncio.to_thread(self._write)
@@ -294,7 +294,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _leave(self) -> None:
         """Leave all that was counted, when this worker ends."""
-        self._series.flush()
+        self._series.line.flush()
         self._own.refresh()
         with contextlib.suppress(OSError):
             self._write()

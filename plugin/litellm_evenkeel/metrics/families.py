@@ -71,6 +71,7 @@ class Store:
         """While it is there, nothing is written."""
         self.later: Callable[[Child, float | None], bool] = lambda _child, _value: False
         """Keeps what is set in the order of events that wait; says whether it does."""
+        self.is_waiting: Callable[[], bool] = lambda: False
         self._registry = registry
         self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
 
@@ -150,10 +151,10 @@ class Family:
         """Let a series go."""
         labels = self._labels(values, {})
         tap = self.store.tap
-        child = self.children.get(labels)
         if tap is not None:
             tap.noted(Watched(self, labels, "remove", math.nan))
-        elif child is not None and not self.store.later(child, None):
+        # What waits may make it yet.
+        elif (labels in self.children or self.store.is_waiting()) and not self.store.later(self.child(labels), None):
             self.discard(labels)
 
     def clear(self) -> None:

@@ -83,10 +83,10 @@ class Own:
         series = self._series
         for outcome, number in series.counts.items():
             self._tell(EVENTS, number, outcome)
-        for reason, number in series.dropped.items():
+        for reason, number in series.line.dropped.items():
             self._tell(DROPPED, number, reason)
-        self._tell(WAITING, series.waiting)
-        self._tell(FLUSH_SECONDS, series.busy)
+        self._tell(WAITING, series.line.waiting)
+        self._tell(FLUSH_SECONDS, series.line.busy)
         for label, number in self._bounds.folded.items():
             self._tell(FOLDED, number, label)
         for label, number in self._bounds.values().items():

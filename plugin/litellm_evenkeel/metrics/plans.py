@@ -72,7 +72,8 @@ class Bundle:
 
     def __init__(self, plan: Plan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
         self.plan, self._who, self._cleaned = plan, who, cleaned
-        self._look_up()
+        # Looked up when there is something to count: whoever makes one is in a request's way.
+        self._epoch = -1
 
     def _look_up(self) -> None:
         self._counted: list[Child] = []

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
-import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.facts import LABELS, Facts, Raw, Readers, read
+from litellm_evenkeel.metrics.line import Line
 from litellm_evenkeel.metrics.marks import Twin
 from litellm_evenkeel.metrics.plans import Bundle, Plan, leaks, planned, repeated
 
@@ -18,16 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from datetime import datetime
 
-    from litellm_evenkeel.metrics.children import Child
     from litellm_evenkeel.metrics.families import Store, Watched
 
     Watch = Callable[[Raw, object, datetime, datetime], list[Watched] | None]
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
-# So many at once; then others have the loop.
-SLICE = 128
-# So many wait before somebody looks at them at once.
-MANY = 512
 # One event in so many is done by LiteLLM's own code as well, watched, and compared.
 CHECKED = 1024
 FIRST_CHECKED = 3
@@ -63,25 +57,12 @@ class Series:
         self._clock = clock
         self._unbounded = replace(readers, bounded=lambda _name, value: value)
         self._terms = terms or SeriesTerms()
-        self._waiting: deque[tuple[Bundle | Child, Any]] = deque()
+        self.line = Line(store, every=self._terms.every, most=self._terms.most_waiting)
         self._bundles: OrderedDict[Hashable, Bundle] = OrderedDict()
         self._plans: OrderedDict[Hashable, _Known] = OrderedDict()
         self._failures: OrderedDict[Hashable, tuple[Bundle | None, float]] = OrderedDict()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_due = False
         self.counts: Counter[str] = Counter()
         """Events by what became of them."""
-        self.dropped: Counter[str] = Counter()
-        self.busy = 0.0
-        """Seconds that it took to do what was waiting."""
-        self.flushed: Callable[[], None] = lambda: None
-        """What is to be done when all that waited has been done."""
-        store.later = self.later
-
-    @property
-    def waiting(self) -> int:
-        """How much waits to be done."""
-        return len(self._waiting)
 
     def taken(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
         """Take an event in, or return that it is one that LiteLLM's own code has to look at."""
@@ -103,11 +84,7 @@ class Series:
             return False
         else:
             self._bundles.move_to_end(key)
-        if len(self._waiting) >= self._terms.most_waiting:
-            self.dropped["full"] += 1
-            return True
-        self._waiting.append((bundle, facts.numbers))
-        self._wake()
+        self.line.take(bundle, facts.numbers)
         return True
 
     def failed(self, key: Hashable, watch: Callable[[], list[Watched] | None]) -> bool:
@@ -127,49 +104,9 @@ class Series:
                 self._failures.popitem(last=False)
         if known[0] is None:
             return False
-        if len(self._waiting) >= self._terms.most_waiting:
-            self.dropped["full"] += 1
-            return True
         self.counts["failures"] += 1
-        self._waiting.append((known[0], ()))
-        self._wake()
+        self.line.take(known[0], ())
         return True
-
-    def later(self, child: Child, value: float | None) -> bool:
-        """Let a series be so much, or gone, when what came before has been done; return whether it waits."""
-        if not self._waiting or len(self._waiting) >= self._terms.most_waiting:
-            return False
-        self._waiting.append((child, value))
-        return True
-
-    def flush(self, most: int | None = None) -> None:
-        """Do what waits, or so much of it."""
-        began = time.perf_counter()
-        waiting, done = self._waiting, 0
-        several: dict[Bundle, list[Any]] = {}
-        latest: dict[Bundle, int] = {}
-        with self._store.lock:
-            while waiting and (most is None or done < most):
-                done += 1
-                one, told = waiting.popleft()
-                if isinstance(one, Bundle):
-                    several.setdefault(one, []).append(told)
-                    latest[one] = done
-                    continue
-                _apply(several, latest)
-                one.put(told, time.time())
-            _apply(several, latest)
-        if not waiting:
-            self.flushed()
-        self.busy += time.perf_counter() - began
-
-    async def drain(self) -> None:
-        """Do all that waits now, letting others have the loop."""
-        left = len(self._waiting)
-        while left > 0 and self._waiting:
-            self.flush(SLICE)
-            left -= SLICE
-            await asyncio.sleep(0)
 
     def _bound(
         self, key: tuple[Any, ...], facts: Facts, event: Raw, answer: object, start: datetime, end: datetime
@@ -223,48 +160,11 @@ class Series:
         for key in [key for key, bundle in self._bundles.items() if bundle.plan is plan]:
             del self._bundles[key]
 
-    def _wake(self) -> None:
-        number = len(self._waiting)
-        if self._is_due and number != MANY:
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        if self._loop is None or self._loop.is_closed():
-            self._loop = loop
-        self._is_due = True
-        if loop is not self._loop:
-            self._loop.call_soon_threadsafe(self._soon)
-        elif number >= MANY:
-            loop.call_soon(self._go_on)
-        else:
-            loop.call_later(self._terms.every, self._go_on)
-
-    def _soon(self) -> None:
-        assert self._loop is not None
-        self._loop.call_later(self._terms.every, self._go_on)
-
-    def _go_on(self) -> None:
-        self.flush(SLICE)
-        if self._waiting and self._loop is not None:
-            self._loop.call_soon(self._go_on)
-        else:
-            self._is_due = False
-
 
 @dataclass(slots=True)
 class _Known:
     plan: Plan | None
     checks: int = 0
-
-
-def _apply(several: dict[Bundle, list[Any]], latest: dict[Bundle, int]) -> None:
-    # What several of them set is as the latest event says.
-    now = time.time()
-    for bundle in sorted(several, key=latest.__getitem__):
-        bundle.apply(several[bundle], now)
-    several.clear()
 
 
 def _plan_key(facts: Facts) -> Hashable:

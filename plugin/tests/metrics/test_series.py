@@ -134,7 +134,7 @@ async def told(theirs: Theirs, counted: Series | None, events: Sequence[Raw]) ->
         if counted is None or not counted.taken(one, None, BEGAN, after(1)):
             await theirs.count(one, None, BEGAN, after(1))
     if counted is not None:
-        await counted.drain()
+        await counted.line.drain()
     return scraped(theirs)
 
 
@@ -166,7 +166,7 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
     for number in range(200):
         assert counted.taken(event(f"team {number}", cost=0.5 + number), None, BEGAN, after(1))
     assert theirs.runs <= 4
-    await counted.drain()
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("spend_total", {"team": "team 7", "user": "user"}) == 7.5
 
 
@@ -174,7 +174,7 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
 async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any) -> None:
     counted = series(theirs)
     assert not counted.taken(event(cost=wrong), None, BEGAN, after(1))
-    assert (counted.counts["unusual"], counted.waiting) == (1, 0)
+    assert (counted.counts["unusual"], counted.line.waiting) == (1, 0)
     assert not counted.taken({}, None, BEGAN, after(1))
 
 
@@ -205,8 +205,8 @@ async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs)
 async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
     counted = series(theirs, SeriesTerms(most_waiting=10))
     assert all(counted.taken(event(), None, BEGAN, after(1)) for _ in range(15))
-    assert (counted.waiting, counted.dropped["full"]) == (10, 5)
-    await counted.drain()
+    assert (counted.line.waiting, counted.line.dropped["full"]) == (10, 5)
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 10
 
 
@@ -214,12 +214,12 @@ async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Thei
     counted = series(theirs, SeriesTerms(every=0.01))
     counted.taken(event(), None, BEGAN, after(1))
     for _ in range(500):
-        if not counted.waiting:
+        if not counted.line.waiting:
             break
         await asyncio.sleep(0.01)
-    assert counted.waiting == 0
+    assert counted.line.waiting == 0
     counted.taken(event(), None, BEGAN, after(1))
-    assert counted.waiting == 1
+    assert counted.line.waiting == 1
 
 
 async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -> None:
@@ -238,7 +238,7 @@ async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -
         thread.start()
     for thread in threads:
         await asyncio.to_thread(thread.join)
-    await counted.drain()
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 301
 
 
@@ -247,20 +247,20 @@ async def test_what_is_set_beside_keeps_its_place_in_the_order(theirs: Theirs) -
     some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
     counted.taken(some, None, BEGAN, after(1))
     theirs.left.labels("team").set(1)
-    await counted.drain()
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 1
     counted.taken(some, None, BEGAN, after(1))
-    await counted.drain()
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 5
 
 
 async def test_series_that_were_retired_are_looked_up_anew(theirs: Theirs) -> None:
     counted = series(theirs)
     counted.taken(event(), None, BEGAN, after(1))
-    await counted.drain()
+    await counted.line.drain()
     theirs.store.retire("team", "team")
     counted.taken(event(), None, BEGAN, after(1))
-    await counted.drain()
+    await counted.line.drain()
     for team in ("team", "other"):
         assert theirs.registry.get_sample_value("spend_total", {"team": team, "user": "user"}) == 0.25
 
@@ -278,7 +278,7 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
     counted = series(theirs)
     for _ in range(5):
         assert counted.failed("key", lambda: watched(theirs.store, fails()))
-    await counted.drain()
+    await counted.line.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
 
@@ -290,7 +290,7 @@ async def test_an_observation_of_nothing_is_one(theirs: Theirs) -> None:
     some["end_time"] = some["start_time"]
     for _ in range(3):
         assert counted.taken(some, None, BEGAN, after(1))
-    await counted.drain()
+    await counted.line.drain()
     assert theirs.registry.get_sample_value("took_count", {"team": "team"}) == 3
 
 
@@ -302,5 +302,5 @@ async def test_what_is_removed_beside_keeps_its_place_in_the_order(theirs: Their
         theirs.left.remove("team")
         if not is_removed:
             counted.taken(some, None, BEGAN, after(1))
-        await counted.drain()
+        await counted.line.drain()
         assert theirs.registry.get_sample_value("left", {"team": "team"}) == (None if is_removed else 5)

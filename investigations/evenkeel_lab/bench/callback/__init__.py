@@ -12,6 +12,7 @@ from evenkeel_lab.bench.callback.environments import NEWEST, memray_folder, pyth
 from evenkeel_lab.bench.callback.events import place_of, read_events
 from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground
+from evenkeel_lab.bench.callback.stalls import Stalls, delay, stalls
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.stack.folders import log_folder
 from evenkeel_lab.stack.subject import DEFAULT_VERSION, plugin_folder
@@ -56,11 +57,17 @@ async def bench_callback(steps: Steps) -> list[Metric]:
             measured.append(await costs(ground, version, recorded))
     with steps.step("fifty thousand end users"):
         ours, stock = await both(places[DEFAULT_VERSION], recorded)
-    return metrics(measured, outcomes, ours, stock)
+    with steps.step("a Postgres that is dead, and one that hangs"):
+        waited = await stalls(bare, recorded)
+    return metrics(measured, outcomes, ours, stock, waited)
 
 
 def metrics(
-    measured: Sequence[Costs], outcomes: Mapping[str, Sequence[Outcome]], ours: Crowded, stock: Crowded
+    measured: Sequence[Costs],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    ours: Crowded,
+    stock: Crowded,
+    waited: Sequence[Stalls],
 ) -> list[Metric]:
     """Return the figures. A bound holds in all versions: what is told is the worst of them."""
     cpu = "; ".join(f"{one.litellm}: stock {one.cpu.stock:,.0f}, ours {one.cpu.ours:,.1f} us" for one in measured)
@@ -88,4 +95,5 @@ def metrics(
         Metric("scrape_50k_users_mib", ours.mib, "MiB", "<= 5", crowd),
         Metric("scrape_50k_users_ms", ours.ms, "ms", "<= 300", crowd),
         Metric("scrape_50k_users_lost", abs(ours.lost), "", "<= 0", f"of {ours.users:,} requests"),
+        Metric("dead_postgres_delay_ms", delay(waited), "ms", "<= 1", "; ".join(map(str, waited))),
     ]

@@ -2,8 +2,8 @@
 
 JOB is a file of JSON: `arm`, which callback (`stock`, `noop`, `evenkeel`, or `module:attribute`), `settings`, LiteLLM's
 own, `events`, a file as `events.packed` writes it, and `bare`: whether LiteLLM's proxy is only hinted at, which spares
-half a minute of imports where nothing asks for it. The wishes are `feed`, `scrape`, `measure` and `allocate`; each is
-answered by one line of JSON. This is a program of its own, and knows nothing of the lab: any LiteLLM may run it.
+half a minute of imports where nothing asks for it. The wishes are the methods of `Replay`; each is answered by one
+line of JSON. This is a program of its own, and knows nothing of the lab: any LiteLLM may run it.
 
 Events are fed as LiteLLM does it: one coroutine after another, awaited in one loop that has its turn in between; what a
 callback raises is caught and counted. There is no database, no router, no Redis. Events are built before anything is
@@ -50,6 +50,7 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "log_success_fallback_event": ("original_model_group", "kwargs", "original_exception"),
     "log_failure_fallback_event": ("original_model_group", "kwargs", "original_exception"),
 }
+PAUSE_SECONDS: Final = 0.004
 LOGGED: Final = ("async_log_success_event", "async_log_failure_event")
 """The calls whose failure LiteLLM counts."""
 
@@ -255,6 +256,21 @@ class Replay:
         await self._scraped()
         return {**told, "cpu_seconds": time.process_time() - began, "scrape_cpu_seconds": time.process_time() - fed}
 
+    async def pace(self) -> dict[str, Any]:
+        """Feed all events, one each few milliseconds; return for how long any of them was kept from the loop.
+
+        That is the CPU of whatever ran between two of them, and within them: what others do to a machine is not in it.
+        """
+        worst, due, ended = 0.0, time.perf_counter(), time.thread_time()
+        for hook, arguments in self._calls:
+            due += PAUSE_SECONDS
+            while (left := due - time.perf_counter()) > 0:
+                await asyncio.sleep(left)
+            await getattr(self._callback, hook)(*arguments)
+            now = time.thread_time()
+            worst, ended = max(worst, now - ended), now
+        return {"events": len(self._calls), "worst_seconds": worst}
+
     async def allocate(self) -> dict[str, Any]:
         """Return how much memory was asked for meanwhile, and in how many blocks."""
         memray, native = importlib.import_module("memray"), importlib.import_module("memray._memray")
@@ -286,7 +302,13 @@ async def main(job: Path) -> None:
     os.dup2(2, 1)
     logging.disable(logging.ERROR)
     replay = Replay(json.loads(job.read_text(encoding="utf-8")))
-    wishes = {"feed": replay.feed, "scrape": replay.scrape, "measure": replay.measure, "allocate": replay.allocate}
+    wishes = {
+        "feed": replay.feed,
+        "scrape": replay.scrape,
+        "measure": replay.measure,
+        "pace": replay.pace,
+        "allocate": replay.allocate,
+    }
     version = importlib.import_module("importlib.metadata").version("litellm")
     answers.write(json.dumps({"litellm": version}) + "\n")
     answers.flush()

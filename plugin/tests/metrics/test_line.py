@@ -1,0 +1,126 @@
+"""What waits to be counted: all of it is, in order, and nobody waits long for the loop meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings, strategies as st
+from prometheus_client import CollectorRegistry
+
+from litellm_evenkeel.metrics.families import Counter, Gauge, Store
+from litellm_evenkeel.metrics.line import BATCH, Line
+from litellm_evenkeel.metrics.plans import Bundle, Field, Plan, Step
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class World:
+    def __init__(self, *, most: int = 10_000) -> None:
+        self.registry = CollectorRegistry()
+        self.store = Store(self.registry)
+        self.calls = Counter(self.store, "calls", "Calls.", ("who",))
+        self.left = Gauge(self.store, "left", "Left.", ("who",))
+        self.line = Line(self.store, every=0.001, most=most)
+        self._bundles: dict[str, Bundle] = {}
+
+    def bundle(self, who: str) -> Bundle:
+        """One more call, and so much is left as the event tells."""
+        if who not in self._bundles:
+            labels = (Field(0, is_cleaned=False),)
+            steps = (Step(self.calls, labels, "inc", 1.0), Step(self.left, labels, "set", 0))
+            self._bundles[who] = Bundle(Plan(steps), (who,), str)
+        return self._bundles[who]
+
+    def take(self, who: str, left: float = 0.0) -> None:
+        self.line.take(self.bundle(who), (left,))
+
+    def told(self, family: str, who: str) -> float | None:
+        return self.registry.get_sample_value(family, {"who": who})
+
+
+async def test_others_have_the_loop_between_two_bundles() -> None:
+    world, turns = World(), 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while world.line.waiting:
+            turns += 1
+            await asyncio.sleep(0)
+
+    for number in range(20 * BATCH):
+        world.take(f"w{number}")
+    ticking = asyncio.create_task(turning())
+    await world.line.drain()
+    await ticking
+    assert turns > 5
+    assert sum(child.value or 0 for child in world.calls.children.values()) == 20 * BATCH
+
+
+async def test_what_is_half_done_is_done_first_when_all_of_it_is_wanted() -> None:
+    world = World()
+    for number in range(2 * BATCH):
+        world.take(f"w{number}", number)
+    world.line._count(lambda: True)
+    assert 0 < world.line.waiting < 2 * BATCH
+    world.take("w0", 7.0)
+    world.left.labels("w1").set(9.0)
+    world.line.flush()
+    assert world.line.waiting == 0
+    assert (world.told("calls_total", "w0"), world.told("left", "w0"), world.told("left", "w1")) == (2, 7, 9)
+
+
+async def test_one_that_cannot_be_counted_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.take("a")
+    wrong = Plan((Step(world.calls, ("a", "b"), "inc", 1.0),))
+    world.line.take(Bundle(wrong, (), str), ())
+    world.take("c")
+    world.line.flush()
+    assert (world.told("calls_total", "a"), world.told("calls_total", "c")) == (1, 1)
+    assert world.line.dropped == {"error": 1}
+    assert "events could not be counted (ValueError)" in caplog.text
+
+
+async def test_too_many_are_dropped_and_counted_as_such() -> None:
+    world = World(most=3)
+    for _ in range(5):
+        world.take("a")
+    assert (world.line.waiting, world.line.dropped) == (3, {"full": 2})
+
+
+async def test_who_hears_that_all_was_counted_hears_it_each_time() -> None:
+    world, heard = World(), []
+    world.line.flushed = lambda: heard.append(world.line.waiting)
+    world.take("a")
+    await world.line.drain()
+    world.line.flush()
+    assert heard == [0, 0]
+
+
+whats = st.sampled_from(["take", "set", "remove", "count", "flush"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(whats, st.sampled_from("ab"), st.integers(1, 9)), max_size=30))
+async def test_in_whatever_parts_it_is_counted_it_comes_to_the_same(done: list[tuple[str, str, int]]) -> None:
+    world = World()
+    left: dict[str, float | None] = {}
+    calls: dict[str, int] = {}
+    steps: dict[str, Any] = {"count": lambda: world.line._count(lambda: True), "flush": world.line.flush}
+    for what, who, number in done:
+        if what == "take":
+            world.take(who, number)
+            left[who], calls[who] = float(number), calls.get(who, 0) + 1
+        elif what == "set":
+            world.left.labels(who).set(number)
+            left[who] = float(number)
+        elif what == "remove":
+            world.left.remove(who)
+            left[who] = None
+        else:
+            steps[what]()
+    world.line.flush()
+    assert {who: world.told("calls_total", who) for who in calls} == calls
+    assert {who: world.told("left", who) for who in left} == left
