@@ -26,7 +26,7 @@ ROUNDS: Final = 5
 # Somebody new with most of the events, whom nobody knows.
 CROWD: Final = Crowd(callers=1_000, variations=False)
 # Values age as soon as that, so that the server is tried again and again.
-IMPATIENT: Final = {"EVENKEEL_BUDGETS_TTL": "1", "EVENKEEL_BUDGETS_NEGATIVE_TTL": "1"}
+IMPATIENT: Final = {f"EVENKEEL_BUDGETS_{name}": "1" for name in ("TTL", "NEGATIVE_TTL")}
 FAILURES: Final = re.compile(r"^evenkeel_budget_lookup_failures_total\{.*source=\"postgres\".*\} (\S+)$", re.MULTILINE)
 MILLI: Final = 1e3
 
