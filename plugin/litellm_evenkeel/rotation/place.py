@@ -156,8 +156,9 @@ class Place:
         pace = account.pace(need, now)
         if model.windows or model.concurrent is not None:
             pace = min(pace, model.pace(need, now))
-        # Slots are lent: whether one is left, its lender says.
-        if pace > 0 and account.slots is None and model.slots is None:
+        # What is lent has a pace by what is left for all: whether any of it may be used here, its lender says.
+        is_lent = account.is_lent or model.is_lent or account.slots is not None or model.slots is not None
+        if pace > 0 and not is_lent:
             self._fits, self._fits_at = need, now
             self._fits_filled = account.filled + model.filled
         else:

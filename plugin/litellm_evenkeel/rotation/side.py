@@ -50,6 +50,7 @@ class Side:
         "filled",
         "hold",
         "in_flight",
+        "is_lent",
         "key",
         "lacks",
         "opened",
@@ -73,6 +74,8 @@ class Side:
         self.lacks: Callable[[], None] = lambda: None
         """Who hears that all of those are in use."""
         self.windows: tuple[Window, ...] = ()
+        self.is_lent = False
+        """Whether any of them is used by what is granted, not by what is left."""
         self._own: tuple[Window, ...] = ()
         self._learned = Learned(())
         self._told: dict[Place, Limits] = {}
@@ -183,9 +186,8 @@ class Side:
         if self.hold.kind is not None:
             self.hold.picked(now)
         for window in self.windows:
-            # `Window.amount` without a call.
-            amount, whole = need[window.place], window.whole
-            window.take(now, amount if amount < whole else whole)  # noqa: FURB136
+            # Not `need[window.place]`: a subscription's window reckons in shares.
+            window.take(now, window.amount(need))
 
     def settle(self, reserved: Need, used: Need, began: float, now: float) -> None:
         """Count what a request has really used, in place of what was reserved for it."""
@@ -285,6 +287,7 @@ class Side:
                     window.replaces(before)
                 own.append(window)
             self._own = tuple(own)
+            self.is_lent = any(window.is_lent for window in own)
             self._learned = self._learned.with_own(self._own)
         self.windows = self._learned.windows
         self.opened += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from litellm_evenkeel.rotation.limits import COUNTED
 
@@ -44,6 +44,9 @@ class Window:
         "place",
         "whole",
     )
+
+    is_lent: ClassVar[bool] = False
+    """Whether no more of it may be used here than was granted, however much is left for all."""
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit

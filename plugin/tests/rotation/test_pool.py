@@ -237,6 +237,24 @@ def test_to_change_an_accounts_limits_does_not_forget_what_its_provider_told(wor
     assert isinstance(world.pool.pick(world.group(world.seat("a", {"rpm": 6})), Asked()), Full)
 
 
+def test_a_request_takes_of_a_subscription_what_it_is_thought_to_cost(world: World) -> None:
+    group = world.group(world.seat("a"))
+
+    def told(used: float) -> tuple[Reading, ...]:
+        return (Reading("unified-5h", 18_000.0, None, None, used, 3600.0),)
+
+    world.pool.settle(world.pick(group).lease, Need(1, 100), readings=told(0.5))
+    (window,) = group.places[0].account.windows
+    leases = [world.pick(group, Asked(Need(1, 100))).lease for _ in range(10)]
+    assert window.left(world.now) == 0.5
+    for lease in leases[1:]:
+        world.pool.settle(lease, Need(1, 100))
+    world.now += 1
+    world.pool.settle(leases[0], Need(1, 100), readings=told(0.6))
+    world.pick(group)
+    assert window.left(world.now) == pytest.approx(0.39)
+
+
 def test_an_operator_knows_better_than_what_its_provider_told(world: World) -> None:
     group = world.group(world.seat("a", {"rpm": 5}))
     world.pool.settle(world.pick(group).lease, Need(1, 0), readings=USED_UP)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from litellm_evenkeel.rotation.limits import Unit
 from litellm_evenkeel.rotation.shared.asks import LATER, Debt, Return, Told, WindowAsk
@@ -70,6 +70,8 @@ class SharedWindow(Window):
         "_usual",
         "name",
     )
+
+    is_lent: ClassVar[bool] = True
 
     def __init__(self, limit: Limit, desk: Desk, ground: Ground) -> None:
         super().__init__(limit)

@@ -117,6 +117,22 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
+async def test_what_was_not_granted_is_not_used_however_many_there_are_to_choose_from() -> None:
+    server = Server()
+    async with Worker(server) as one, Worker(server) as other:
+        await until(lambda: not (one.shared.standing.is_local or other.shared.standing.is_local))
+        for worker in (one, other):
+            seats = [Seat(f"{name}-m", name, "m", limits=Limits.of({"rpm": 10}, name)) for name in "ab"]
+            worker.group = worker.pool.group("m", seats)
+        got = 0
+        for _ in range(30):
+            for worker in (one, other):
+                # As many as there may be at once, before anybody can be asked.
+                got += sum(worker.pick() is not None for _ in range(20))
+            await asyncio.sleep(0.02)
+        assert 10 <= got <= 20
+
+
 async def test_what_the_pool_has_let_go_is_shared_again_when_it_comes_back() -> None:
     server = Server()
     async with Worker(server, concurrent=2) as worker, Worker(server, concurrent=2) as other:
