@@ -21,7 +21,7 @@ from evenkeel_lab.stack.stack import Options
 from evenkeel_load.errors import LoadError
 from evenkeel_load.folder import RECORDS
 from evenkeel_load.plan import make_plan
-from evenkeel_load.proxy import Sampler, Usage
+from evenkeel_load.proxy import Sampler
 from evenkeel_load.run import Fleet, Progress, run as load
 from evenkeel_load.samples import read_samples, waited
 from evenkeel_load.summary import summarise
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.bench.failover.profile import Trouble
     from evenkeel_lab.stack.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
+    from evenkeel_load.samples import Sample
 
 EVENKEEL = "evenkeel"
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2", "least-busy")
@@ -172,13 +173,14 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
         if acting.done():
             acting.result()
     finally:
-        usage = watching.usage()
+        watching.usage()
         acting.cancel()
         await asyncio.wait([acting])
         with contextlib.suppress(httpx.TransportError):
             await _post(f"{mock}/_mock/faults", [])
     watching.write(records)
-    _require_room(proxy, records, usage)
+    samples = meanwhile(read_samples(records), start_ns / NS, drill.due[-1])
+    _require_room(proxy, records, samples)
     async with client(seconds=30) as asking:
         journal = (await asking.get(f"{mock}/_mock/journal")).raise_for_status().text
     names = {account.name for account in drill.accounts}
@@ -186,13 +188,19 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     return Outcome(tuple(_requests(drill, records, start_ns)), entries)
 
 
-def _require_room(proxy: Proxy, records: Path, usage: Usage) -> None:
+def meanwhile(samples: Sequence[Sample], start: float, seconds: float) -> list[Sample]:
+    """Return those of the drill itself: before it and after it, a proxy has nothing to do."""
+    return [one for one in samples if start < one.time <= start + seconds + 1]
+
+
+def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> None:
     """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
     limited = [*summarise(records, MOST_LATE_MS).limited]
-    busy = usage.cpu / proxy.subject.workers
+    cpu = sum(process.cpu for one in samples for process in one.processes)
+    busy = cpu / max(sum(one.seconds for one in samples), 1.0) / proxy.subject.workers
     if busy > MOST_BUSY:
         limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
-    stood = waited(read_samples(records))
+    stood = waited(samples)
     if stood is not None and stood > MOST_WAITED:
         limited.append(f"the proxy stood in line for a core for {stood:.0%} of the time")
     if limited:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request
+from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request, meanwhile
 from evenkeel_lab.bench.failover.journal import Entry
 from evenkeel_lab.stack.accounts import unequal
 from evenkeel_lab.stack.config import MODEL, ROTATION, proxy_config
+from evenkeel_load.samples import Sample
 from evenkeel_mock.config import parse
 
 DRILL = Drill(unequal(3), [0.1, 0.2])
@@ -48,3 +49,8 @@ def test_an_outcome_says_what_clients_have_seen() -> None:
     assert found.success_share == pytest.approx(2 / 6)
     assert found.refusals == 2
     assert found.told == "6 requests, 1.500 tries each, 1 http_429, 1 http_403, 1 timeout, 1 malformed"
+
+
+def test_of_a_proxy_only_what_it_had_to_do_in_the_drill_is_looked_at() -> None:
+    samples = [Sample(100.0 + second, 1.0, (), 0.0) for second in range(1, 21)]
+    assert [one.time for one in meanwhile(samples, 108.0, 5.5)] == [109.0, 110.0, 111.0, 112.0, 113.0, 114.0]
