@@ -6,7 +6,7 @@ from litellm_evenkeel.budgets.breaker import Standing
 from litellm_evenkeel.budgets.budget import Budget, Entity, Kind, Source
 from litellm_evenkeel.budgets.cache import Budgets, Listener, Peek
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts, health
-from litellm_evenkeel.budgets.opening import opened
+from litellm_evenkeel.budgets.opening import load_drivers, opened
 from litellm_evenkeel.budgets.process import budget_of, counter_name, row_name
 from litellm_evenkeel.budgets.reasons import Reason
 from litellm_evenkeel.budgets.snapshot import Hint, Ids, hints
@@ -31,6 +31,7 @@ __all__ = [
     "counter_name",
     "health",
     "hints",
+    "load_drivers",
     "opened",
     "row_name",
 ]

@@ -13,7 +13,7 @@ from litellm_evenkeel.budgets.budget import Kind, Source, absent, merged
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from litellm_evenkeel.budgets.budget import Budget, Entity
     from litellm_evenkeel.budgets.failures import Failures
@@ -100,11 +100,10 @@ class Budgets:
             is_answer = told.is_complete or hint.kind is Kind.PROVIDER
             self._know(hint.kind, hint.id, told, is_answer=is_answer, now=told.as_of)
 
-    def see(self, hints: Iterable[Hint], now: float) -> None:
-        """Know what a request tells, and have the rest looked up: all of them in one go."""
-        for hint in hints:
-            self.note(hint)
-            self.get(hint.kind, hint.id, now)
+    def see(self, hint: Hint, now: float) -> None:
+        """Know what a request tells, and have the rest looked up: of all that is seen soon after, in one go."""
+        self.note(hint)
+        self.get(hint.kind, hint.id, now)
 
     def counts(self, now: float) -> BudgetCounts:
         """Return how it went so far."""

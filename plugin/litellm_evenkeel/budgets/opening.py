@@ -1,7 +1,8 @@
-"""Budgets as the settings say. No server is asked, and no driver imported, before it is needed."""
+"""Budgets as the settings say. No server is asked before it is needed."""
 
 from __future__ import annotations
 
+import importlib
 import random as chance
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,12 @@ def opened(
         shared = _shared(terms, redis, prefix, failures, clock, random)
         loader = Loader(line, shared, failures, most=max(terms.most, 1), clock=clock)
     return Budgets(terms, failures, loader, peek=peek, listener=listener, random=random)
+
+
+def load_drivers() -> None:
+    """Import what talks to servers; otherwise that is done when budgets are opened, in the middle of a request."""
+    for driver in ("postgres", "redis"):
+        importlib.import_module(f"litellm_evenkeel.budgets.{driver}")
 
 
 def _shared(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from litellm_evenkeel.budgets.budget import Budget, Kind, Source, absent
+from litellm_evenkeel.budgets.knock import knock
 from litellm_evenkeel.postgres_address import arguments
 
 if TYPE_CHECKING:
@@ -151,13 +152,16 @@ class PostgresBudgets:
         return connection
 
     async def _connected(self, safe: dict[str, str], asked: dict[str, Any]) -> Any:
-        told = arguments(self._url())
-        named = {"application_name": "litellm-evenkeel budgets"} if safe else {}
-        return await asyncpg.connect(
-            **{**asked, **told, "server_settings": {**named, **told["server_settings"], **safe}},
-            timeout=CONNECT_SECONDS,
-            statement_cache_size=0,
-        )
+        url = self._url()
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await knock(url)
+            told = arguments(url)
+            named = {"application_name": "litellm-evenkeel budgets"} if safe else {}
+            return await asyncpg.connect(
+                **{**asked, **told, "server_settings": {**named, **told["server_settings"], **safe}},
+                timeout=CONNECT_SECONDS,
+                statement_cache_size=0,
+            )
 
 
 async def _nothing_to_reset(_: Any) -> None:

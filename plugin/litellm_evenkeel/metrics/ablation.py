@@ -49,7 +49,8 @@ class AblatedPrometheusLogger(EvenkeelPrometheusLogger):
             return
         if ablation is Ablation.SKIP_UPDATES:
             self._look_beside(kwargs)
-            self._flushed()
+            for _ in self._flushed():
+                pass
             return
         await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         if ablation is Ablation.SEQUENTIAL_LOOKUPS:

@@ -11,7 +11,7 @@ from litellm_evenkeel.metrics.facts import NOTHING, Raw
 from litellm_evenkeel.metrics.running_proxy import fresher, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
@@ -52,12 +52,13 @@ class Budgeting:
         for hint in found:
             self._hints[hint.kind, hint.id] = hint
 
-    def look_up(self) -> None:
-        """Learn what events have told since the last time, and have the rest looked up."""
+    def look_up(self) -> Iterator[None]:
+        """Learn what events have told since the last time, and have the rest looked up; yields after each."""
         found, self._hints = self._hints, {}
-        if found:
+        for hint in found.values():
             now = self._clock()
-            self._budgets.see([fresher(hint, now) for hint in found.values()], now)
+            self._budgets.see(fresher(hint, now), now)
+            yield
 
     def note(
         self,

@@ -38,7 +38,7 @@ from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.metrics.watching import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -273,8 +273,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         await series.line.drain()
         if self._budgets is not None:
             self._budgets.pass_time()
-        # What was set just now had to wait for nothing.
-        series.line.flush()
+        # What was set just now may have had to wait for events that came meanwhile.
+        await series.line.drain()
         self._own.refresh()
         if self._folder is not None:
             await asyncio.to_thread(self._write)
@@ -308,9 +308,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
             LOG.debug("evenkeel: an event tells nothing of budgets: %s", type(error).__name__)
 
-    def _flushed(self) -> None:
+    def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
-            self._budgets.look_up()
+            yield from self._budgets.look_up()
         self._expiry.look()
         with contextlib.suppress(RuntimeError):
             # At the end of a worker, there is no loop any more.

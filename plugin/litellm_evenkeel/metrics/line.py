@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.metrics.plans import Bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from litellm_evenkeel.metrics.children import Child
     from litellm_evenkeel.metrics.families import Store
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 # So many at once, that are much alike.
 BATCH = 128
-# For so long at a time, then others have the loop; for longer where much waits.
-AT_A_TIME, MUCH = 0.0005, 1_000
+# For so long at a time, then others have the loop for so long; for longer where much waits.
+AT_A_TIME, BETWEEN, MUCH = 0.0005, 0.002, 1_000
 # So many wait before somebody looks at them at once.
 MANY = 512
 QUIET_SECONDS = 60.0
@@ -33,7 +33,9 @@ class Line:
     def __init__(self, store: Store, *, every: float, most: int) -> None:
         self._store, self._every, self._most = store, every, most
         self._waiting: deque[tuple[Bundle | Child, Any]] = deque()
-        self._batch: Iterator[None] | None = None
+        self._round: Iterator[None] | None = None
+        self._rounds = 0
+        """How many were brought to their end."""
         self._left = 0
         """How many of the batch are to be counted yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -43,8 +45,8 @@ class Line:
         """What was not counted, and why."""
         self.busy = 0.0
         """Seconds that counting took."""
-        self.flushed: Callable[[], None] = lambda: None
-        """What is to be done when all that waited has been counted."""
+        self.flushed: Callable[[], Iterable[None]] = tuple
+        """What is to be done, as little at a time, when all that waited has been counted."""
         store.later, store.is_waiting = self.later, self._is_waiting
 
     @property
@@ -69,35 +71,47 @@ class Line:
 
     def flush(self) -> None:
         """Count all that waits, at once."""
-        self._count(lambda: False)
+        self._go_round(lambda: False)
+        while self._waiting:
+            self._go_round(lambda: False)
 
     async def drain(self) -> None:
-        """Count all that waits now, letting others have the loop."""
-        left = self.waiting
-        while left > 0 and self.waiting:
-            before = self.waiting
+        """Count all that waits now, and do what is to be done then, letting others have the loop."""
+        # Of what waits now, some may have come when the round that is under way had begun.
+        until = self._rounds + (1 if self._round is None else 2)
+        while self._rounds < until:
             self._count_a_little()
-            left -= max(before - self.waiting, 0)
             await asyncio.sleep(0)
 
     def _is_waiting(self) -> bool:
-        return bool(self._waiting) or self._batch is not None
+        return self.waiting > 0
 
     def _count_a_little(self) -> None:
         ends = time.perf_counter() + AT_A_TIME * (1 + len(self._waiting) / MUCH)
-        self._count(lambda: time.perf_counter() >= ends)
+        self._go_round(lambda: time.perf_counter() >= ends)
 
-    def _count(self, is_enough: Callable[[], bool]) -> None:
+    def _go_round(self, is_enough: Callable[[], bool]) -> None:
+        """Go on with the round that is under way, or with a new one, to its end if nothing is enough before."""
         began = time.perf_counter()
-        while self._batch is not None or self._waiting:
-            self._batch = self._batch or self._counting()
-            if next(self._batch, self) is self:
-                self._batch = None
-            elif is_enough():
+        self._round = self._round or self._all()
+        while next(self._round, self) is not self:
+            if is_enough():
                 break
-        if self._batch is None:
-            self.flushed()
+        else:
+            self._round = None
+            self._rounds += 1
         self.busy += time.perf_counter() - began
+
+    def _all(self) -> Iterator[None]:
+        """Count all that waits when it begins; yields where it may be left for a while."""
+        left = len(self._waiting)
+        while left > 0 and self._waiting:
+            left -= min(len(self._waiting), BATCH)
+            yield from self._counting()
+        try:
+            yield from self.flushed()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next events are counted
+            self._complain("what events tell could not be looked up", error)
 
     def _counting(self) -> Iterator[None]:
         """Count a batch; yields where it may be left for a while."""
@@ -124,16 +138,16 @@ class Line:
                     bundle.apply(several[bundle], time.time())
             except Exception as error:  # noqa: BLE001 - whatever it is, the others are counted
                 self.dropped["error"] += len(several[bundle])
-                self._complain(error)
+                self._complain("events could not be counted", error)
             self._left -= len(several[bundle])
             yield
         several.clear()
 
-    def _complain(self, error: Exception) -> None:
+    def _complain(self, what: str, error: Exception) -> None:
         now = time.monotonic()
         if now >= self._quiet_until:
             self._quiet_until = now + QUIET_SECONDS
-            LOG.warning("evenkeel: events could not be counted (%s).", type(error).__name__)
+            LOG.warning("evenkeel: %s (%s).", what, type(error).__name__)
 
     def _wake(self) -> None:
         number = len(self._waiting)
@@ -159,7 +173,8 @@ class Line:
 
     def _go_on(self) -> None:
         self._count_a_little()
-        if self.waiting and self._loop is not None:
-            self._loop.call_soon(self._go_on)
+        if (self._round is not None or self._waiting) and self._loop is not None:
+            # Not at once: a request goes through the loop many times, and would find a part of this each time.
+            self._loop.call_later(BETWEEN, self._go_on)
         else:
             self._is_due = False

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses, admin
-from litellm_evenkeel.budgets import health, opened
+from litellm_evenkeel.budgets import health, load_drivers, opened
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget, mount
@@ -37,6 +37,8 @@ def prometheus() -> EvenkeelPrometheusLogger:
 
     skips = own.metrics.ablation is Ablation.SKIP_BUDGETS or not own.budgets.enabled
     kind = EvenkeelPrometheusLogger if own.metrics.ablation is Ablation.OFF else AblatedPrometheusLogger
+    if not skips:
+        load_drivers()
     folder = prepare()
     made = kind(terms=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)

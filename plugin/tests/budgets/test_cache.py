@@ -124,7 +124,7 @@ async def test_the_oldest_age_is_of_those_that_are_used(world: World) -> None:
 
 
 async def test_a_request_that_tells_all_spares_the_lookup(world: World) -> None:
-    world.budgets.see([Hint(*TEAM, told(world.now, 4.0, 10.0, never_resets=True))], world.now)
+    world.budgets.see(Hint(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
     await asyncio.sleep(0)
     assert world.loader.waiting == 0
     found = world.get(*TEAM)
@@ -135,7 +135,7 @@ async def test_a_request_that_tells_all_spares_the_lookup(world: World) -> None:
 
 async def test_a_request_that_tells_a_part_is_filled_from_the_database(world: World) -> None:
     world.database.rows[TEAM] = (10.0, 1.0)
-    asking = hints({"user_api_key_team_spend": 4.0}, Ids(team="t"), world.now + 1.0)
+    (asking,) = hints({"user_api_key_team_spend": 4.0}, Ids(team="t"), world.now + 1.0)
     world.budgets.see(asking, world.now)
     before = world.get(*TEAM)
     assert before is not None
@@ -151,7 +151,8 @@ async def test_a_request_that_tells_nothing_leaves_what_is_known(world: World) -
     world.database.rows[TEAM] = (10.0, 4.0)
     await world.known(*TEAM)
     world.now += 1.0
-    world.budgets.see(hints({"user_api_key_team_alias": "x"}, Ids(team="t"), world.now), world.now)
+    (silent,) = hints({"user_api_key_team_alias": "x"}, Ids(team="t"), world.now)
+    world.budgets.see(silent, world.now)
     found = world.get(*TEAM)
     assert found is not None
     assert (found.spend, len(world.changes)) == (4.0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings, strategies as st
@@ -13,6 +14,8 @@ from litellm_evenkeel.metrics.line import BATCH, Line
 from litellm_evenkeel.metrics.plans import Bundle, Field, Plan, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pytest
 
 
@@ -62,7 +65,7 @@ async def test_what_is_half_done_is_done_first_when_all_of_it_is_wanted() -> Non
     world = World()
     for number in range(2 * BATCH):
         world.take(f"w{number}", number)
-    world.line._count(lambda: True)
+    world.line._go_round(lambda: True)
     assert 0 < world.line.waiting < 2 * BATCH
     world.take("w0", 7.0)
     world.left.labels("w1").set(9.0)
@@ -92,11 +95,69 @@ async def test_too_many_are_dropped_and_counted_as_such() -> None:
 
 async def test_who_hears_that_all_was_counted_hears_it_each_time() -> None:
     world, heard = World(), []
-    world.line.flushed = lambda: heard.append(world.line.waiting)
+
+    def flushed() -> Iterator[None]:
+        heard.append(world.line.waiting)
+        yield
+        heard.append(world.line.waiting)
+
+    world.line.flushed = flushed
     world.take("a")
     await world.line.drain()
     world.line.flush()
-    assert heard == [0, 0]
+    assert heard == [0, 0, 0, 0]
+
+
+async def test_what_is_to_be_done_then_is_done_a_little_at_a_time_too() -> None:
+    world, done, between = World(), 0, []
+
+    def flushed() -> Iterator[None]:
+        nonlocal done
+        for _ in range(200):
+            done += 1
+            time.sleep(0.0001)
+            yield
+
+    async def turning() -> None:
+        while done < 200:
+            between.append(done)
+            await asyncio.sleep(0)
+
+    world.line.flushed = flushed
+    world.take("a")
+    ticking = asyncio.create_task(turning())
+    await world.line.drain()
+    await ticking
+    assert done == 200
+    assert len(set(between)) > 10
+
+
+async def test_what_came_while_a_round_was_under_way_is_counted_too_when_all_is_wanted() -> None:
+    world = World()
+    for number in range(2 * BATCH):
+        world.take(f"w{number}")
+    world.line._go_round(lambda: True)
+    world.take("late")
+    await world.line.drain()
+    assert (world.line.waiting, world.told("calls_total", "late")) == (0, 1)
+
+
+async def test_what_cannot_be_done_then_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+
+    def flushed() -> Iterator[None]:
+        yield
+        raise OSError
+
+    world.line.flushed = flushed
+    world.take("a")
+    async with asyncio.timeout(5):
+        while "could not be looked up (OSError)" not in caplog.text:
+            await asyncio.sleep(0.001)
+        world.take("b")
+        while world.told("calls_total", "b") is None:
+            await asyncio.sleep(0.001)
+    assert world.line.dropped == {}
 
 
 whats = st.sampled_from(["take", "set", "remove", "count", "flush"])
@@ -108,7 +169,7 @@ async def test_in_whatever_parts_it_is_counted_it_comes_to_the_same(done: list[t
     world = World()
     left: dict[str, float | None] = {}
     calls: dict[str, int] = {}
-    steps: dict[str, Any] = {"count": lambda: world.line._count(lambda: True), "flush": world.line.flush}
+    steps: dict[str, Any] = {"count": lambda: world.line._go_round(lambda: True), "flush": world.line.flush}
     for what, who, number in done:
         if what == "take":
             world.take(who, number)

@@ -1,0 +1,78 @@
+"""Knocking: whoever answers is there, and nothing is sent to addresses of which nobody knows where they lead."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from litellm_evenkeel.budgets.knock import QUESTION, knock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@asynccontextmanager
+async def answering(answer: bytes | None) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A server that hears one question, and hangs up if it has no answer; with None, it says nothing."""
+    heard: list[bytes] = []
+    is_over = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readexactly(len(QUESTION)))
+        if answer is None:
+            await is_over.wait()
+        else:
+            writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], heard
+    finally:
+        is_over.set()
+        server.close()
+
+
+@pytest.mark.parametrize("answer", [b"S", b"N", b"E"])
+async def test_whoever_answers_is_there(answer: bytes) -> None:
+    async with answering(answer) as (port, heard):
+        await knock(f"postgresql://me:secret@127.0.0.1:{port}/it?sslmode=prefer&schema=x")
+    # "SSLRequest" of the protocol.
+    assert heard == [bytes.fromhex("0000000804d2162f")]
+
+
+async def test_who_hangs_up_is_not_there() -> None:
+    async with answering(b"") as (port, _):
+        with pytest.raises(ConnectionResetError):
+            await knock(f"postgresql://127.0.0.1:{port}/it")
+
+
+async def test_nobody_is_there() -> None:
+    async with answering(b"") as (port, _):
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        await knock(f"postgresql://127.0.0.1:{port}/it")
+
+
+async def test_who_says_nothing_is_waited_for() -> None:
+    async with answering(None) as (port, _):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await knock(f"postgresql://127.0.0.1:{port}/it")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql:///it?host=/var/run/postgresql",
+        "postgresql://me@/it",
+        "postgresql://127.0.0.1:1,127.0.0.1:2/it",
+        "postgresql://127.0.0.1:1/it?host=127.0.0.2",
+        "postgresql://127.0.0.1:1/it?sslnegotiation=direct",
+    ],
+)
+async def test_where_nobody_knows_where_it_leads_all_is_left_to_the_driver(address: str) -> None:
+    await knock(address)
