@@ -14,6 +14,11 @@ KNOWN = frozenset(
 )
 
 
+def is_pooled(url: str) -> bool:
+    """Return whether an address says that a pooler stands between which gives each transaction another connection."""
+    return dict(parse_qsl(urlsplit(url).query)).get("pgbouncer", "").lower() == "true"
+
+
 def arguments(url: str) -> dict[str, Any]:
     """Return what to hand to asyncpg: the address, and the schema that Prisma would use as the search path."""
     address = urlsplit(url)

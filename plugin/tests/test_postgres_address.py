@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.postgres_address import arguments
+from litellm_evenkeel.postgres_address import arguments, is_pooled
 
 
 def test_what_only_prisma_understands_is_left_out() -> None:
@@ -13,3 +13,8 @@ def test_what_only_prisma_understands_is_left_out() -> None:
 def test_prismas_schema_is_the_search_path() -> None:
     assert arguments("postgresql://h/d?schema=my")["server_settings"] == {"search_path": '"my"'}
     assert arguments('postgresql://h/d?schema=a"b')["server_settings"] == {"search_path": '"a""b"'}
+
+
+def test_a_pooler_is_named_as_prisma_wants_it() -> None:
+    told = ("", "?pgbouncer=true", "?schema=x&pgbouncer=TRUE", "?pgbouncer=false")
+    assert [is_pooled(f"postgresql://h/d{query}") for query in told] == [False, True, True, False]

@@ -331,6 +331,21 @@ async def strict_pooler(url: str, refused: bytes) -> AsyncIterator[str]:
         yield url.replace(f":{parts.port}/", f":{gate.sockets[0].getsockname()[1]}/")
 
 
+async def test_behind_a_pooler_that_an_address_names_nothing_is_set_for_a_session(server: Postgres) -> None:
+    named = f"{server.url}{'&' if '?' in server.url else '?'}pgbouncer=true"
+    tables = PostgresBudgets(lambda: named, time.time)
+    assert (await tables.fetch([(Kind.TEAM, "t")]))[Kind.TEAM, "t"].spend == 3.0
+    holder = await asyncpg.connect(server.url)
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'litellm-evenkeel budgets'"
+    assert not await holder.fetchval(sessions)
+    async with holder.transaction():
+        await holder.execute('LOCK TABLE "LiteLLM_TeamTable" IN ACCESS EXCLUSIVE MODE')
+        with pytest.raises(asyncpg.QueryCanceledError):
+            await tables.fetch([(Kind.TEAM, "t")])
+    await holder.close()
+    await tables.close()
+
+
 async def test_behind_a_pooler_that_refuses_what_is_set_for_a_session(server: Postgres) -> None:
     async with strict_pooler(server.url, b"default_transaction_read_only") as url:
         tables = PostgresBudgets(lambda: url, time.time)

@@ -13,14 +13,18 @@ import litellm
 import pytest
 from litellm.integrations.prometheus import PrometheusLogger
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
+from litellm_evenkeel.budgets import BudgetCounts, Kind
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.terms import Ablation, MetricsTerms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from litellm_evenkeel.budgets import Hint
     from litellm_evenkeel.metrics.facts import Raw
 
 # LiteLLM warns of its own types, once for each.
@@ -163,6 +167,53 @@ async def test_beside_another_it_counts_nothing(
     await told(EvenkeelPrometheusLogger(registry), event())
     assert "Another Prometheus callback" in caplog.text
     assert not list(registry.collect())
+
+
+async def test_a_scrape_is_answered_even_if_this_workers_series_cannot_be_written(
+    registry: CollectorRegistry, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "gone"
+    callback = EvenkeelPrometheusLogger(registry, folder=folder)
+    for _ in range(3):
+        await told(callback, event())
+    assert [one.message for one in caplog.records if "not all up to date" in one.message] == [
+        "evenkeel: the series of this worker are not all up to date (FileNotFoundError)."
+    ]
+    folder.mkdir()
+    await told(callback, event())
+    assert len(list(folder.iterdir())) > 2
+
+
+async def test_several_scrapes_at_once_leave_whole_files(registry: CollectorRegistry, tmp_path: Path) -> None:
+    callback = EvenkeelPrometheusLogger(registry, folder=tmp_path)
+    await told(callback, event())
+    await asyncio.gather(*(callback.drained() for _ in range(10)))
+    together = CollectorRegistry()
+    MultiProcessCollector(together, str(tmp_path))  # type: ignore[no-untyped-call]
+    assert counted(together, "litellm_requests_metric") == 1
+    assert not list(tmp_path.glob("*.new"))
+
+
+async def test_a_user_agent_takes_one_place_however_it_is_written(registry: CollectorRegistry) -> None:
+    callback = EvenkeelPrometheusLogger(registry, MetricsTerms(most_user_agents=2))
+    for agent in ('one "quoted"', "two", "three"):
+        one = event()
+        one["standard_logging_object"]["metadata"]["user_agent"] = agent
+        await told(callback, one)
+    scrape = generate_latest(registry).decode()
+    assert [f'user_agent="{agent}"' in scrape for agent in ("two", "three", "other")] == [True, False, True]
+
+
+async def test_budgets_that_nobody_sees_are_not_looked_up(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gauges = ("remaining_team_budget_metric", "team_max_budget_metric", "team_budget_remaining_hours_metric")
+    monkeypatch.setattr(litellm, "prometheus_exclude_metrics", [f"litellm_{name}" for name in gauges])
+    seen: list[Hint] = []
+    budgets = SimpleNamespace(see=lambda hint, _: seen.append(hint), counts=lambda _: BudgetCounts({}, {}))
+    callback = EvenkeelPrometheusLogger(registry, open_budgets=lambda *_: budgets)  # type: ignore[arg-type]
+    await told(callback, event())
+    assert {hint.kind for hint in seen} == {Kind.KEY, Kind.USER}
 
 
 async def test_a_providers_budget_that_nobody_knows_is_not_there(registry: CollectorRegistry) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,31 @@ async def journal(below: Stack) -> int:
     )
 
 
+async def counted(proxy: Proxy, number: int) -> None:
+    """Wait until so many have been counted; there is never one more."""
+    async with asyncio.timeout(60):
+        while (seen := sum(value for _, name, _, value in await scraped(proxy) if name == PAID)) < number:
+            await asyncio.sleep(0.5)
+    assert seen == number
+
+
+async def test_what_a_worker_has_counted_outlives_it(below: Stack) -> None:
+    subject = Subject(DEFAULT_VERSION, Prometheus.EVENKEEL, workers=2)
+    async with below.proxy(subject, name="ended") as proxy:
+        folder = proxy.config.parent / "prometheus"
+        await served(proxy, 40)
+        await counted(proxy, 40)
+        await served(proxy, 20)
+        # At once: what it has counted last is in no file yet.
+        worker = next(path for path in folder.glob("counter_evenkeel-*-*.db"))
+        os.kill(int(worker.stem.rpartition("-")[2]), signal.SIGTERM)
+        await counted(proxy, 60)
+        async with asyncio.timeout(60):
+            while worker.exists():
+                await asyncio.sleep(0.5)
+        await counted(proxy, 60)
+
+
 async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_once(below: Stack) -> None:
     subject = Subject(DEFAULT_VERSION, Prometheus.EVENKEEL, workers=WORKERS)
     async with below.proxy(subject, name="counted") as proxy:
@@ -80,9 +106,7 @@ async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_on
         await served(proxy, REQUESTS)
         answered = await journal(below) - before
         assert answered == REQUESTS
-        async with asyncio.timeout(60):
-            while sum(value for _, name, _, value in await scraped(proxy) if name == PAID) < answered:
-                await asyncio.sleep(1)
+        await counted(proxy, answered)
         found = await scraped(proxy)
     by_name: Counter[str] = Counter()
     for _, name, _, value in found:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 JITTER = 0.2
 # Who was not asked for in so many times the TTL is of no interest for how old values are.
 LATELY = 2.0
+OF_REQUESTS = tuple(kind for kind in Kind if kind is not Kind.PROVIDER)
 
 
 class Listener(Protocol):
@@ -34,7 +35,7 @@ class Listener(Protocol):
 
 
 class Peek(Protocol):
-    """What the process itself may know: dictionaries are looked into, nothing more. It may not raise."""
+    """What the process itself may know: dictionaries are looked into, nothing more."""
 
     def __call__(self, kind: Kind, who: str) -> Budget | None:
         """Return what it knows."""
@@ -102,8 +103,12 @@ class Budgets:
 
     def see(self, hint: Hint, now: float) -> None:
         """Know what a request tells, and have the rest looked up: of all that is seen soon after, in one go."""
-        self.note(hint)
+        self.note(self._fresher(hint, now))
         self.get(hint.kind, hint.id, now)
+
+    def unread(self, error: BaseException) -> None:
+        """Know that of a request, nobody could be found out whose it was."""
+        self._failures.failed(OF_REQUESTS, Source.EVENT, error)
 
     def counts(self, now: float) -> BudgetCounts:
         """Return how it went so far."""
@@ -145,13 +150,23 @@ class Budgets:
             shelf.joined += 1
         return entry.budget if entry else None
 
-    def _has_peeked(self, kind: Kind, who: str, now: float) -> bool:
-        """Know what the process knows; return whether that is all there is to know."""
+    def _fresher(self, hint: Hint, now: float) -> Hint:
+        """Return it with what the process has counted of the spend: what authentication knows may be a minute old."""
+        known = self._peeked(hint.kind, hint.id) if hint.budget.spend is not None else None
+        if known is None or known.spend is None or known.as_of < now:
+            return hint
+        return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
+
+    def _peeked(self, kind: Kind, who: str) -> Budget | None:
         try:
-            told = self._peek(kind, who)
+            return self._peek(kind, who)
         except Exception as error:  # noqa: BLE001 - what it looks into is LiteLLM's, and changes with its versions
             self._failures.failed((kind,), Source.PROCESS, error)
-            return False
+            return None
+
+    def _has_peeked(self, kind: Kind, who: str, now: float) -> bool:
+        """Know what the process knows; return whether that is all there is to know."""
+        told = self._peeked(kind, who)
         if told is None or not told.says_anything:
             return False
         is_answer = told.is_complete and told.as_of + self._terms.ttl * (1 - JITTER) > now

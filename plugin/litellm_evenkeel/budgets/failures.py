@@ -6,12 +6,13 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.budgets.budget import Source
 from litellm_evenkeel.budgets.reasons import Reason, cause, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from litellm_evenkeel.budgets.budget import Entity, Kind, Source
+    from litellm_evenkeel.budgets.budget import Entity, Kind
 
 LOG = logging.getLogger("litellm_evenkeel.budgets")
 TOLD_EACH_SECONDS = 60.0
@@ -22,6 +23,8 @@ CURES = {
     Reason.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",
     Reason.ERROR: "See the server's own log.",
 }
+# What it is read from is LiteLLM's, and changes with its versions.
+OF_LITELLM = "This LiteLLM may keep it otherwise. See whether there is a newer litellm-evenkeel."
 
 
 class Failures:
@@ -52,5 +55,6 @@ class Failures:
         self._told_at[kind, source, why] = now
         LOG.warning(
             "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). What was known of them stays. %s",
-            kind.value, source.value, why.value, cause(error), CURES[why],
+            kind.value, source.value, why.value, cause(error),
+            OF_LITELLM if source in {Source.EVENT, Source.PROCESS} else CURES[why],
         )  # fmt: skip

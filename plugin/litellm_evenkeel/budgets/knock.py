@@ -7,6 +7,7 @@ try would be felt by the requests that are served meanwhile.
 from __future__ import annotations
 
 import asyncio
+import os
 import struct
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,7 +21,9 @@ ELSEWHERE = frozenset({"host", "port", "sslnegotiation"})
 async def knock(url: str) -> None:
     """Return when a server has answered, however long that takes; raise OSError if nobody is there."""
     address = urlsplit(url)
-    if not address.hostname or "," in address.netloc or ELSEWHERE & dict(parse_qsl(address.query)).keys():
+    hosts = address.netloc.rpartition("@")[2]
+    is_plain = address.hostname and not {",", "%"} & set(hosts) and "PGPORT" not in os.environ
+    if not is_plain or ELSEWHERE & dict(parse_qsl(address.query)).keys():
         return
     reader, writer = await asyncio.open_connection(address.hostname, address.port or PORT)
     try:

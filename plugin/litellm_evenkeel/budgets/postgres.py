@@ -11,7 +11,7 @@ import asyncpg
 
 from litellm_evenkeel.budgets.budget import Budget, Kind, Source, absent
 from litellm_evenkeel.budgets.knock import knock
-from litellm_evenkeel.postgres_address import arguments
+from litellm_evenkeel.postgres_address import arguments, is_pooled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -141,6 +141,7 @@ class PostgresBudgets:
 
     async def _connect(self, *_: Any, **asked: Any) -> Any:
         safe = {"default_transaction_read_only": "on", "statement_timeout": str(self._milliseconds)}
+        self._is_pooled = self._is_pooled or is_pooled(self._url())
         if not self._is_pooled:
             try:
                 return await self._connected(safe, asked)

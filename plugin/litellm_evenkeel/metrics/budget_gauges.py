@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.budgets import Budget, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from litellm_evenkeel.metrics.children import Labels
     from litellm_evenkeel.metrics.families import Family
@@ -56,20 +56,27 @@ class BudgetGauges:
         self._shown: dict[tuple[Kind, str], tuple[Labels | None, ...]] = {}
         self._ends: dict[tuple[Kind, str], float] = {}
 
+    def has(self, kind: Kind) -> bool:
+        """Return whether budgets of a kind are shown at all."""
+        return any(gauge is not None for gauge in self._gauges.get(kind, ()))
+
     def show(self, kind: Kind, who: str, budget: Budget) -> None:
         """Show what is known of a budget."""
         gauges = self._gauges.get(kind)
         if gauges is None:
             return
-        ends = budget.resets_at if budget.exists else None
+        ends, now = budget.resets_at if budget.exists else None, self._clock()
+        if ends is not None and ends <= now:
+            # Over, and nobody has said yet when the next one ends.
+            ends = None
         values = (
             budget.remaining if budget.exists else None,
             budget.maximum if budget.exists else None,
-            None if ends is None else (ends - self._clock()) / HOUR,
+            None if ends is None else (ends - now) / HOUR,
         )
         before = self._shown.get((kind, who), NOTHING)
-        now = tuple([None if gauge is None else self._labels(kind, who, budget, gauge) for gauge in gauges])
-        for gauge, former, labels, value in zip(gauges, before, now, values, strict=True):
+        shown = tuple([None if gauge is None else self._labels(kind, who, budget, gauge) for gauge in gauges])
+        for gauge, former, labels, value in zip(gauges, before, shown, values, strict=True):
             if gauge is None or labels is None:
                 continue
             if former is not None and (value is None or former != labels):
@@ -79,19 +86,30 @@ class BudgetGauges:
         if values == NOTHING:
             self._shown.pop((kind, who), None)
         else:
-            self._shown[kind, who] = now
+            self._shown[kind, who] = shown
         if ends is None:
             self._ends.pop((kind, who), None)
         else:
             self._ends[kind, who] = ends
 
-    def pass_time(self) -> None:
-        """Show how many hours are left now."""
+    def pass_time(self) -> Iterator[None]:
+        """Show how many hours are left now; yields after each. Of a budget that is over, nothing is known."""
         now = self._clock()
-        for (kind, who), ends in self._ends.items():
-            gauge, labels = self._gauges[kind][2], self._shown[kind, who][2]
-            if gauge is not None and labels is not None:
-                gauge.child(labels).set((ends - now) / HOUR)
+        for (kind, who), ends in list(self._ends.items()):
+            gauge, labels = self._gauges[kind][2], self._shown.get((kind, who), NOTHING)[2]
+            child = None if gauge is None or labels is None else gauge.children.get(labels)
+            if child is not None and child.value is not None:
+                # When it was heard of stays: what another worker has heard since is the latest word.
+                child.value = (ends - now) / HOUR if ends > now else None
+            yield
+
+    def touch(self, kind: Kind, who: str, now: float) -> None:
+        """Know that a budget was heard of, though nothing of it has changed."""
+        gauges = self._gauges.get(kind)
+        for gauge, labels in zip(gauges or (), self._shown.get((kind, who), NOTHING), strict=False):
+            child = None if gauge is None or labels is None else gauge.children.get(labels)
+            if child is not None:
+                child.at = now
 
     def _labels(self, kind: Kind, who: str, budget: Budget, gauge: Family) -> Labels:
         told = {**self._always, IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}

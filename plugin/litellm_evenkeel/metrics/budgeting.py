@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, hints
 from litellm_evenkeel.metrics.budget_gauges import BudgetGauges
 from litellm_evenkeel.metrics.facts import NOTHING, Raw
-from litellm_evenkeel.metrics.running_proxy import fresher, peek
+from litellm_evenkeel.metrics.running_proxy import peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +34,8 @@ class Budgeting:
     ) -> None:
         self._end_user, self._clock = end_user, clock
         self._gauges = BudgetGauges(families, cleaned, clock, always)
+        # What nobody sees is not looked up.
+        self._shown = frozenset(kind for kind in Kind if self._gauges.has(kind))
         self._budgets = opened(self._gauges.show, peek)
         self._hints: dict[Entity, Hint] = {}
 
@@ -41,12 +43,13 @@ class Budgeting:
         """Keep what an event tells until it is looked up; the latest word on each budget is enough."""
         payload = event["standard_logging_object"]
         told, params = payload["metadata"], event.get("litellm_params") or NOTHING
+        shown = self._shown
         ids = Ids(
-            told["user_api_key_hash"],
-            told["user_api_key_team_id"],
-            told["user_api_key_user_id"],
-            told.get("user_api_key_org_id"),
-            self._end_user(params),
+            told["user_api_key_hash"] if Kind.KEY in shown else None,
+            told["user_api_key_team_id"] if Kind.TEAM in shown else None,
+            told["user_api_key_user_id"] if Kind.USER in shown else None,
+            told.get("user_api_key_org_id") if Kind.ORG in shown else None,
+            self._end_user(params) if Kind.CUSTOMER in shown else None,
         )
         found = hints(params.get("metadata") or NOTHING, ids, self._clock(), payload["response_cost"] or 0.0)
         for hint in found:
@@ -57,7 +60,8 @@ class Budgeting:
         found, self._hints = self._hints, {}
         for hint in found.values():
             now = self._clock()
-            self._budgets.see(fresher(hint, now), now)
+            self._budgets.see(hint, now)
+            self._gauges.touch(hint.kind, hint.id, now)
             yield
 
     def note(
@@ -87,9 +91,13 @@ class Budgeting:
         )
         self._budgets.note(Hint(kind, who, budget))
 
-    def pass_time(self) -> None:
-        """Show how many hours are left now."""
-        self._gauges.pass_time()
+    def pass_time(self) -> Iterator[None]:
+        """Show how many hours are left now; yields now and then."""
+        return self._gauges.pass_time()
+
+    def unread(self, error: BaseException) -> None:
+        """Know that an event could not be read, with whatever it tells."""
+        self._budgets.unread(error)
 
     def counts(self) -> BudgetCounts:
         """Return how it goes."""

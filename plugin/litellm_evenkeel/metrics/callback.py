@@ -17,19 +17,21 @@ from litellm.integrations import prometheus as stock
 from litellm.integrations.prometheus import (
     PrometheusLogger,
     _get_combined_custom_metadata_from_standard_logging_payload as combined_metadata,
+    sanitize_prometheus_label_value as cleaned,
 )
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.budgets import Kind
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import left_of
 from litellm_evenkeel.metrics.budgeting import Budgeting
-from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, USER_AGENT, Bounds
+from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, Bounds
 from litellm_evenkeel.metrics.expiry import OFTEN, Expiry, Lives
 from litellm_evenkeel.metrics.facts import Raw, Readers
-from litellm_evenkeel.metrics.files import Files
+from litellm_evenkeel.metrics.files import Files, Rows
+from litellm_evenkeel.metrics.graves import Graves
+from litellm_evenkeel.metrics.line import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.own import Own
 from litellm_evenkeel.metrics.router_usage import RouterUsage
 from litellm_evenkeel.metrics.running_proxy import left_of_group
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.budgeting import OpenBudgets
 
 WRITTEN_EVERY_SECONDS = 5.0
-TASKS: set[asyncio.Task[None]] = set()
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
 STOCK = "prometheus"
@@ -118,12 +119,12 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
                 self._registry.unregister(family)
 
     def _make(self) -> None:
-        terms, cleaned = self._terms, stock.sanitize_prometheus_label_value
+        terms = self._terms
         most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
         bounds = Bounds(time.monotonic, most, terms.idle)
         self._store, self._lives = families.Store(self._registry, bounds.told), _lives_of_end_users()
         self._store.most_of_end_users = _number("max_series_per_metric")
-        bounds.retired = lambda name, value: self._store.retire(name, str(cleaned(value)))
+        bounds.retired = self._store.retire
         super().__init__()
         self._readers = _readers(self, bounds)
         self._series = Series(
@@ -136,7 +137,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         )
         made = self._store.families
         self._usage = RouterUsage(made, cleaned, left_of_group, time.monotonic)
-        self._budgets = None
+        self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
             self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, time.time, always)
@@ -144,8 +145,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._expiry = Expiry(self._store, self._lives, time.time)
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
-            self._files = Files(self._store, self._folder)
-            atexit.register(self._leave)
+            self._files, self._graves = Files(self._store, self._folder), Graves(self._folder, terms.idle)
+            self._writing = asyncio.Lock()
+            atexit.register(self.leave)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
         """Have LiteLLM make families of ours."""
@@ -257,6 +259,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Show what is left of a provider's budget, if that is known."""
+        if self._budgets is not None:
+            self._budgets.note(Kind.PROVIDER, provider, spend, budget_limit, None)
         left = left_of(budget_limit, spend)
         if left is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(left)
@@ -266,38 +270,48 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         return None if self._budgets is None else self._budgets.counts()
 
     async def drained(self) -> None:
-        """Have all events counted that are there, and all else brought up to date."""
+        """Have all events counted that are there, and all else brought up to date, as far as that can be done."""
         series = self._made()
         if series is None:
             return
-        await series.line.drain()
-        if self._budgets is not None:
-            self._budgets.pass_time()
-        # What was set just now may have had to wait for events that came meanwhile.
-        await series.line.drain()
-        self._own.refresh()
-        if self._folder is not None:
-            await asyncio.to_thread(self._write)
+        try:
+            await self._bring_up_to_date(series)
+        except Exception as error:  # noqa: BLE001 - whatever it is, scrapes are answered, and the next time may go better
+            now = time.monotonic()
+            if now >= self._quiet_until:
+                self._quiet_until = now + QUIET_SECONDS
+                LOG.warning("evenkeel: the series of this worker are not all up to date (%s).", type(error).__name__)
 
     async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
         """Leave what there is for other workers, again and again, for ever."""
         while True:
             await asyncio.sleep(seconds)
-            try:
-                await self.drained()
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                LOG.warning("evenkeel: the series of this worker cannot be written (%s).", type(error).__name__)
+            await self.drained()
 
-    def _write(self) -> None:
-        self._files.write()
-        self._files.bury()
+    async def _bring_up_to_date(self, series: Series) -> None:
+        await series.line.drain()
+        if self._budgets is not None:
+            await in_slices(self._budgets.pass_time())
+        self._own.refresh()
+        if self._folder is None:
+            return
+        # Whoever scrapes, and the timer: one writes at a time.
+        async with self._writing:
+            rows: Rows = {}
+            await in_slices(self._files.gather(rows))
+            await asyncio.to_thread(self._files.save, rows)
+            await asyncio.to_thread(self._graves.bury)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Leave all that was counted, when this worker ends."""
+        if self._folder is None or "_files" not in vars(self):
+            return
+        # Nobody looks up anything any more.
+        self._series.line.flushed = tuple
         self._series.line.flush()
         self._own.refresh()
         with contextlib.suppress(OSError):
-            self._write()
+            self._files.write()
 
     def _look_beside(self, event: Raw) -> None:
         """Keep what an event tells that is looked up beside it."""
@@ -306,7 +320,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             if self._budgets is not None:
                 self._budgets.saw(event)
         except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
-            LOG.debug("evenkeel: an event tells nothing of budgets: %s", type(error).__name__)
+            if self._budgets is not None:
+                self._budgets.unread(error)
 
     def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
@@ -327,29 +342,6 @@ def default_customer_budget() -> str | None:
     return found if isinstance(found, str) else None
 
 
-def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
-    """Answer scrapes at /metrics, where LiteLLM's own middleware asks for a key if it is told to."""
-    from litellm.integrations.prometheus_metrics_endpoint import make_metrics_asgi_app  # noqa: PLC0415 - of a proxy
-    from litellm.proxy.proxy_server import app  # noqa: PLC0415
-
-    registry = REGISTRY
-    if folder is not None:
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
-        task = asyncio.get_running_loop().create_task(callback.keep_writing())
-        # A loop holds its tasks weakly.
-        TASKS.add(task)
-        task.add_done_callback(TASKS.discard)
-    answer = make_metrics_asgi_app(registry)
-
-    async def scraped(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await callback.drained()
-        await answer(scope, receive, send)
-
-    app.mount("/metrics", scraped)
-
-
 def _refuse_others(mine: PrometheusLogger) -> None:
     """Raise SettingsError if another callback counts the same: a database may have added one."""
     registered = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
@@ -358,13 +350,17 @@ def _refuse_others(mine: PrometheusLogger) -> None:
 
 
 def _readers(callback: Any, bounds: Bounds) -> Readers:
+    def bounded(name: str, value: Any) -> Any:
+        # Known by the form in which families have it: by both, it would take two places.
+        return OTHER if value is not None and bounds.told(name, cleaned(value)) == OTHER else value
+
     end_user = stock.get_cached_end_user_id_for_cost_tracking()
     has_custom, has_tags = bool(litellm.custom_prometheus_metadata_labels), bool(litellm.custom_prometheus_tags)
     length = getattr(callback, "_get_input_sequence_length", None)
     tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
     return Readers(
         end_user=lambda params: end_user(params, service_type="prometheus"),
-        bounded=bounds.told,
+        bounded=bounded,
         tier=stock.get_service_tier_from_standard_logging_payload,
         is_skipped=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
         guardrails=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - what its own code calls
@@ -381,9 +377,9 @@ def _lives_of_end_users() -> Lives:
 
 
 def _number(name: str) -> float:
-    """Return what LiteLLM's settings say of the series of end users; infinite where they say nothing."""
+    """Return what LiteLLM's settings say of the series of end users; infinite where they say nothing, or zero."""
     found = getattr(litellm, f"prometheus_end_user_metrics_{name}", None)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 else math.inf
+    return found if isinstance(found, int | float) and not isinstance(found, bool) and found > 0 else math.inf
 
 
 def _custom(payload: Raw) -> tuple[tuple[str, str], ...]:

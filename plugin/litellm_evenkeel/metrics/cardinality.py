@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OTHER = "other"
+# As LiteLLM writes that there is none, and what is told of too many: these need no place.
+NOBODYS = frozenset({"None", "", OTHER})
 END_USER, CLIENT_IP, USER_AGENT = "end_user", "client_ip", "user_agent"
 USUAL = {END_USER: 100, CLIENT_IP: 100, USER_AGENT: 50}
 IDLE_SECONDS = 600.0
@@ -39,7 +41,7 @@ class Bounds:
     def told(self, name: str, value: Any) -> Any:
         """Return what a label's value is told as: itself, or that it is one of the others."""
         known = self._known.get(name)
-        if known is None or value is None or value == OTHER:
+        if known is None or value is None or value in NOBODYS:
             return value
         now = self._clock()
         if value in known:

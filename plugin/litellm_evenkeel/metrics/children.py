@@ -54,9 +54,6 @@ class Child:
         """Add so much, for a caller that has the lock."""
         self.value = (self.value or 0.0) + amount
 
-    def take_over(self, other: Child) -> None:
-        """Add what another one has come to."""
-
 
 class GaugeChild(Child):
     """A series that goes up and down."""
@@ -77,10 +74,6 @@ class CounterChild(Child):
         """Add so much."""
         grown(amount)
         super().inc(amount)
-
-    def take_over(self, other: Child) -> None:
-        """Add what another one has come to."""
-        self.add(other.value or 0.0)
 
 
 class HistogramChild(Child):
@@ -105,12 +98,6 @@ class HistogramChild(Child):
         if amount == amount:  # noqa: PLR0124 - not so of what is no number
             self.counts[bisect_left(self.bounds, amount)] += 1
         self.add(amount)
-
-    def take_over(self, other: Child) -> None:
-        """Add what another one has come to."""
-        if isinstance(other, HistogramChild):
-            self.counts = [mine + more for mine, more in zip(self.counts, other.counts, strict=True)]
-            self.add(other.value or 0.0)
 
 
 def grown(amount: float) -> None:

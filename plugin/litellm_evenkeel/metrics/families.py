@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from prometheus_client import Histogram as ClientsHistogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-from litellm_evenkeel.metrics.cardinality import END_USER, OTHER
+from litellm_evenkeel.metrics.cardinality import END_USER, NOBODYS, OTHER
 from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels, grown
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 TOTAL = "_total"
-# What end users are called where there is none, and where there are too many.
-NOBODYS = frozenset({"None", "", OTHER})
 NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
 
 
@@ -67,16 +66,29 @@ class Store:
         """How many were let go because they were silent."""
         self.epoch = 0
         """How often series were let go: whoever holds some has to look them up anew."""
-        self.tap: Tap | None = None
-        """While it is there, nothing is written."""
+        self.retired: defaultdict[str, float] = defaultdict(float)
+        """What series that are gone had come to, by the name that they were told under.
+
+        It is not added to another series: who has seen both grow would see it grow twice.
+        """
+        self._tapping = threading.local()
         self.later: Callable[[Child, float | None], bool] = lambda _child, _value: False
         """Keeps what is set in the order of events that wait; says whether it does."""
         self.is_waiting: Callable[[], bool] = lambda: False
         self._registry = registry
         self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
 
+    @property
+    def tap(self) -> Tap | None:
+        """While it is there, nothing is written in this thread."""
+        return getattr(self._tapping, "tap", None)
+
+    @tap.setter
+    def tap(self, tap: Tap | None) -> None:
+        self._tapping.tap = tap
+
     def retire(self, name: str, value: str) -> None:
-        """Let all series go in which a label has this value; what was counted there is counted with the others."""
+        """Let all series go in which a label has this value."""
         with self.lock:
             self.epoch += 1
             for family in self.families.values():
@@ -131,8 +143,8 @@ class Family:
         self.store = store
         self.name = name
         self.about = documentation
-        self.mode: str = options.get("multiprocess_mode", "mostrecent")
-        """Of a gauge with several workers: what one value becomes of theirs. Of what each has heard, the latest."""
+        self.mode: str = options.get("multiprocess_mode", "livemostrecent")
+        """Of a gauge with several workers: what one value becomes of theirs. Of those that live, who heard it last."""
         self.labelnames = tuple(labelnames)
         self.children: dict[Labels, Child] = {}
         self._end_user = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
@@ -192,21 +204,15 @@ class Family:
     def retire(self, place: int, value: str) -> None:
         """Let those series go that have this value there."""
         for labels in [labels for labels in self.children if labels[place] == value]:
-            child = self._let_go(labels)
-            if child.value is not None:
-                self.child((*labels[:place], OTHER, *labels[place + 1 :])).take_over(child)
+            self._let_go(labels)
 
     def expire(self, before: float, end_user_before: float) -> None:
-        """Let those go that nobody has heard of since then; what end users came to is counted with the others."""
+        """Let those go that nobody has heard of since then."""
         silent = [one for one in self.children.values() if one.at < max(before, end_user_before)]
         for child in silent:
-            is_everybodys = child.at >= before
-            if is_everybodys and not self._is_of_end_user(child.labels):
-                continue
-            self._let_go(child.labels)
-            self.store.expired += 1
-            if is_everybodys and child.value is not None:
-                self.child(self._without_end_user(child.labels)).take_over(child)
+            if child.at < before or self._is_of_end_user(child.labels):
+                self._let_go(child.labels)
+                self.store.expired += 1
 
     def forget(self, labels: Labels) -> None:
         """Let a series go that nobody holds."""
@@ -244,9 +250,14 @@ class Family:
         self._of_end_users += is_of_end_user
         return found
 
-    def _let_go(self, labels: Labels) -> Child:
+    def _let_go(self, labels: Labels) -> None:
         self._of_end_users -= self._is_of_end_user(labels)
-        return self.children.pop(labels)
+        child = self.children.pop(labels)
+        if child.value is not None:
+            self._retired(child)
+
+    def _retired(self, child: Child) -> None:
+        """Keep what a series has come to, where that means something."""
 
     def _is_of_end_user(self, labels: Labels) -> bool:
         return self._end_user is not None and labels[self._end_user] not in NOBODYS
@@ -285,8 +296,11 @@ class Gauge(Family):
     made = GaugeChild
 
     def _made(self, labels: Labels) -> Child:
-        # One without labels is told from the beginning, as the client does it.
-        return GaugeChild(self.store, labels, None if labels else 0.0)
+        found = GaugeChild(self.store, labels, None)
+        if not labels:
+            # It is told from the beginning, as the client does it; whatever another worker has heard is later.
+            found.put(0.0, 0.0)
+        return found
 
     def child(self, labels: Labels) -> Child:
         """Return the series of these labels; one that nobody sees where it would be several people's."""
@@ -311,6 +325,9 @@ class Counter(Family):
 
     def _made(self, labels: Labels) -> Child:
         return CounterChild(self.store, labels, 0.0)
+
+    def _retired(self, child: Child) -> None:
+        self.store.retired[f"{self.name}{TOTAL}"] += child.value or 0.0
 
     def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         metric.add_sample(f"{self.name}{TOTAL}", labels, value)
@@ -340,6 +357,11 @@ class Histogram(Family):
 
     def _made(self, labels: Labels) -> Child:
         return HistogramChild(self.store, labels, self.bounds)
+
+    def _retired(self, child: Child) -> None:
+        assert isinstance(child, HistogramChild)
+        self.store.retired[f"{self.name}_count"] += sum(child.counts)
+        self.store.retired[f"{self.name}_sum"] += child.value or 0.0
 
     def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         assert isinstance(child, HistogramChild)

@@ -6,9 +6,7 @@ file takes the place of the one before in one step: whoever reads sees the one o
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import struct
 import time
 from typing import TYPE_CHECKING
@@ -21,7 +19,7 @@ from litellm_evenkeel.metrics.children import HistogramChild
 from litellm_evenkeel.metrics.families import TOTAL, Counter, Family, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from litellm_evenkeel.metrics.children import Child
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 
 MARK = "evenkeel"
 ALIGNED = 8
-# Of gauges of the living, and whose they are.
-LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
+Rows = dict[str, list[bytes]]
+"""By kind of file."""
 _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct("dd")
 
 
@@ -44,36 +42,50 @@ class Files:
         self._keys: WeakKeyDictionary[Child, list[bytes]] = WeakKeyDictionary()
 
     def write(self) -> None:
-        """Write all that there is; may be done beside the loop."""
-        found: dict[str, list[bytes]] = {}
+        """Write all that there is, at once."""
+        found: Rows = {}
+        for _ in self.gather(found):
+            pass
+        self.save(found)
+
+    def gather(self, found: Rows) -> Iterator[None]:
+        """Find what is to be written; yields where others may have the loop, so that nobody waits for it."""
         for family in list(self._store.families.values()):
-            with self._store.lock:
-                found.setdefault(_kind(family), []).extend(self._rows(family))
+            rows = found.setdefault(_kind(family), [])
+            for child in list(family.children.values()):
+                rows.extend(self._rows(family, child))
+                yield
+
+    def save(self, found: Rows) -> None:
+        """Write what was found; may be done beside the loop, once at a time."""
         for kind, rows in found.items():
-            data = b"".join(rows)
             path = self._folder / f"{kind}_{self._mine}.db"
             beside = path.with_suffix(".new")
-            beside.write_bytes(_HEAD.pack(_HEAD.size + len(data), 0) + data)
+            beside.write_bytes(image(rows))
             beside.replace(path)
 
-    def bury(self) -> None:
-        """Remove what workers that have died said of how they are now."""
-        for path in self._folder.glob("gauge_live*.db"):
-            found = LIVING.fullmatch(path.name)
-            if found and not _is_alive(int(found[1])):
-                with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
+    def _rows(self, family: Family, child: Child) -> Iterator[bytes]:
+        with self._store.lock:
+            value, at = child.value, child.at
+            counts = list(child.counts) if isinstance(child, HistogramChild) else []
+        if value is None:
+            return
+        keys = self._keys.get(child)
+        if keys is None:
+            keys = self._keys[child] = [_key(family, name, labels) for name, labels in _samples(family, child)]
+        for key, number in zip(keys, [*counts, value], strict=True):
+            yield key + _VALUE.pack(number, at)
 
-    def _rows(self, family: Family) -> Iterator[bytes]:
-        for child in family.children.values():
-            if child.value is None:
-                continue
-            keys = self._keys.get(child)
-            if keys is None:
-                keys = self._keys[child] = [_key(family, name, labels) for name, labels in _samples(family, child)]
-            values = [*child.counts, child.value] if isinstance(child, HistogramChild) else [child.value]
-            for key, value in zip(keys, values, strict=True):
-                yield key + _VALUE.pack(value, child.at)
+
+def image(rows: Iterable[bytes]) -> bytes:
+    """Return what a file of these rows is."""
+    data = b"".join(rows)
+    return _HEAD.pack(_HEAD.size + len(data), 0) + data
+
+
+def row(key: str, value: float, at: float) -> bytes:
+    """Return the row of a series, as Prometheus' client names it."""
+    return _padded(key) + _VALUE.pack(value, at)
 
 
 def _kind(family: Family) -> str:
@@ -91,15 +103,9 @@ def _samples(family: Family, child: Child) -> Iterator[tuple[str, dict[str, str]
 
 
 def _key(family: Family, name: str, labels: dict[str, str]) -> bytes:
-    key = mmap_key(family.name, name, list(labels), list(labels.values()), family.about).encode()
-    return _LENGTH.pack(len(key)) + key + b" " * (ALIGNED - (len(key) + _LENGTH.size) % ALIGNED)
+    return _padded(mmap_key(family.name, name, list(labels), list(labels.values()), family.about))
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _padded(key: str) -> bytes:
+    told = key.encode()
+    return _LENGTH.pack(len(told)) + told + b" " * (ALIGNED - (len(told) + _LENGTH.size) % ALIGNED)

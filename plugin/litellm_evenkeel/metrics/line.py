@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import threading
 import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,17 @@ AT_A_TIME, BETWEEN, MUCH = 0.0005, 0.002, 1_000
 # So many wait before somebody looks at them at once.
 MANY = 512
 QUIET_SECONDS = 60.0
+# Nobody counts any more if nothing was counted for so long after it was due.
+OVERDUE_SECONDS = 10.0
+
+
+async def in_slices(steps: Iterable[None]) -> None:
+    """Do something that yields where it may be left for a while, letting others have the loop now and then."""
+    ends = time.perf_counter() + AT_A_TIME
+    for _ in steps:
+        if time.perf_counter() >= ends:
+            await asyncio.sleep(0)
+            ends = time.perf_counter() + AT_A_TIME
 
 
 class Line:
@@ -39,7 +51,9 @@ class Line:
         self._left = 0
         """How many of the batch are to be counted yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_due = False
+        self._due = -math.inf
+        """When it is gone on with; long ago if nobody does."""
+        self._going = threading.Lock()
         self._quiet_until = -math.inf
         self.dropped: Counter[str] = Counter()
         """What was not counted, and why."""
@@ -93,13 +107,19 @@ class Line:
     def _go_round(self, is_enough: Callable[[], bool]) -> None:
         """Go on with the round that is under way, or with a new one, to its end if nothing is enough before."""
         began = time.perf_counter()
-        self._round = self._round or self._all()
-        while next(self._round, self) is not self:
-            if is_enough():
-                break
-        else:
-            self._round = None
-            self._rounds += 1
+        # Of several loops, one at a time; no other waits for it.
+        if not self._going.acquire(blocking=False):
+            return
+        try:
+            self._round = self._round or self._all()
+            while next(self._round, self) is not self:
+                if is_enough():
+                    break
+            else:
+                self._round = None
+                self._rounds += 1
+        finally:
+            self._going.release()
         self.busy += time.perf_counter() - began
 
     def _all(self) -> Iterator[None]:
@@ -150,31 +170,32 @@ class Line:
             LOG.warning("evenkeel: %s (%s).", what, type(error).__name__)
 
     def _wake(self) -> None:
-        number = len(self._waiting)
-        if self._is_due and number != MANY:
+        """See to it that somebody counts."""
+        now, are_many = time.monotonic(), len(self._waiting) >= MANY
+        # A loop that is no more does nothing of what it was asked for.
+        is_overdue = now >= self._due + OVERDUE_SECONDS
+        if not is_overdue and not (are_many and self._due > now + BETWEEN):
             return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return
-        if self._loop is None or self._loop.is_closed():
+            loop = None
+        if is_overdue and loop is not None:
             self._loop = loop
-        self._is_due = True
-        if loop is not self._loop:
-            self._loop.call_soon_threadsafe(self._soon)
-        elif number >= MANY:
-            loop.call_soon(self._go_on)
+        if self._loop is None or self._loop.is_closed():
+            return
+        wait = 0.0 if are_many else self._every
+        self._due = now + wait
+        if loop is self._loop:
+            loop.call_later(wait, self._go_on)
         else:
-            loop.call_later(self._every, self._go_on)
-
-    def _soon(self) -> None:
-        assert self._loop is not None
-        self._loop.call_later(self._every, self._go_on)
+            self._loop.call_soon_threadsafe(self._go_on)
 
     def _go_on(self) -> None:
         self._count_a_little()
         if (self._round is not None or self._waiting) and self._loop is not None:
+            self._due = time.monotonic() + BETWEEN
             # Not at once: a request goes through the loop many times, and would find a part of this each time.
             self._loop.call_later(BETWEEN, self._go_on)
         else:
-            self._is_due = False
+            self._due = -math.inf

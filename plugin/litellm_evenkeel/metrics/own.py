@@ -38,8 +38,12 @@ LABEL_VALUES = Described(
     Form.GAUGE, "metrics_label_values", "How many values of a label have series of their own.", ("label",), LARGEST
 )
 SERIES = Described(Form.GAUGE, "metrics_series", "How many series there are in all.")
-EXPIRED = Described(
-    Form.COUNTER, "metrics_expired", "Series that were removed, or counted with others, as they were silent for long."
+EXPIRED = Described(Form.COUNTER, "metrics_expired", "Series that were removed, as they were silent for long.")
+RETIRED = Described(
+    Form.COUNTER,
+    "metrics_retired",
+    "What series that were removed had come to, by their name. With those that are there, it makes the total.",
+    ("series",),
 )
 ABLATION = Described(
     Form.GAUGE, "metrics_ablation", "1 while a part of the work is left out, or done as once.", ("mode",), LARGEST
@@ -61,11 +65,16 @@ AGE = Described(
     Form.GAUGE, "budget_age_seconds", "Age of the oldest budget that was used lately.", ("entity",), LARGEST
 )
 KNOWN = Described(Form.GAUGE, "budget_known", "How many budgets are known.", ("entity",), LARGEST)
+TURNED_AWAY = Described(
+    Form.COUNTER,
+    "budget_turned_away",
+    "Budgets that were not looked up: too many waited already, or no table can hold such an id.",
+)
 STATEMENTS = Described(Form.COUNTER, "budget_statements", "Questions to Postgres, each for many budgets.")
 LOOKING = Described(Form.GAUGE, "budget_waiting", "Budgets that are being looked up.")
 
-OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, FOLDED, LABEL_VALUES, SERIES, EXPIRED, ABLATION)
-OF_BUDGETS = (LOOKED_UP, FAILURES, AGE, KNOWN, STATEMENTS, LOOKING)
+OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, FOLDED, LABEL_VALUES, SERIES, EXPIRED, RETIRED, ABLATION)
+OF_BUDGETS = (LOOKED_UP, FAILURES, AGE, KNOWN, TURNED_AWAY, STATEMENTS, LOOKING)
 ALL = (*OF_EVENTS, *OF_BUDGETS)
 
 
@@ -93,6 +102,8 @@ class Own:
             self._tell(LABEL_VALUES, number, label)
         self._tell(SERIES, sum(len(one.children) for one in self._store.families.values()))
         self._tell(EXPIRED, self._store.expired)
+        for name, amount in self._store.retired.items():
+            self._tell(RETIRED, amount, name)
         counts = self._budgets()
         if counts is not None:
             self._tell_budgets(counts)
@@ -108,6 +119,7 @@ class Own:
             self._tell(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
             self._tell(FAILURES, number, kind, source, reason)
+        self._tell(TURNED_AWAY, counts.turned_away)
         self._tell(STATEMENTS, counts.statements)
         self._tell(LOOKING, counts.waiting)
 

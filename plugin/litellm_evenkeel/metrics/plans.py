@@ -66,6 +66,7 @@ class Bundle:
         "_removed",
         "_seen",
         "_set",
+        "_still",
         "_who",
         "plan",
     )
@@ -82,6 +83,7 @@ class Bundle:
         self._fixed: list[tuple[Child, float]] = []
         self._observed: list[tuple[HistogramChild, int]] = []
         self._seen: list[tuple[HistogramChild, float]] = []
+        self._still: list[Child] = []
         self._removed: list[tuple[Family, Labels]] = []
         for step in self.plan.steps:
             self._add(step, labelled(step, self._who, self._cleaned))
@@ -110,7 +112,9 @@ class Bundle:
             self._added.append((child, step.value))
         elif step.value == 1:
             self._counted.append(child)
-        # What adds nothing has only to be there.
+        else:
+            # What adds nothing has only to be there.
+            self._still.append(child)
 
     def apply(self, several: Sequence[Sequence[Any]], now: float) -> None:
         """Do it for several events at once, given their numbers in the order in which they came."""
@@ -119,6 +123,8 @@ class Bundle:
         number = len(several)
         for child in self._counted:
             child.add(number)
+            child.at = now
+        for child in self._still:
             child.at = now
         for child, place in self._added:
             child.add(sum([numbers[place] for numbers in several]))

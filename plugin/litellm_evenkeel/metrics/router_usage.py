@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.metrics.facts import LEFT, NOTHING, Raw
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from litellm_evenkeel.metrics.children import Labels
     from litellm_evenkeel.metrics.families import Family
 
     Ask = Callable[[str], Awaitable[Mapping[str, Any] | None]]
@@ -25,6 +24,20 @@ GAUGES = {
     "litellm_remaining_requests_metric": "x-ratelimit-remaining-requests",
     "litellm_remaining_tokens_metric": "x-ratelimit-remaining-tokens",
 }
+# What an event has to say for the labels: of the model group, and of whose request it was.
+TOLD = (
+    "model_group",
+    "api_provider",
+    "api_base",
+    "litellm_model_name",
+    "hashed_api_key",
+    "api_key_alias",
+    "model_id",
+)
+User = tuple[Any, ...]
+# So many of a group are kept until it is asked about.
+MOST_USERS = 10_000
+PATIENCE_SECONDS = 5.0
 EACH_SECONDS = 1.0
 # Of which nothing was said, so long nobody asks again.
 SILENT_SECONDS = 60.0
@@ -38,7 +51,8 @@ class RouterUsage:
     ) -> None:
         self._gauges = [(families[name], left) for name, left in GAUGES.items() if name in families]
         self._cleaned, self._ask, self._clock = cleaned, ask, clock
-        self._users: dict[str, dict[tuple[Family, Labels], str]] = {}
+        self._users: dict[str, set[User]] = {}
+        """Those whose provider has not said what is left, by group: what `TOLD` names, and which of the two."""
         self._next: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -46,42 +60,47 @@ class RouterUsage:
         """Know of an event."""
         payload = event["standard_logging_object"]
         group = payload.get("model_group")
-        if not group or not self._gauges or self._clock() < self._next.get(group, 0.0):
+        if not group or not self._gauges:
             return
         headers = payload["hidden_params"].get("additional_headers") or NOTHING
-        users = self._users.setdefault(group, {})
-        for (gauge, left), told in zip(self._gauges, LEFT, strict=False):
-            if headers.get(told) is None:
-                users[gauge, self._labels(gauge, event, payload)] = left
+        silent = tuple([headers.get(told) is None for told in LEFT])
+        users = self._users.setdefault(group, set())
+        if not any(silent) or len(users) >= MOST_USERS:
+            return
+        metadata = payload["metadata"]
+        users.add(
+            (
+                silent,
+                group,
+                payload.get("custom_llm_provider"),
+                payload.get("api_base"),
+                event.get("model"),
+                metadata["user_api_key_hash"],
+                metadata["user_api_key_alias"],
+                payload.get("model_id"),
+            )
+        )
 
     def look(self) -> None:
-        """Ask for those groups that were used, if nobody asks already."""
-        if self._users and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._look())
+        """Ask for those groups that were used, if nobody asks already, and if it is time."""
+        now = self._clock()
+        due = [group for group, users in self._users.items() if users and now >= self._next.get(group, 0.0)]
+        if due and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._look(due))
 
-    async def _look(self) -> None:
-        found, self._users = self._users, {}
-        for group, users in found.items():
+    async def _look(self, groups: Iterable[str]) -> None:
+        for group in groups:
             try:
-                usage = await self._ask(group) if users else None
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    usage = await self._ask(group)
             except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and the next time may go better
                 LOG.warning("evenkeel: the router does not say what is left of a group (%s).", type(error).__name__)
                 usage = None
-            for (gauge, labels), left in users.items():
-                value = (usage or NOTHING).get(left)
-                if value is not None:
-                    gauge.child(labels).set(value)
+            for silent, *user in self._users.pop(group, ()):
+                self._show(silent, dict(zip(TOLD, user, strict=True)), usage or NOTHING)
             self._next[group] = self._clock() + (EACH_SECONDS if usage else SILENT_SECONDS)
 
-    def _labels(self, gauge: Family, event: Raw, payload: Raw) -> Labels:
-        metadata = payload["metadata"]
-        told = {
-            "model_group": payload.get("model_group"),
-            "api_provider": payload.get("custom_llm_provider"),
-            "api_base": payload.get("api_base"),
-            "litellm_model_name": event.get("model"),
-            "hashed_api_key": metadata["user_api_key_hash"],
-            "api_key_alias": metadata["user_api_key_alias"],
-            "model_id": payload.get("model_id"),
-        }
-        return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])
+    def _show(self, silent: Sequence[bool], told: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
+        for (gauge, left), is_silent in zip(self._gauges, silent, strict=False):
+            if is_silent and usage.get(left) is not None:
+                gauge.child(tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])).set(usage[left])

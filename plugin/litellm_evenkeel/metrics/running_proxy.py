@@ -5,41 +5,26 @@ It is looked at, never imported: outside of a proxy there is none.
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.budgets import Budget, Hint, Kind, budget_of, counter_name, row_name
+from litellm_evenkeel.budgets import Budget, Kind, budget_of, counter_name, row_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LOG = logging.getLogger("litellm_evenkeel.metrics")
 SERVER = "litellm.proxy.proxy_server"
 
 
-def peek(kind: Kind, who: str, now: float | None = None) -> Budget | None:
-    """Return what the proxy has in its memory of a budget."""
-    now = time.time() if now is None else now
+def peek(kind: Kind, who: str) -> Budget | None:
+    """Return what the proxy has in its memory of a budget; raise whatever LiteLLM raises if it has changed."""
     server = sys.modules.get(SERVER)
     rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)
     row_key, counter_key = row_name(kind, who), counter_name(kind, who)
-    try:
-        row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
-        counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
-        return budget_of(kind, row, counter, now)
-    except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and may change
-        LOG.debug("evenkeel: the proxy's memory of budgets cannot be read: %s", type(error).__name__)
-        return None
-
-
-def fresher(hint: Hint, now: float) -> Hint:
-    """Return it with what the proxy's own counter says was spent: what authentication knows may be a minute old."""
-    known = peek(hint.kind, hint.id, now) if hint.budget.spend is not None else None
-    if known is None or known.spend is None or known.as_of < now:
-        return hint
-    return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
+    row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
+    counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
+    return budget_of(kind, row, counter, time.time())
 
 
 async def left_of_group(group: str) -> Mapping[str, Any] | None:

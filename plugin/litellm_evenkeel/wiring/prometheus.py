@@ -10,8 +10,9 @@ from litellm_evenkeel import addresses, admin
 from litellm_evenkeel.budgets import health, load_drivers, opened
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
-from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget, mount
+from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget
 from litellm_evenkeel.metrics.folder import prepare
+from litellm_evenkeel.metrics.mounting import mount
 from litellm_evenkeel.metrics.terms import Ablation
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import callbacks, of_proxy

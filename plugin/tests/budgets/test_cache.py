@@ -193,6 +193,22 @@ async def test_what_the_process_knows_of_spend_is_used_while_the_rest_is_looked_
     await world.settle()
 
 
+async def test_what_the_process_has_counted_meanwhile_is_newer_than_a_request(world: World) -> None:
+    world.peeked[TEAM] = Budget(world.now, Source.PROCESS, spend=5.0)
+    world.budgets.see(Hint(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
+    found = world.get(*TEAM)
+    assert found is not None
+    assert (found.spend, found.maximum) == (5.0, 10.0)
+
+
+async def test_requests_that_cannot_be_read_are_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.budgets.unread(KeyError("sk-secret"))
+    failures = world.budgets.counts(world.now).failures
+    assert failures == {(kind, Source.EVENT, Reason.ERROR): 1 for kind in LOOKED_UP}
+    assert "newer litellm-evenkeel" in caplog.text
+    assert "secret" not in caplog.text
+
+
 async def test_a_peek_that_fails_is_counted_and_changes_nothing(world: World) -> None:
     def peek(*_: object) -> Budget:
         raise KeyError("t")

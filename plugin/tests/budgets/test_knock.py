@@ -39,7 +39,7 @@ async def answering(answer: bytes | None) -> AsyncIterator[tuple[int, list[bytes
 @pytest.mark.parametrize("answer", [b"S", b"N", b"E"])
 async def test_whoever_answers_is_there(answer: bytes) -> None:
     async with answering(answer) as (port, heard):
-        await knock(f"postgresql://me:secret@127.0.0.1:{port}/it?sslmode=prefer&schema=x")
+        await knock(f"postgresql://me:se%2Cret@127.0.0.1:{port}/it?sslmode=prefer&schema=x")
     # "SSLRequest" of the protocol.
     assert heard == [bytes.fromhex("0000000804d2162f")]
 
@@ -69,6 +69,7 @@ async def test_who_says_nothing_is_waited_for() -> None:
     [
         "postgresql:///it?host=/var/run/postgresql",
         "postgresql://me@/it",
+        "postgresql://me@%2Fvar%2Frun%2Fpostgresql/it",
         "postgresql://127.0.0.1:1,127.0.0.1:2/it",
         "postgresql://127.0.0.1:1/it?host=127.0.0.2",
         "postgresql://127.0.0.1:1/it?sslnegotiation=direct",

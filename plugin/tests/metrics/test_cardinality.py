@@ -41,7 +41,7 @@ def test_other_labels_and_nothing_are_told_as_they_are() -> None:
     one = bounds(Clock())
     assert [one.told("team", str(number)) for number in range(9)] == [str(number) for number in range(9)]
     assert [one.told("end_user", None) for _ in range(9)] == [None] * 9
-    assert [one.told("end_user", user) for user in (OTHER, "a", "b")] == [OTHER, "a", "b"]
+    assert [one.told("end_user", user) for user in (OTHER, "None", "", "a", "b")] == [OTHER, "None", "", "a", "b"]
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(0, 6).map(str)), max_size=200))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,26 +70,13 @@ def test_of_several_workers_counts_are_added_and_the_latest_word_counts(tmp_path
     assert (value("took_bucket", {"who": "a", "le": "2.0"}), value("took_sum", {"who": "a"})) == (2, 3)
 
 
-def test_what_was_retired_is_gone_from_the_files_too_and_still_counted(tmp_path: Path) -> None:
+def test_what_was_retired_is_gone_from_the_files_too(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid())
     one.calls.labels("a").inc(3)
     one.files.write()
     one.store.retire("who", "a")
     one.files.write()
-    assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="other"} 3.0']
-
-
-def test_of_a_worker_that_has_died_counts_stay_and_its_state_goes(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        pass
-    gone, alive = Worker(tmp_path, ended.pid), Worker(tmp_path, os.getpid())
-    for worker in (gone, alive):
-        worker.calls.labels("a").inc()
-        worker.busy.set(1)
-        worker.files.write()
-    alive.files.bury()
-    value = together(tmp_path).get_sample_value
-    assert (value("calls_total", {"who": "a"}), value("busy", {})) == (2, 1)
+    assert lines(together(tmp_path)) == ["busy 0.0"]
 
 
 def test_a_worker_with_the_number_of_one_that_died_leaves_its_counts_alone(tmp_path: Path) -> None:
@@ -100,6 +85,31 @@ def test_a_worker_with_the_number_of_one_that_died_leaves_its_counts_alone(tmp_p
         worker.calls.labels("a").inc()
         worker.files.write()
     assert together(tmp_path).get_sample_value("calls_total", {"who": "a"}) == 2
+
+
+def test_a_worker_that_has_heard_nothing_does_not_overrule_one_that_has(tmp_path: Path) -> None:
+    one = Worker(tmp_path, 1)
+    users = Gauge(one.store, "users", "Users.")
+    users.set(9)
+    one.files.write()
+    later = Worker(tmp_path, 2)
+    Gauge(later.store, "users", "Users.")
+    later.files.write()
+    assert together(tmp_path).get_sample_value("users") == 9
+
+
+def test_others_have_their_turn_while_it_is_found_out_what_to_write(tmp_path: Path) -> None:
+    one = Worker(tmp_path, 1)
+    for number in range(50):
+        one.calls.labels(str(number)).inc()
+    rows: dict[str, list[bytes]] = {}
+    steps = 0
+    for _ in one.files.gather(rows):
+        steps += 1
+        one.calls.labels(f"new {steps}").inc()
+    one.files.save(rows)
+    assert steps >= 50
+    assert sum(line.startswith("calls_total") for line in lines(together(tmp_path))) >= 50
 
 
 def test_a_single_worker_needs_no_folder(tmp_path: Path) -> None:

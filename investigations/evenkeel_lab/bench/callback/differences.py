@@ -46,6 +46,7 @@ class Documented:
 CONDITIONS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "any": lambda _: True,
     "stock says +Inf": lambda difference: difference.values[0] == math.inf,
+    "stock says less than nothing": lambda difference: difference.values[0] < 0,
     "of oddly told callers": lambda difference: VARIED_HASH in difference.series or f"-{VARIED}-" in difference.series,
 }
 """What a documented difference may be restricted to."""

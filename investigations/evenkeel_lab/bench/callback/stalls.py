@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.bench.callback.events import Event
     from evenkeel_lab.bench.callback.running import Ground
 
-EVENTS: Final = 3_000
+EVENTS: Final = 1_500
 ROUNDS: Final = 5
 # Somebody new with most of the events, whom nobody knows.
 CROWD: Final = Crowd(callers=1_000, variations=False)

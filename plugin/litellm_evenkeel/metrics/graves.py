@@ -1,0 +1,168 @@
+"""What workers that have died left behind: what they counted stays, together in one file; what they said of now goes.
+
+Each worker that begins anew would leave files of its own for ever, and a proxy may have its workers begin anew every
+thousand requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import time
+from typing import TYPE_CHECKING
+
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
+
+from litellm_evenkeel.metrics.cardinality import IDLE_SECONDS, NOBODYS, USUAL
+from litellm_evenkeel.metrics.files import MARK, image, row
+from litellm_evenkeel.metrics.own import RETIRED
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+# Of gauges of the living, ours and those of Prometheus' own client, and whose they are.
+LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
+COUNTED = re.compile(rf"(counter|histogram)_{MARK}-\d+-(\d+)\.db")
+# Histograms first: what is retired of either is a counter.
+KINDS = ("histogram", "counter")
+SUFFIXES = {"_bucket": "_count"}
+# What is to be done yet, written down before it is begun: whoever is killed meanwhile has not counted anything twice.
+WILL = "evenkeel-will.json"
+LOCK = "evenkeel-lock"
+PATIENCE_SECONDS, AGAIN_SECONDS = 1.0, 0.01
+Sums = dict[str, tuple[float, float]]
+"""By series, as Prometheus' client names it: how much, and when it was heard of last."""
+
+
+class Graves:
+    """Those of the workers that share a folder."""
+
+    def __init__(self, folder: Path, idle: float = IDLE_SECONDS) -> None:
+        self._folder, self._idle = folder, idle
+
+    @contextlib.asynccontextmanager
+    async def undisturbed(self) -> AsyncIterator[None]:
+        """Have nobody bury anything meanwhile. Whoever takes too long about it is not waited for."""
+        ends = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            with self._locked(is_alone=False) as is_locked:
+                if is_locked or time.monotonic() >= ends:
+                    yield
+                    return
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def bury(self) -> None:
+        """Do it for all that have died, unless somebody else does it, or reads."""
+        for path in self._folder.glob("gauge_live*.db"):
+            found = LIVING.fullmatch(path.name)
+            if found and not _is_alive(int(found[1])):
+                path.unlink(missing_ok=True)
+        with self._locked(is_alone=True) as is_locked:
+            if is_locked:
+                self._execute()
+                self._write_will()
+                self._execute()
+
+    def _write_will(self) -> None:
+        """Have what the dead have counted together in new files, and say what is to be done with them."""
+        renamed: dict[str, str] = {}
+        retired: dict[str, float] = {}
+        left: list[str] = []
+        for kind in KINDS:
+            dead = sorted(self._dead(kind))
+            if not dead:
+                continue
+            together = self._folder / f"{kind}_{MARK}-together.db"
+            sums = _added([together, *dead])
+            retired.update(self._without_the_silent(sums))
+            left += [path.name for path in dead]
+            renamed[f"{together.name}.new"] = together.name
+            if kind == "counter":
+                _add_retired(sums, retired)
+            rows = [row(key, value, at) for key, (value, at) in sums.items()]
+            (self._folder / f"{together.name}.new").write_bytes(image(rows))
+        if renamed:
+            new = self._folder / f"{WILL}.new"
+            new.write_text(json.dumps({"renamed": renamed, "left": left}), encoding="utf-8")
+            new.replace(self._folder / WILL)
+
+    def _execute(self) -> None:
+        """Do what is written down, wherever whoever began with it was interrupted."""
+        will = self._folder / WILL
+        try:
+            told = json.loads(will.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        for new, name in told["renamed"].items():
+            with contextlib.suppress(FileNotFoundError):
+                (self._folder / new).replace(self._folder / name)
+        for name in told["left"]:
+            (self._folder / name).unlink(missing_ok=True)
+        will.unlink()
+
+    def _dead(self, kind: str) -> Iterator[Path]:
+        for path in self._folder.glob(f"{kind}_{MARK}-*.db"):
+            found = COUNTED.fullmatch(path.name)
+            if found and not _is_alive(int(found[2])):
+                yield path
+
+    def _without_the_silent(self, sums: Sums) -> Mapping[str, float]:
+        """Take away what nobody has heard of for long, where there is no end of names; return what that came to."""
+        retired: dict[str, float] = {}
+        for key, (value, at) in list(sums.items()):
+            if time.time() - at < self._idle:
+                continue
+            family, name, labels, _ = json.loads(key)
+            if all(labels.get(label, "") in NOBODYS for label in USUAL):
+                continue
+            del sums[key]
+            suffix = name.removeprefix(family)
+            told = f"{family}{SUFFIXES.get(suffix, suffix)}"
+            retired[told] = retired.get(told, 0.0) + value
+        return retired
+
+    @contextlib.contextmanager
+    def _locked(self, *, is_alone: bool) -> Iterator[bool]:
+        try:
+            import fcntl  # noqa: PLC0415 - there are systems that have none
+        except ImportError:
+            yield not is_alone
+            return
+        with (self._folder / LOCK).open("ab") as lock:
+            try:
+                fcntl.flock(lock, (fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+
+def _added(paths: list[Path]) -> Sums:
+    sums: Sums = {}
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            found = MmapedDict.read_all_values_from_file(str(path))  # type: ignore[no-untyped-call]
+            for key, value, at, _ in found:
+                before, heard = sums.get(key, (0.0, 0.0))
+                sums[key] = before + value, max(heard, at)
+    return sums
+
+
+def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:
+    for name, amount in retired.items():
+        key = mmap_key(RETIRED.base_name, RETIRED.full_name, list(RETIRED.labels), [name], RETIRED.about)
+        sums[key] = sums.get(key, (0.0, 0.0))[0] + amount, time.time()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,88 @@
+"""Budgets as gauges: what is known is there, what is over is not, and what another worker knows better stays so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from litellm_evenkeel.budgets import Budget, Kind, Source
+from litellm_evenkeel.metrics.budget_gauges import HOUR, BudgetGauges
+from litellm_evenkeel.metrics.families import Gauge, Store
+
+NAMES = ("litellm_remaining_team_budget_metric", "litellm_team_max_budget_metric")
+HOURS = "litellm_team_budget_remaining_hours_metric"
+TEAM = {"team": "t", "team_alias": ""}
+
+
+class World:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.registry = CollectorRegistry()
+        store = Store(self.registry)
+        for name in (*NAMES, HOURS):
+            Gauge(store, name, "It.", ("team", "team_alias"))
+        self.hours = store.families[HOURS]
+        self.gauges = BudgetGauges(store.families, str, lambda: self.now)
+
+    def show(self, resets_in: float | None) -> None:
+        resets_at = None if resets_in is None else self.now + resets_in
+        self.gauges.show(Kind.TEAM, "t", Budget(self.now, Source.POSTGRES, 10.0, 4.0, resets_at))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        for _ in self.gauges.pass_time():
+            pass
+
+    def told(self, name: str = HOURS) -> float | None:
+        return self.registry.get_sample_value(name, TEAM)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
+    world.show(2 * HOUR)
+    world.pass_time(HOUR)
+    assert world.told() == pytest.approx(1.0)
+    world.pass_time(2 * HOUR)
+    assert (world.told(), world.told(NAMES[0])) == (None, 6.0)
+    world.show(5 * HOUR)
+    assert world.told() == pytest.approx(5.0)
+
+
+def test_a_reset_that_is_over_already_is_not_shown(world: World) -> None:
+    world.show(-1.0)
+    assert (world.told(), world.told(NAMES[0]), world.told(NAMES[1])) == (None, 6.0, 10.0)
+
+
+def test_that_time_has_passed_is_no_news(world: World) -> None:
+    # Of several workers, the one that heard of a budget last tells of it.
+    world.show(2 * HOUR)
+    (child,) = world.hours.children.values()
+    heard = child.at
+    world.pass_time(HOUR)
+    assert child.at == heard
+    world.gauges.touch(Kind.TEAM, "t", heard + 9.0)
+    assert child.at == heard + 9.0
+
+
+def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:
+    world.gauges.touch(Kind.TEAM, "t", 1.0)
+    world.gauges.touch(Kind.PROVIDER, "p", 1.0)
+    assert (world.gauges.has(Kind.TEAM), world.gauges.has(Kind.KEY), world.gauges.has(Kind.PROVIDER)) == (
+        True,
+        False,
+        False,
+    )
+
+
+def test_an_alias_that_changes_leaves_one_series(world: World) -> None:
+    world.show(HOUR)
+    aliased: dict[str, Any] = {"alias": "crew"}
+    world.gauges.show(Kind.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR, **aliased))
+    assert world.told() is None
+    assert world.registry.get_sample_value(HOURS, {"team": "t", "team_alias": "crew"}) == pytest.approx(1.0)

@@ -1,0 +1,172 @@
+"""What the dead have left: counted once and for ever, in one file, whoever is killed while that is done."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from litellm_evenkeel.metrics import graves
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
+from litellm_evenkeel.metrics.files import Files
+from litellm_evenkeel.metrics.graves import WILL, Graves
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IDLE = 600.0
+
+
+@pytest.fixture(scope="module")
+def nobody() -> int:
+    """The number of a process that is no more."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    return ended.pid
+
+
+class Worker:
+    """Who has counted something, and left it."""
+
+    def __init__(self, folder: Path, pid: int, *users: str, at: float | None = None) -> None:
+        store = Store(CollectorRegistry())
+        calls = Counter(store, "calls", "Calls.", ("end_user", "model"))
+        took = Histogram(store, "took", "Took.", ("end_user",), buckets=(1.0,))
+        busy = Gauge(store, "busy", "Busy.", multiprocess_mode="livesum")
+        left = Gauge(store, "left", "Left.", ("model",))
+        for user in users:
+            calls.labels(user, "m").inc(2)
+            took.labels(user).observe(0.5)
+        busy.set(1)
+        left.labels("m").set(9)
+        for family in store.families.values():
+            for child in family.children.values():
+                child.at = child.at if at is None else at
+        Files(store, folder, pid).write()
+
+
+def told(folder: Path) -> dict[str, float]:
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+    lines = generate_latest(registry).decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, nobody: int) -> None:
+    Worker(tmp_path, nobody, "a", "None")
+    Worker(tmp_path, os.getpid(), "a")
+    before = told(tmp_path)
+    Graves(tmp_path).bury()
+    after = told(tmp_path)
+    assert {**before, "busy": 1.0} == after
+    assert (after['calls_total{end_user="a",model="m"}'], after['left{model="m"}']) == (4, 9)
+
+
+def test_there_is_one_file_of_a_kind_however_many_have_died(tmp_path: Path, nobody: int) -> None:
+    for number in range(5):
+        Worker(tmp_path, nobody, f"u{number % 2}")
+        Graves(tmp_path).bury()
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == [
+        "counter_evenkeel-together.db",
+        "histogram_evenkeel-together.db",
+    ]
+    assert told(tmp_path)['calls_total{end_user="u0",model="m"}'] == 6
+    assert 'left{model="m"}' not in told(tmp_path)
+
+
+def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came_to_is(
+    tmp_path: Path, nobody: int
+) -> None:
+    Worker(tmp_path, nobody, "old", "None", at=1.0)
+    Worker(tmp_path, nobody, "new")
+    Graves(tmp_path, IDLE).bury()
+    found = told(tmp_path)
+    assert [f'calls_total{{end_user="{user}",model="m"}}' in found for user in ("old", "None", "new")] == [
+        False,
+        True,
+        True,
+    ]
+    retired = {name: value for name, value in found.items() if name.startswith("evenkeel_metrics_retired_total")}
+    assert retired == {
+        f'evenkeel_metrics_retired_total{{series="{name}"}}': value
+        for name, value in (("calls_total", 2), ("took_count", 1), ("took_sum", 0.5))
+    }
+
+
+class Killed(BaseException):
+    """What nobody can do anything about."""
+
+
+def killing(monkeypatch: pytest.MonkeyPatch, path: type[Path], which: int) -> None:
+    """Die at the so-maniest thing that is done to a file."""
+    number = itertools.count()
+    for name in ("replace", "unlink", "write_bytes", "write_text"):
+        plain = getattr(path, name)
+
+        def dying(self: Path, *values: Any, plain: Any = plain, **named: Any) -> Any:
+            if next(number) == which:
+                raise Killed
+            return plain(self, *values, **named)
+
+        monkeypatch.setattr(path, name, dying)
+
+
+def test_whoever_is_killed_meanwhile_nothing_is_counted_twice_or_lost(
+    tmp_path: Path, nobody: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was_killed, which = True, 0
+    while was_killed:
+        Worker(tmp_path, nobody, "a")
+        with monkeypatch.context() as patched:
+            killing(patched, type(tmp_path), which)
+            try:
+                Graves(tmp_path).bury()
+                was_killed = False
+            except Killed:
+                which += 1
+        Graves(tmp_path).bury()
+        assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * (which + (not was_killed))
+    assert which > 6
+    assert not (tmp_path / WILL).exists()
+
+
+async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody: int) -> None:
+    Worker(tmp_path, os.getpid(), "a")
+    is_over, counted = threading.Event(), 1
+
+    def burying() -> None:
+        while not is_over.is_set():
+            Graves(tmp_path).bury()
+
+    threads = [threading.Thread(target=burying) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(50):
+            Worker(tmp_path, nobody, "a")
+            counted += 1
+            async with Graves(tmp_path).undisturbed():
+                assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * counted
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+async def test_who_never_ends_is_not_waited_for(tmp_path: Path, nobody: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graves, "PATIENCE_SECONDS", 0.05)
+    Worker(tmp_path, nobody, "a")
+    with Graves(tmp_path)._locked(is_alone=True):
+        async with asyncio.timeout(5), Graves(tmp_path).undisturbed():
+            assert told(tmp_path)
+        # And nobody else begins with it.
+        Graves(tmp_path).bury()
+    assert not list(tmp_path.glob("*together*"))
