@@ -67,7 +67,10 @@ class Sampler:
             self._collecting = ()
 
     def _charge(self, stack: Stack) -> None:
-        self._spent[stack] = self._spent.get(stack, 0) + time.thread_time_ns() - self._last
+        now = time.thread_time_ns()
+        # At once: a tick that comes in between would charge the same a second time.
+        last, self._last = self._last, now
+        self._spent[stack] = self._spent.get(stack, 0) + now - last
         # Read again: what this costs is not the process's.
         self._last = time.thread_time_ns()
 
