@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from datetime import datetime, timedelta
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from litellm.integrations.prometheus import PrometheusLogger
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.budgets import BudgetCounts, Kind
+from litellm_evenkeel.budgets import BudgetCounts, BudgetTerms, Kind, opened
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.terms import Ablation, MetricsTerms
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from litellm_evenkeel.budgets import Hint
+    from litellm_evenkeel.budgets import Budgets, Hint, Listener, Peek
     from litellm_evenkeel.metrics.facts import Raw
 
 # LiteLLM warns of its own types, once for each.
@@ -172,14 +173,16 @@ async def test_beside_another_it_counts_nothing(
 async def test_a_scrape_is_answered_even_if_this_workers_series_cannot_be_written(
     registry: CollectorRegistry, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = tmp_path / "gone"
+    folder = tmp_path / "folder"
+    folder.write_text("a file")
     callback = EvenkeelPrometheusLogger(registry, folder=folder)
     for _ in range(3):
         await told(callback, event())
     assert [one.message for one in caplog.records if "not all up to date" in one.message] == [
-        "evenkeel: the series of this worker are not all up to date (FileNotFoundError)."
+        "evenkeel: the series of this worker are not all up to date (FileExistsError)."
     ]
-    folder.mkdir()
+    # From when it can be made, it is.
+    folder.unlink()
     await told(callback, event())
     assert len(list(folder.iterdir())) > 2
 
@@ -222,6 +225,17 @@ async def test_a_providers_budget_that_nobody_knows_is_not_there(registry: Colle
         callback.track_provider_remaining_budget(provider, spend, limit)
     name = "litellm_provider_remaining_budget_metric"
     assert [registry.get_sample_value(name, {"api_provider": one}) for one in "abc"] == [2.0, None, None]
+
+
+async def test_a_providers_budget_is_one_that_is_known(registry: CollectorRegistry) -> None:
+    def budgets(listener: Listener, peek: Peek) -> Budgets:
+        return opened(BudgetTerms(), time.time, listener=listener, peek=peek)
+
+    callback = EvenkeelPrometheusLogger(registry, open_budgets=budgets)
+    callback.track_provider_remaining_budget("openai", 1.0, 3.0)
+    counts = callback.budget_counts()
+    assert counts is not None
+    assert counts.kinds[Kind.PROVIDER].known == 1
 
 
 @pytest.mark.parametrize("ablation", [one for one in Ablation if one is not Ablation.OFF])

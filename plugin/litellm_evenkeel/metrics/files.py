@@ -58,6 +58,8 @@ class Files:
 
     def save(self, found: Rows) -> None:
         """Write what was found; may be done beside the loop, once at a time."""
+        # Whoever tidies up temporary folders may have taken it for a forgotten one.
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for kind, rows in found.items():
             path = self._folder / f"{kind}_{self._mine}.db"
             beside = path.with_suffix(".new")

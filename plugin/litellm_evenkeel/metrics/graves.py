@@ -74,7 +74,8 @@ class Graves:
         left: list[str] = []
         for kind in KINDS:
             dead = sorted(self._dead(kind))
-            if not dead:
+            # A worker that was killed may have left histograms only.
+            if not dead and not (kind == "counter" and retired):
                 continue
             together = self._folder / f"{kind}_{MARK}-together.db"
             sums = _added([together, *dead])

@@ -70,6 +70,17 @@ def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, 
     assert (after['calls_total{end_user="a",model="m"}'], after['left{model="m"}']) == (4, 9)
 
 
+def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_path: Path, nobody: int) -> None:
+    Worker(tmp_path, nobody, "old", at=1.0)
+    for path in tmp_path.glob("counter_*"):
+        path.unlink()
+    Graves(tmp_path, IDLE).bury()
+    assert told(tmp_path) == {
+        'evenkeel_metrics_retired_total{series="took_count"}': 1,
+        'evenkeel_metrics_retired_total{series="took_sum"}': 0.5,
+    }
+
+
 def test_there_is_one_file_of_a_kind_however_many_have_died(tmp_path: Path, nobody: int) -> None:
     for number in range(5):
         Worker(tmp_path, nobody, f"u{number % 2}")
