@@ -77,7 +77,7 @@ class Design(StrEnum):
     """How the two runs of a pair come about."""
 
     DUETS = "duets"
-    """At the same moment, each proxy on a core of its own; cores change places at random."""
+    """At the same moment, each proxy on a core of its own; they take turns on all of them."""
     ALTERNATING = "alternating"
     """One after the other, in random order."""
 

@@ -1,9 +1,12 @@
-"""The machine's cores: which there are, who has which, and what of them is taken away."""
+"""The machine's cores: which there are, who has which and when, and what of them is taken away."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +17,12 @@ from evenkeel_lab.session.counters import tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CAN_PIN = hasattr(psutil.Process, "cpu_affinity")
+CAN_PIN = hasattr(os, "sched_setaffinity")
 """Whether this system lets anybody say on which cores a process runs; macOS does not."""
+# Cores are not alike: on one, there are the interrupts; another shares a cache with a stranger's machine.
+TURN_SECONDS = 5.0
+# Where nobody knows how long a run will be: so short that hardly any run has one turn more than the other.
+SHORT_TURN_SECONDS = 1.0
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
@@ -32,11 +39,38 @@ def shares(count: int) -> list[tuple[int, ...]]:
 
 
 def pin(pid: int, chosen: Sequence[int]) -> None:
-    """Let a process, and all that it has started, run on these cores only; on all of ours, if there are none."""
+    """Let a process, and all that it has started, run on these cores only; on all of ours, if there are none.
+
+    Each thread has cores of its own, which only those that it starts later inherit.
+    """
     if CAN_PIN:
         for process in tree(pid):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.cpu_affinity(list(chosen or cores()))
+            for thread in _threads(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.sched_setaffinity(thread, chosen or cores())
+
+
+def turn(seconds: float | None) -> float:
+    """Return for how long each has its cores in a run of so many seconds: the same number of turns on each."""
+    if seconds is None:
+        return SHORT_TURN_SECONDS
+    return seconds / (2 * max(1, round(seconds / (2 * TURN_SECONDS))))
+
+
+async def take_turns(pids: Sequence[int], places: Sequence[Sequence[int]], start_ns: int, every: float) -> None:
+    """Let processes have each other's cores in turns, from a given moment on, for ever."""
+    for number in count():
+        for position, pid in enumerate(pids):
+            pin(pid, places[(position + number) % len(places)])
+        # By the clock, because pinning takes time too.
+        await asyncio.sleep(max(0.0, start_ns / 1e9 + (number + 1) * every - time.time()))
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def stolen() -> float:

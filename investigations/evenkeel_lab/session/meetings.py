@@ -1,4 +1,4 @@
-"""What a session does, drawn before it begins: which two arms meet when, in which order, on which cores.
+"""What a session does, drawn before it begins: which two arms meet when, in which order, on which cores first.
 
 Everything comes from the session's seed, so that a session that was stopped goes on as it would have gone.
 """
@@ -29,7 +29,7 @@ class Meeting:
     pair: int
     """Its number, from 1."""
     arms: tuple[str, ...]
-    """In the order in which they run, or by the cores on which they do."""
+    """In the order in which they run, or by the cores on which they begin."""
     seed: int
     """What arrivals, prompts, users and the mock's draws come from: the same for both arms, and for nobody else."""
 

@@ -68,7 +68,7 @@ class Run:
     limited: tuple[str, ...] = ()
     """Why it says more about the rig than about its arm."""
     cores: tuple[int, ...] = ()
-    """On which it ran; empty if on any."""
+    """On which it began; empty if it ran on any. In a duet, both arms take turns on all of them."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False)
 

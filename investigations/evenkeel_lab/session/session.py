@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel_lab.experiment.investigation import Design, Kind
-from evenkeel_lab.session.cores import pin, shares
+from evenkeel_lab.session.cores import pin, shares, take_turns, turn
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
@@ -17,7 +18,7 @@ from evenkeel_lab.session.subjects import subjects
 from evenkeel_lab.session.warm_up import COLD, LEAD_SECONDS, WarmUp
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from threading import Event
 
     from evenkeel_lab.experiment import Investigation
@@ -95,13 +96,33 @@ class Session:
         return False
 
     async def _meet(self, meeting: Meeting, found: Mapping[str, Target]) -> list[Run]:
-        """Run a pair: side by side, each on cores of its own, or one after the other."""
+        """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
         places = shares(len(meeting.arms))
         if self._is_duet(meeting) and all(places):
             start = soon_ns(LEAD_SECONDS)
             runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
-            return list(await asyncio.gather(*runs))
+            async with self._taking_turns([found[arm].pid for arm in meeting.arms], places, start):
+                return list(await asyncio.gather(*runs))
         return [await self._run(meeting, arm, found, soon_ns(LEAD_SECONDS), ()) for arm in meeting.arms]
+
+    @contextlib.asynccontextmanager
+    async def _taking_turns(
+        self, pids: Sequence[int | None], places: Sequence[tuple[int, ...]], start_ns: int
+    ) -> AsyncIterator[None]:
+        """Have both arms of a duet on each core for as long; the mock itself is pinned to none."""
+        there = [pid for pid in pids if pid]
+        if len(there) < len(pids):
+            yield
+            return
+        every = turn(self.investigation.load.duration)
+        taking = asyncio.create_task(take_turns(there, places, start_ns, every))
+        try:
+            yield
+        finally:
+            taking.cancel()
+            await asyncio.wait([taking])
+        if not taking.cancelled():
+            taking.result()
 
     def _is_duet(self, meeting: Meeting) -> bool:
         """Whether a pair is to run side by side, which functions cannot: they would share this process."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.session.meetings import Meeting
 
-SCHEMA = 2
+SCHEMA = 3
 HEAD, WARM_UP, MEETINGS = "session.json", "warm-up.json", "meetings.jsonl"
 DIGITS = 12
 # What may be said otherwise without anything else being asked.

@@ -123,7 +123,7 @@ def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch
         ("meetings.jsonl", '{"meeting": "x", "runs": [{}]}\n', "line 1, is not what was written"),
         ("meetings.jsonl", '{"meeting": "001+a+b", "pair": 1, "runs": []}\n', "line 1, is not what was written"),
         ("session.json", "[]", "of schema None"),
-        ("session.json", '{"schema": 2}', "name: field required"),
+        ("session.json", '{"schema": 3}', "name: field required"),
         ("warm-up.json", "", "cannot be read"),
         ("warm-up.json", "[]", "is not what was written"),
     ],

@@ -65,7 +65,7 @@ def session(folder: Path) -> Store:
     store = Store(folder)
     wanted = investigation()
     folder.mkdir(parents=True)
-    told = {"schema": 2, "name": "x", "investigation": wanted.model_dump(mode="json"), "provenance": PROVENANCE}
+    told = {"schema": 3, "name": "x", "investigation": wanted.model_dump(mode="json"), "provenance": PROVENANCE}
     (folder / "session.json").write_text(json.dumps(told))
     source = np.random.default_rng(1)
     for meeting in meetings(wanted, 6):
