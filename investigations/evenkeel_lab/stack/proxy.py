@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ENGINES = "engines"
 PROBE = Path(__file__).with_name("probe")
+SEED = "0"
 READY_SECONDS = 180.0
 STOP_SECONDS = 6.0
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -91,6 +92,10 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
     }
     if services.lag:
         env["LAG_OF_PROXY"] = str(services.lag)
+        # When it starts, LiteLLM draws how often it writes what was spent, once in 10 to 15 seconds: as long as they
+        # live, two proxies that are the same would cost more or less by it. Several workers had better not agree on it.
+        if subject.workers == 1:
+            env |= {"SEED_OF_PROXY": SEED, "PYTHONHASHSEED": SEED}
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
     schema = schema_of(services.database_url)

@@ -5,6 +5,8 @@ By how much it oversleeps is how long a request waits before anything is done fo
 Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number. Once a second,
 too, it looks whether somebody wants a profile and cannot take it from the outside; see stacks_of_proxy.
 
+What a proxy draws when it starts, it draws from SEED_OF_PROXY, if that is given.
+
 Only the standard library: this runs inside LiteLLM's environment.
 """
 
@@ -15,6 +17,7 @@ import contextlib
 import importlib.abc
 import importlib.util
 import os
+import random
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -55,6 +58,9 @@ def patch(server: ModuleType, path: str) -> None:
     startup = server.Server.startup
 
     async def measured(self: Any, *arguments: Any, **named: Any) -> None:
+        # Here, because nobody knows how often imports have drawn before.
+        if "SEED_OF_PROXY" in os.environ:
+            random.seed(int(os.environ["SEED_OF_PROXY"]))
         await startup(self, *arguments, **named)
         # Held, because a loop forgets tasks that nobody holds.
         self.evenkeel_lag = asyncio.create_task(measure(path))
