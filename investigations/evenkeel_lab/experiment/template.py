@@ -16,20 +16,22 @@ about = "LiteLLM without callbacks"
 about = "LiteLLM with its Prometheus callback"
 prometheus = "stock"
 
-# What each run sends: the options of `evenkeel load`.
+# What each run sends: the options of `evenkeel load`. A run of a minute tells more than many short ones.
 [load]
 scenario = "chat"
 users = 20
-duration = 8.0
+duration = 60.0
 
 # The provider behind the proxies; its draws are the same for both runs of a pair.
 [mock]
 latency = {{ ttft_ms = 50 }}
 
 # Duets load both arms at once, each on a core of its own. A look is a number of pairs after which it may be judged.
+# LiteLLM writes what was spent once in 13 seconds: each window of a warm-up has two of these.
 [session]
 design = "duets"
 looks = [6, 12, 24]
+warm_up = 26.0
 
 # From where on a difference matters, fixed before anything is measured. One figure decides: the primary one.
 [figures.p50]

@@ -1,4 +1,4 @@
-"""The arms of an investigation, running: proxies side by side, each with nothing that another one shares."""
+"""The arms of an investigation, running: proxies side by side, none of which shares anything with another one."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import psutil
+
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
 from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
 from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from evenkeel_lab.experiment import Arm, Investigation
     from evenkeel_lab.stack.stack import Stack
 
 MOCK_KEY = "sk-mock-account"
+# What LiteLLM 1.106.2 takes after some minutes of load.
+PROXY_GIB = 1.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class Target:
     """Something that can be loaded."""
 
     name: str
+    """The arm's."""
+    process: str
+    """What tells it from another process of the same arm."""
     url: str
     api_key: str
     admin_key: str
@@ -51,18 +59,27 @@ def proxies(investigation: Investigation) -> dict[str, Arm]:
 
 @contextlib.asynccontextmanager
 async def targets(
-    below: Stack, investigation: Investigation, names: Collection[str]
-) -> AsyncIterator[dict[str, Target]]:
-    """Run those of the arms that are proxies, and name the others."""
-    direct = Target(DIRECT, below.mock.url, MOCK_KEY, MOCK_KEY)
-    numbered = list(enumerate(proxies(investigation).items(), 1))
+    below: Stack, investigation: Investigation, groups: Sequence[Sequence[str]]
+) -> AsyncIterator[dict[frozenset[str], dict[str, Target]]]:
+    """Run what meets, group by group, and name what is no proxy: in each group, every arm has a process of its own.
+
+    A process changes with what it has served: one that meets several others serves more than each of them, and would
+    differ from one that is the same.
+    """
+    direct = Target(DIRECT, DIRECT, below.mock.url, MOCK_KEY, MOCK_KEY)
+    known = proxies(investigation)
+    wanted = [(group, name) for group in groups for name in group if name in known]
+    require_memory(len(wanted))
     async with contextlib.AsyncExitStack() as running:
 
-        async def start(number: int, name: str, arm: Arm) -> Target:
-            proxy = await running.enter_async_context(below.proxy(subject_of(arm), name=name, apart=number))
+        async def start(number: int, group: Sequence[str], name: str) -> Target:
+            wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
+            proxy = await running.enter_async_context(wired)
             entities = await create(proxy)
+            others = " and ".join(other for other in group if other != name)
             return Target(
                 name,
+                f"{name} beside {others}" if others else name,
                 proxy.url,
                 entities.key,
                 proxy.master_key,
@@ -75,10 +92,27 @@ async def targets(
                 proxy.services.lag,
             )
 
-        async with together() as group:
-            started = [group.create_task(start(number, name, arm)) for number, (name, arm) in numbered if name in names]
-        found = {target.name: target for target in (task.result() for task in started)}
-        yield found | {name: replace(direct, name=name) for name in names if name not in found}
+        async with together() as tasks:
+            started = {
+                (frozenset(group), name): tasks.create_task(start(number, group, name))
+                for number, (group, name) in enumerate(wanted, 1)
+            }
+        yield {
+            members: {
+                name: started[members, name].result() if name in known else replace(direct, name=name) for name in group
+            }
+            for group, members in ((group, frozenset(group)) for group in groups)
+        }
+
+
+def require_memory(count: int) -> None:
+    """Refuse to start so many proxies where there is no room for them: the machine would swap, or kill one of them."""
+    there = psutil.virtual_memory().available / 2**30
+    if count * PROXY_GIB > there:
+        raise RigFailure(
+            f"{count} proxies need some {count * PROXY_GIB:.0f} GiB of memory, and {there:.0f} GiB are free.",
+            cure='Give each pair proxies of its own, with session.subjects = "fresh"; or compare fewer arms.',
+        )
 
 
 def subject_of(arm: Arm) -> Subject:

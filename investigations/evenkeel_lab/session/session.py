@@ -75,9 +75,10 @@ class Session:
         began = time.monotonic()
         for number, meeting in enumerate(wanted, 1):
             async with running(meeting) as found:
-                cold = [name for name in meeting.arms if not warm_up.is_warm(name)]
+                process = {name: found[name].process for name in meeting.arms if name in found}
+                cold = [name for name in process if not warm_up.is_warm(process[name])]
                 runs = await self._meet(meeting, found)
-            warm_up.note(runs)
+            warm_up.note((process[run.arm], run) for run in runs if run.arm in process)
             runs = [replace(run, limited=(COLD, *run.limited)) if run.arm in cold else run for run in runs]
             self.store.add(meeting, runs)
             done[meeting.name] = runs

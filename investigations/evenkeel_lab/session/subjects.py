@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind, Subjects as Life
+from evenkeel_lab.experiment.investigation import DIRECT, Kind, Subjects as Life
 from evenkeel_lab.session.arms import Target, targets
-from evenkeel_lab.session.meetings import Meeting
+from evenkeel_lab.session.meetings import Meeting, comparisons
 from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.stack.stack import stack
 
@@ -47,22 +47,41 @@ async def subjects(
             if investigation.session.subjects is Life.FRESH:
                 yield partial(_fresh, below, investigation, warm_up)
                 return
-            names = [*investigation.arms, DIRECT, *([AGAIN] if measured else [])]
-            async with targets(below, investigation, names) as found:
+            groups = [tuple(investigation.arms)]
+            if measured:
+                groups = [*comparisons(investigation), (DIRECT,)]
+            async with targets(below, investigation, groups) as found:
                 with steps.step("warming up"):
-                    await warm_up.until_steady([target for target in found.values() if target.pid])
+                    await warm_up.until_steady([proxies_of(group) for group in found.values()])
                 if measured:
                     store.warmed_up(warm_up.document())
-                yield lambda _: contextlib.nullcontext(found)
+                yield lambda meeting: contextlib.nullcontext(_of(meeting, found))
         finally:
             # Loads run in threads, which nobody can cancel.
             warm_up.stop.set()
+
+
+def proxies_of(group: Mapping[str, Target]) -> list[Target]:
+    """Return those that have a process to be warmed up."""
+    return [target for target in group.values() if target.pid]
+
+
+def _of(meeting: Meeting, found: Mapping[frozenset[str], Mapping[str, Target]]) -> Mapping[str, Target]:
+    """Return the processes that meet; where none do, one of each arm."""
+    members = frozenset(meeting.arms)
+    if members in found:
+        return found[members]
+    everybody: dict[str, Target] = {}
+    for group in found.values():
+        everybody = {**group, **everybody}
+    return everybody
 
 
 @contextlib.asynccontextmanager
 async def _fresh(
     below: Stack, investigation: Investigation, warm_up: WarmUp, meeting: Meeting
 ) -> AsyncIterator[Mapping[str, Target]]:
-    async with targets(below, investigation, meeting.arms) as found:
-        await warm_up.until_steady([target for target in found.values() if target.pid])
-        yield found
+    async with targets(below, investigation, [meeting.arms]) as found:
+        (group,) = found.values()
+        await warm_up.until_steady([proxies_of(group)])
+        yield group

@@ -41,32 +41,37 @@ class WarmUp:
     store: Store
     stop: Event
     costs: dict[str, list[float]] = field(default_factory=dict)
-    """What a request has cost each subject until it was warm, in milliseconds of CPU, window by window."""
+    """What a request has cost each process until it was warm, in milliseconds of CPU, window by window."""
     warm: set[str] = field(default_factory=set)
 
-    async def until_steady(self, subjects: Sequence[Target]) -> None:
-        """Load subjects that have just been booted until each is warm, or has had its windows."""
-        self.costs |= {target.name: [] for target in subjects}
-        self.warm -= self.costs.keys()
-        for group in groups(subjects):
-            for number in range(MOST_WINDOWS):
-                if not all(self.is_warm(target.name) for target in group):
-                    self.note(await self._window(group, number))
+    async def until_steady(self, meeting: Sequence[Sequence[Target]]) -> None:
+        """Load processes that have just been booted, beside those that they will meet, until all are warm.
 
-    def note(self, runs: Iterable[Run]) -> None:
-        """Take what a subject's requests have cost it since as further windows."""
-        for run in runs:
-            if not self.is_warm(run.arm):
-                self.costs[run.arm].append(run.figures.get("cpu_ms", 0.0))
-                if is_steady(self.costs[run.arm], self.investigation.gates.settled):
-                    self.warm.add(run.arm)
+        One that is not after so many windows will have to be in its runs.
+        """
+        for group in meeting:
+            self.costs |= {target.process: [] for target in group}
+            self.warm -= {target.process for target in group}
+            for some in as_many_as_cores(group):
+                for number in range(MOST_WINDOWS):
+                    if not all(self.is_warm(target.process) for target in some):
+                        runs = await self._window(some, number)
+                        self.note((target.process, run) for target, run in zip(some, runs, strict=True))
 
-    def is_warm(self, name: str) -> bool:
-        """Whether a subject is warm; what has no CPU time of its own always is."""
-        return name not in self.costs or name in self.warm
+    def note(self, runs: Iterable[tuple[str, Run]]) -> None:
+        """Take what requests have cost processes since as further windows."""
+        for process, run in runs:
+            if not self.is_warm(process):
+                self.costs[process].append(run.figures.get("cpu_ms", 0.0))
+                if is_steady(self.costs[process], self.investigation.gates.settled):
+                    self.warm.add(process)
+
+    def is_warm(self, process: str) -> bool:
+        """Whether a process is warm; what has no CPU time of its own always is."""
+        return process not in self.costs or process in self.warm
 
     def document(self) -> dict[str, Any]:
-        """Return how each subject was warmed up, for a file."""
+        """Return how each process was warmed up, for a file."""
         return {name: {"costs": told, "steady": self.is_warm(name)} for name, told in self.costs.items()}
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
@@ -86,8 +91,8 @@ class WarmUp:
         return list(await asyncio.gather(*runs))
 
 
-def groups(subjects: Sequence[Target]) -> list[Sequence[Target]]:
-    """Return subjects in groups of which each has a core for each."""
+def as_many_as_cores(subjects: Sequence[Target]) -> list[Sequence[Target]]:
+    """Return subjects a few at a time, so that there is a core for each."""
     count = len(cores())
     return [subjects[start : start + count] for start in range(0, len(subjects), count)]
 

@@ -43,8 +43,8 @@ WANTED = Investigation.model_validate(
 @pytest_asyncio.fixture(scope="module")
 async def found() -> AsyncIterator[dict[str, Target]]:
     options = Options().with_mock({"seed": 7, "latency": {"ttft_ms": 20}}, 1)
-    async with stack(options) as below, targets(below, WANTED, WANTED.arms) as found:
-        yield found
+    async with stack(options) as below, targets(below, WANTED, [tuple(WANTED.arms)]) as found:
+        yield found[frozenset(WANTED.arms)]
 
 
 @pytest.mark.parametrize("sampler", [pyspy.record, inside.record], ids=["py-spy", "probe"])

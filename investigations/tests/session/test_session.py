@@ -15,6 +15,7 @@ from evenkeel_lab.cli.investigate import investigate
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.experiment import Investigation, template
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.session.arms import Target
 from evenkeel_lab.session.judge import Judgement, judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run
@@ -177,7 +178,7 @@ def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeyp
     async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool) -> AsyncIterator[Subjects]:
         assert measured
         warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # and nobody tells what its runs cost, so it stays so
-        yield lambda _: contextlib.nullcontext({})
+        yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
 
     monkeypatch.setattr("evenkeel_lab.session.session.subjects", cold)
     found = asyncio.run(session(tmp_path, investigation(0.3)).conduct())

@@ -55,10 +55,10 @@ def test_runs_warm_up_what_the_windows_have_not(tmp_path: Path) -> None:
     assert not warm_up.is_warm("off")
     assert warm_up.is_warm("direct")  # nobody counts what it costs
     for cost in (41.0, 40.0):
-        warm_up.note([Run("off", 0, 1.0, 10, {"cpu_ms": cost})])
+        warm_up.note([("off", Run("off", 0, 1.0, 10, {"cpu_ms": cost}))])
         assert not warm_up.is_warm("off")
-    warm_up.note([Run("off", 0, 1.0, 10, {"cpu_ms": 40.5})])
+    warm_up.note([("off", Run("off", 0, 1.0, 10, {"cpu_ms": 40.5}))])
     assert warm_up.is_warm("off")
     # What is warm stays so, whatever the machine does.
-    warm_up.note([Run("off", 0, 1.0, 10, {"cpu_ms": 400.0})])
+    warm_up.note([("off", Run("off", 0, 1.0, 10, {"cpu_ms": 400.0}))])
     assert warm_up.document() == {"off": {"costs": [90.0, 60.0, 50.0, 41.0, 40.0, 40.5], "steady": True}}

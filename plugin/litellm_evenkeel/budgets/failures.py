@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("litellm_evenkeel.budgets")
 TOLD_EACH_SECONDS = 60.0
 CURES = {
-    Reason.TIMEOUT: "See whether the server is overloaded, or raise evenkeel.budgets.timeout.",
+    Reason.TIMEOUT: "See whether the server is overloaded, or hangs; evenkeel.budgets.timeout is how long it may take.",
     Reason.REFUSED: "See whether the server is up and reached from here.",
     Reason.DENIED: "See that the proxy's user of it may read there.",
     Reason.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",

@@ -50,7 +50,8 @@ class Sampler:
         del number
         if not self._over:
             self.samples += 1
-            self._charge(COLLECTION if self._collecting else stack_of(frame))
+            if not self._collecting:
+                self._charge(stack_of(frame))
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
         """Keep what a whole collection costs apart: else whatever it has interrupted would have spent it."""
@@ -58,12 +59,14 @@ class Sampler:
             return
         if phase == "start":
             self._collecting = stack_of(sys._getframe(1))  # noqa: SLF001  # nothing public does
-            self._charge(self._collecting)
             self._began = time.thread_time_ns()
         elif self._collecting:
             spent = time.thread_time_ns() - self._began
             self._collections[self._collecting] = self._collections.get(self._collecting, 0) + spent
-            self._charge(COLLECTION)
+            self._spent[COLLECTION] = self._spent.get(COLLECTION, 0) + spent
+            # What was spent before it is for the next tick to charge, as without it: a collection comes when its
+            # function asks for one, not by chance.
+            self._last += spent
             self._collecting = ()
 
     def _charge(self, stack: Stack) -> None:
