@@ -68,7 +68,6 @@ async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path
     summary = gather(Store(tmp_path))
     runs = [run for runs in summary.done.values() for run in runs]
     assert len(runs) == 12
-    assert summary.warm_up.keys() == {"off beside on", "on beside off"}
     for run in runs:
         assert run.requests == 60
         assert {"p50", "added_p50", "throughput", "cpu_ms", "memory_mib", "switches", "loop_lag"} <= run.figures.keys()
@@ -77,4 +76,4 @@ async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path
         assert run.operations
         assert 0 < run.provider < 0.5
     assert summary.provenance["engine"] in {"stand-in", "native"}
-    assert set(summary.warm_up) == {"off", "on"}
+    assert summary.warm_up.keys() == {"off beside on", "on beside off"}
