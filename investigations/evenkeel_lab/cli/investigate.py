@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from evenkeel_lab.cli.compare import document, table
 from evenkeel_lab.cli.live import View
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
-from evenkeel_lab.experiment import find, known, read, readme, template
+from evenkeel_lab.experiment import books, find, known, name_of, read, read_book, readme, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
 from evenkeel_lab.experiment.read import BEGIN, FILE, check_name, home
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
@@ -32,10 +33,12 @@ from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
 
+    from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
@@ -45,7 +48,7 @@ DATA, README = "data", "README.md"
 
 
 @click.command()
-@click.argument("names", metavar="[NAME | new NAME]", nargs=-1)
+@click.argument("names", metavar="[NAME | BOOK[/CHAPTER] | new NAME]", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Say which investigations there are.")
 @click.option("--quick", is_flag=True, help="Six short pairs: a first impression, of which nothing is committed.")
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
@@ -72,7 +75,10 @@ def investigate(  # one for each option
     profiled: bool,
     as_json: bool,
 ) -> None:
-    """Run an investigation in pairs, and judge it. The same command goes on where a stopped one was."""
+    """Run an investigation in pairs, and judge it; of a book, all its chapters, one after the other.
+
+    The same command goes on where a stopped one was.
+    """
     if listed:
         results().print(listing())
         return
@@ -82,35 +88,69 @@ def investigate(  # one for each option
         return
     if len(names) != 1:
         raise click.UsageError("Name one investigation; --list says which there are.")
-    folder = find(names[0])
-    wanted = with_versions(read(folder), versions)
-    if pairs:
-        wanted = with_pairs(wanted, pairs)
-    if quick:
-        wanted = quickly(wanted)
-    store = Store(folder.parent.parent / DATA / folder.name / digest(wanted))
     say_what_is_not_used()
+    way = Way(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
+    found = {name_of(folder): conduct(folder, way, as_json=as_json) for folder in chosen(names[0], quick=quick)}
+    if as_json:
+        documents = {name: told(judgement) for name, judgement in found.items()}
+        click.echo(json.dumps({"chapters": documents} if names[0] in books() else next(iter(documents.values()))))
+    context.exit(RIG_INVALID if any(one.invalid for one in found.values()) else 0)
+
+
+def chosen(name: str, *, quick: bool) -> list[Path]:
+    """Return the folders of what is to be measured: of a book, those of its chapters."""
+    folder = books().get(name)
+    if folder is None:
+        return [find(name)]
+    book = read_book(folder)
+    return [folder / chapter for chapter in (book.quick or book.chapters if quick else book.chapters)]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How it is to be measured, where that is not as its file says."""
+
+    pairs: int | None
+    versions: Sequence[str]
+    quick: bool
+    fresh: bool
+    profiled: bool
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is to be committed: no first impression, nor a session of another kind than its file asks for."""
+        return not (self.quick or self.pairs or self.versions)
+
+    def asked(self, folder: Path) -> Investigation:
+        """Return what is asked."""
+        wanted = with_versions(read(folder), self.versions)
+        if self.pairs:
+            wanted = with_pairs(wanted, self.pairs)
+        return quickly(wanted) if self.quick else wanted
+
+
+def conduct(folder: Path, way: Way, *, as_json: bool) -> Judgement:
+    """Measure one investigation, say what was found, and lay it down."""
+    name, wanted = name_of(folder), way.asked(folder)
+    store = Store(folder.parents[name.count("/") + 1] / DATA / name / digest(wanted))
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
-    profiler = Profiler(folder.name, wanted, store, steps, stop) if profiled else None
+    profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None
     with store.claimed(), View(console, wanted) as view:
-        if fresh:
+        if way.fresh:
             store.clear()
-        session = Session(folder.name, wanted, store, Options(), steps, view, stop, profiler)
+        session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
     summary = gather(store)
     write(summary, store.folder / SUMMARY)
-    if as_json:
-        click.echo(json.dumps(told(judgement)))
-    else:
+    if not as_json:
         results().print(report(judgement))
-    # A first impression, or a session of another kind than the file asks for, is nothing to commit.
-    lasting = not (quick or pairs or versions) and known().get(folder.name) == folder
-    for path in publish(summary, store, steps) if lasting else [impression(summary, store)]:
+    is_ours = known().get(name) == folder
+    for path in publish(summary, store, steps) if way.lasts and is_ours else [impression(summary, store)]:
         click.echo(path, err=as_json)
-    for name in (name for name, warm in summary.warm_up.items() if not warm["steady"]):
-        click.echo(f"warning: {name} had not settled when the first pair began", err=True)
-    context.exit(RIG_INVALID if judgement.invalid else 0)
+    for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
+        click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
+    return judgement
 
 
 def publish(summary: Summary, store: Store, steps: Steps) -> list[Path]:
@@ -141,9 +181,10 @@ def say_what_is_not_used() -> None:
 def listing() -> RenderableType:
     """Say which investigations there are."""
     shown = Table(box=None, pad_edge=False, show_header=False)
-    for name, folder in known().items():
+    read_by = dict.fromkeys(known(), read) | dict.fromkeys(books(), read_book)
+    for name, folder in sorted((known() | books()).items()):
         try:
-            shown.add_row(name, Text(read(folder).question))
+            shown.add_row(name, Text(read_by[name](folder).question))
         except WrongUse as error:
             shown.add_row(name, Text(str(error), style="yellow"))
     return shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from evenkeel_lab.experiment import known
+from evenkeel_lab.experiment import books, known, name_of
+from evenkeel_lab.experiment.read import FOLDER
 from evenkeel_lab.progress import shown_on
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def publish(names: Sequence[str], steps: Steps, *, html: bool = False) -> list[P
     if html:
         found += rendered.write_html()
     for folder in (folder for folder in _measured(rendered) if (folder / SOURCE).is_file()):
-        with steps.step(f"notebook of {folder.name}"):
+        with steps.step(f"notebook of {name_of(folder)}"):
             found.append(write(folder))
     return [path.relative_to(rendered.place.parent) for path in found]
 
@@ -71,11 +72,11 @@ def drifted(names: Sequence[str], steps: Steps) -> list[str]:
     rendered = render_all(names, steps)
     found = [f"{one.path.relative_to(rendered.place.parent)}: {one.what}" for one in rendered.drift()]
     for folder in _measured(rendered):
-        with steps.step(f"notebook of {folder.name}"):
-            found += [f"{folder.parent.name}/{name}: differs" for name in drift(folder)]
+        with steps.step(f"notebook of {name_of(folder)}"):
+            found += [f"{FOLDER}/{name}: differs" for name in drift(folder)]
     return found
 
 
 def _measured(rendered: Rendered) -> list[Path]:
-    folders = known()
+    folders = known() | books()
     return [folders[page.name] for page in rendered.pages]

@@ -11,7 +11,7 @@ from evenkeel_lab.verdicts import LEAST_PAIRS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-QUICK_SECONDS = 4.0
+QUICK_SECONDS, QUICK_WINDOW = 4.0, 2.0
 # Of each user, where it is not time that ends a run.
 QUICK_REQUESTS = 10
 # Windows so short differ by chance; and a first impression has no time for many.
@@ -33,7 +33,12 @@ def quickly(investigation: Investigation) -> Investigation:
     if load.requests:
         shorter["requests"] = min(load.requests, QUICK_REQUESTS * load.users)
     gates = {"settled": max(investigation.gates.settled, QUICK_SETTLED)}
-    return _changed(investigation, session={"looks": [LEAST_PAIRS], "warm_up": 2.0}, load=shorter, gates=gates)
+    return _changed(
+        investigation,
+        session={"looks": [LEAST_PAIRS], "warm_up": min(investigation.session.warm_up, QUICK_WINDOW)},
+        load=shorter,
+        gates=gates,
+    )
 
 
 def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:

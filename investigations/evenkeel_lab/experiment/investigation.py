@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
@@ -58,6 +59,24 @@ class Prometheus(StrEnum):
     EVENKEEL = "evenkeel"
 
 
+class Patch(StrEnum):
+    """What LiteLLM's own Prometheus callback does otherwise than it would; see stack/probe/patches_of_proxy.py."""
+
+    NONE = ""
+    EARLY_RETURN = "early_return"
+    """It returns at once."""
+    SKIP_UPDATES = "skip_updates"
+    """It updates no metrics, but looks budgets up."""
+    SKIP_BUDGETS = "skip_budgets"
+    """It looks no budgets up."""
+    BACKGROUND_BUDGETS = "background_budgets"
+    """It looks them up in a task of their own, for which nobody waits."""
+    PARALLEL_BUDGETS = "parallel_budgets"
+    """It looks up all of them at once."""
+    CACHED_BUDGETS = "cached_budgets"
+    """It asks the proxy's cache before the database: what 1.81.9 has mended."""
+
+
 class Rotation(StrEnum):
     """Who chooses the account of a request."""
 
@@ -98,11 +117,13 @@ class Arm(Part):
     subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
     litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
     prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
+    patch: Patch = Field(Patch.NONE, description="What LiteLLM's own callback leaves out, or does otherwise.")
     rotation: Rotation = Field(
         Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
     )
     workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
     settings: dict[str, Any] = Field({}, description="Laid over the proxy's generated YAML, section by section.")
+    load: dict[str, Any] = Field({}, description="Laid over the load of all arms: what this one is sent otherwise.")
     function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")
     arguments: dict[str, Any] = Field({}, description="For a function: what else it is called with.")
 
@@ -110,6 +131,10 @@ class Arm(Part):
     def _function_has_a_name(self) -> Self:
         if (self.subject is Kind.FUNCTION) != bool(self.function):
             raise ValueError("an arm has a function if, and only if, its subject is `function`")
+        if self.subject is Kind.FUNCTION and self.load:
+            raise ValueError("nothing is sent to a function: leave out its load")
+        if self.patch is not Patch.NONE and self.prometheus is not Prometheus.STOCK:
+            raise ValueError('it is LiteLLM\'s own callback that is patched: this needs prometheus = "stock"')
         return self
 
 
@@ -166,8 +191,8 @@ class Session(Part):
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
     seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
-    warm_up: PositiveFloat = Field(
-        5.0, description="Seconds of each window in which a subject is loaded until it is warm."
+    warm_up: NonNegativeFloat = Field(
+        5.0, description="Seconds of each window in which a subject is loaded until it is warm; 0: it is met cold."
     )
     noise: bool = Field(default=True, description="Whether a second baseline and the mock itself are measured too.")
 
@@ -262,6 +287,12 @@ class Investigation(Part):
         return self
 
     @model_validator(mode="after")
+    def _loads_of_arms_are_loads(self) -> Self:
+        for name in self.arms:
+            self.load_of(name)
+        return self
+
+    @model_validator(mode="after")
     def _figures_can_be_judged(self) -> Self:
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
@@ -295,6 +326,11 @@ class Investigation(Part):
 
     def _ablated(self) -> list[str]:
         return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []
+
+    def load_of(self, arm: str) -> Load:
+        """Return what is sent to an arm; to the engine's own, what the baseline gets."""
+        own = self.arms.get(arm, self.arms[self.baseline] if arm == AGAIN else None)
+        return Load.model_validate(self.load.model_dump() | own.load) if own and own.load else self.load
 
     @property
     def primary(self) -> str:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from evenkeel_lab.errors import WrongUse, nearest
-from evenkeel_lab.experiment.investigation import NAME, Investigation
+from evenkeel_lab.experiment.book import Book
+from evenkeel_lab.experiment.investigation import NAME, Investigation, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pydantic_core import ErrorDetails
 
-FOLDER, FILE = "investigations", "investigation.toml"
+T = TypeVar("T", bound=Part)
+FOLDER, FILE, BOOK = "investigations", "investigation.toml", "book.toml"
 BEGIN = "evenkeel investigate new NAME."
 # A page and a word of the command line have these names.
 TAKEN = ("index", "new")
@@ -33,12 +35,22 @@ def home(start: Path | None = None) -> Path:
 
 
 def known(start: Path | None = None) -> dict[str, Path]:
-    """Return the folders of all investigations, by name; none where there is no project."""
+    """Return the folders of all investigations, by name, chapters as `book/chapter`; none where there is no project."""
     try:
-        found = sorted(home(start).glob(f"*/{FILE}"))
+        place = home(start)
     except WrongUse:
         return {}
-    return {path.parent.name: path.parent for path in found}
+    chapters = [folder / chapter for folder in books(start).values() for chapter in _chapters(folder)]
+    found = [path.parent for path in place.glob(f"*/{FILE}")] + [one for one in chapters if (one / FILE).is_file()]
+    return {folder.relative_to(place).as_posix(): folder for folder in sorted(found)}
+
+
+def books(start: Path | None = None) -> dict[str, Path]:
+    """Return the folders of all books, by name."""
+    try:
+        return {path.parent.name: path.parent for path in sorted(home(start).glob(f"*/{BOOK}"))}
+    except WrongUse:
+        return {}
 
 
 def find(name: str, start: Path | None = None) -> Path:
@@ -55,18 +67,50 @@ def find(name: str, start: Path | None = None) -> Path:
 
 def read(folder: Path) -> Investigation:
     """Read an investigation."""
-    path = folder / FILE
     check_name(folder.resolve().name)
+    return _read(Investigation, folder / FILE)
+
+
+def read_book(folder: Path) -> Book:
+    """Read a book, all of whose chapters are there."""
+    found = _read(Book, folder / BOOK)
+    there = [path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))]
+    for name in found.chapters:
+        if name not in there:
+            cure = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
+            raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", cure=cure)
+    return found
+
+
+def name_of(folder: Path) -> str:
+    """Return the name of an investigation, wherever it lies; a chapter's begins with its book's."""
+    folder = folder.resolve()
+    is_chapter = (folder.parent / BOOK).is_file()
+    return f"{folder.parent.name}/{folder.name}" if is_chapter else folder.name
+
+
+def _read(kind: type[T], path: Path) -> T:
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise WrongUse(f"{path} cannot be read: {error}.", cure="Mend it; docs/investigations.md shows one.") from error
-    try:
-        return Investigation.model_validate(told)
+        return kind.model_validate(_told(path))
     except ValidationError as error:
         # A field that does not exist explains one that is missing.
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise WrongUse(f"{path}: {_what(first)}.", cure=_cure(first)) from error
+        raise WrongUse(f"{path}: {_what(first)}.", cure=_cure(kind, first)) from error
+
+
+def _told(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise WrongUse(f"{path} cannot be read: {error}.", cure="Mend it; docs/investigations.md shows one.") from error
+
+
+def _chapters(folder: Path) -> list[str]:
+    """Return the chapters that a book names; none of one that cannot be read, which is told by who reads it."""
+    try:
+        return _read(Book, folder / BOOK).chapters
+    except WrongUse:
+        return []
 
 
 def check_name(name: str) -> None:
@@ -90,9 +134,9 @@ def _what(error: ErrorDetails) -> str:
             return f"{where}: {error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
 
 
-def _cure(error: ErrorDetails) -> str:
+def _cure(kind: type[Part], error: ErrorDetails) -> str:
     *above, name = error["loc"] or ("",)
-    fields = _fields_at(above)
+    fields = _fields_at(kind, above)
     if error["type"] == "extra_forbidden":
         return nearest(str(name), fields)
     if error["type"] == "value_error" and len(told := error["ctx"]["error"].args) > 1:
@@ -102,9 +146,9 @@ def _cure(error: ErrorDetails) -> str:
     return "docs/investigations.md says what may be."
 
 
-def _fields_at(place: Sequence[str | int]) -> dict[str, str]:
+def _fields_at(kind: type[Part], place: Sequence[str | int]) -> dict[str, str]:
     """Return the fields that a place in the file may have, and what they say of themselves."""
-    schema = Investigation.model_json_schema()
+    schema = kind.model_json_schema()
 
     def resolved(node: dict[str, Any]) -> dict[str, Any]:
         node = next((one for one in node.get("anyOf", ()) if "$ref" in one), node)

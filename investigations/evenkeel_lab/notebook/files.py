@@ -12,6 +12,8 @@ import jupytext
 from matplotlib.image import imread
 
 from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.experiment import name_of
+from evenkeel_lab.experiment.read import BOOK
 from evenkeel_lab.notebook.clean import clean
 from evenkeel_lab.notebook.kernel import execute
 from evenkeel_lab.notebook.opening import require_summary
@@ -40,15 +42,21 @@ def write(folder: Path) -> Path:
 def drift(folder: Path) -> list[str]:
     """Return the executed notebook of an investigation, if it is not what an execution shows now."""
     path = folder / EXECUTED
-    name = f"{folder.resolve().name}/{EXECUTED}"
-    if not (folder / SOURCE).is_file() or not (folder / SUMMARY).is_file():
+    name = f"{name_of(folder)}/{EXECUTED}"
+    if not (folder / SOURCE).is_file() or not _is_measured(folder):
         return [name] if path.exists() else []
     return [] if _same(path, executed(folder)) else [name]
 
 
+def _is_measured(folder: Path) -> bool:
+    """Whether there is anything to show: of a book, in any chapter."""
+    return (folder / SUMMARY).is_file() or ((folder / BOOK).is_file() and any(folder.glob(f"*/{SUMMARY}")))
+
+
 def executed(folder: Path) -> str:
     """Execute an investigation's notebook; return what its file would hold."""
-    require_summary(folder)
+    if not (folder / BOOK).is_file():
+        require_summary(folder)
     path = folder / SOURCE
     try:
         notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")

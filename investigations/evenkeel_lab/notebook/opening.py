@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.errors import NotMeasured
-from evenkeel_lab.experiment import find
+from evenkeel_lab.experiment import find, name_of
 from evenkeel_lab.experiment.investigation import AGAIN
 from evenkeel_lab.notebook import frames
 from evenkeel_lab.session.judge import judge_session
@@ -101,7 +101,7 @@ def require_summary(folder: Path) -> Path:
     """Return the summary of an investigation, or raise if there is none yet."""
     path = folder / FILE
     if not path.is_file():
-        own = folder.resolve().name
+        own = name_of(folder)
         raise NotMeasured(
             f"The investigation {own!r} has no {FILE} yet: it was not measured.",
             cure=f"Run `evenkeel investigate {own}`; of a quick session open its folder below data/{own}/.",

@@ -78,7 +78,7 @@ class Profiler:
 
     def _loaded(self, target: Target, folder: Path) -> Callable[[str], Awaitable[Work]]:
         """Return what loads a proxy as each run of the session does, only for longer where those are short."""
-        load, session = self.investigation.load, self.investigation.session
+        load, session = self.investigation.load_of(target.name), self.investigation.session
         seconds = max(load.duration or 0.0, self.seconds)
         # A load that its requests end is made as it is.
         longer = load.model_copy(update={"duration": seconds}) if load.duration else load

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.experiment import find, known, read as read_investigation
+from evenkeel_lab.experiment import books, find, known, name_of, read as read_investigation, read_book
+from evenkeel_lab.experiment.read import home
 from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.report.book import book_page
 from evenkeel_lab.report.case import case_of
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
@@ -17,7 +19,7 @@ from evenkeel_lab.report.page import page
 from evenkeel_lab.session.summary import FILE, read as read_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evenkeel_lab.profiling.profile import Profile
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 REPORTS, INDEX = "reports", "index.md"
 # One file of HTML is not committed, and so it never drifts.
-COMMITTED, OTHERS = ("*.md", "*/*.svg"), ("*.html",)
+COMMITTED, OTHERS = ("**/*.md", "**/*.svg"), ("**/*.html",)
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,13 @@ class Rendered:
     """The text of each file that is committed, by its path below that place."""
     pages: Sequence[Page]
     names: frozenset[str] | None
-    """Of which investigations; None for all."""
+    """Of which investigations and books; None for all."""
 
     def left_over(self, patterns: Sequence[str] = COMMITTED) -> list[Path]:
         """Return what was made earlier, and belongs to no report now; files of others are not among it."""
-        there = {str(path.relative_to(self.place)): path for one in patterns for path in sorted(self.place.glob(one))}
+        there = {
+            path.relative_to(self.place).as_posix(): path for one in patterns for path in sorted(self.place.glob(one))
+        }
         wanted = self.files.keys() | {_html(one) for one in self.pages}
         return [
             path
@@ -61,7 +65,9 @@ class Rendered:
         ]
 
     def _is_of_these(self, name: str) -> bool:
-        return self.names is None or name.partition("/")[0].partition(".")[0] in self.names
+        # A page, or one of its figures; a chapter's page lies among the figures of its book.
+        page, folder = name.rpartition(".")[0], name.rpartition("/")[0]
+        return self.names is None or page in self.names or (folder in self.names and name.endswith(".svg"))
 
     def drift(self) -> list[Drift]:
         """Return the files that are not what they would be now."""
@@ -99,33 +105,45 @@ def render(summary: Summary, place: Path) -> Path:
 
 
 def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendered:
-    """Make the reports of all investigations that were measured, or of those that are named; and their index."""
+    """Make the reports of all investigations and books that were measured, or of those named; and their index."""
     steps = steps or Silent()
-    wanted = [find(name).name for name in names]
-    folders = known()
+    shelf, folders = books(), known()
     if not folders:
         raise WrongUse("There are no investigations here.", cure="Go to the project's folder.")
-    measured, waiting = {}, {}
-    for name, folder in folders.items():
-        if (folder / FILE).is_file():
-            measured[name] = folder
-        else:
-            waiting[name] = read_investigation(folder)
-    for name in wanted:
-        if name not in measured:
-            raise WrongUse(f"{name} has not been measured yet.", cure=f"Measure it: evenkeel investigate {name}.")
+    measured = {name: folder for name, folder in folders.items() if (folder / FILE).is_file()}
+    wanted = _wanted(names, shelf, measured)
     cases, pages = [], []
     for name, folder in measured.items():
         with steps.step(f"report of {name}"):
             cases.append(_case(name, folder))
-            if not wanted or name in wanted:
+            if not names or name in wanted:
                 pages.append(page(cases[-1]))
-    place = next(iter(folders.values())).parent.parent / REPORTS
-    files = {INDEX: index(cases, waiting)}
+    bound = {name: read_book(folder) for name, folder in shelf.items()}
+    by_name = {case.summary.name: case for case in cases}
+    for name, book in bound.items():
+        if not names or name in wanted:
+            pages.append(book_page(name, book, {one: by_name[f"{name}/{one}"] for one in _chapters(name, by_name)}))
+    waiting = {name: read_investigation(folder) for name, folder in folders.items() if name not in measured}
+    files = {INDEX: index(cases, waiting, {name: book.question for name, book in bound.items()})}
     for one in pages:
         files |= one.files
     files = {name: marked(name, text) for name, text in files.items()}
-    return Rendered(place, files, pages, frozenset(wanted) if wanted else None)
+    return Rendered(home().parent / REPORTS, files, pages, wanted if names else None)
+
+
+def _wanted(names: Sequence[str], shelf: Collection[str], measured: Collection[str]) -> frozenset[str]:
+    """Return what is asked for, and what changes with it: the chapters of a book, the book of a chapter."""
+    found = set()
+    for name in (name if name in shelf else name_of(find(name)) for name in names):
+        if name not in shelf and name not in measured:
+            raise WrongUse(f"{name} has not been measured yet.", cure=f"Measure it: evenkeel investigate {name}.")
+        found |= {name, *(f"{name}/{chapter}" for chapter in _chapters(name, measured))}
+        found |= {name.partition("/")[0]} & {*shelf}
+    return frozenset(found)
+
+
+def _chapters(book: str, among: Iterable[str]) -> list[str]:
+    return [name.partition("/")[2] for name in among if name.startswith(f"{book}/")]
 
 
 def _case(name: str, folder: Path) -> Case:

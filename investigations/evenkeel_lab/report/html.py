@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
 
+from evenkeel_lab.report.page import folder_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -71,7 +73,7 @@ def _plain(markdown: str) -> str:
 
 def _markdown(page: Page) -> MarkdownIt:
     """Return what turns markdown into HTML: other people's HTML stays text, links stay words."""
-    figures = {f"{page.name}/{name}.svg": (name, text) for name, text in page.figures.items()}
+    figures = {f"{folder_of(page.name)}/{name}.svg": (name, text) for name, text in page.figures.items()}
 
     def image(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         name, text = figures[str(tokens[at].attrs["src"])]

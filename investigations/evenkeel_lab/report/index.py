@@ -21,9 +21,11 @@ HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "mea
 SHORT = 8
 
 
-def index(cases: Sequence[Case], waiting: Mapping[str, Investigation]) -> str:
-    """Return the page: those that were measured, and those that wait for it."""
+def index(cases: Sequence[Case], waiting: Mapping[str, Investigation], books: Mapping[str, str] | None = None) -> str:
+    """Return the page: books by their questions, investigations that were measured, and those that wait for it."""
     parts = ["# Reports", paragraph("What was measured, each with its own page. Made by `make reports`; not by hand.")]
+    if books:
+        parts.append(items([f"[{name}]({name}.md): {text(question)}" for name, question in books.items()]))
     if cases:
         parts.append(table(HEAD, [row for case in cases for row in _rows(case)], {HEAD[3]}))
     if waiting:

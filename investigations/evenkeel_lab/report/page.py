@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import flame_graphs
@@ -45,6 +46,7 @@ class Page:
     """A report, as it is written to files."""
 
     name: str
+    """Its path below the place of reports, without an ending; its figures lie in a folder of that path."""
     markdown: str
     figures: Mapping[str, str]
     """The text of each figure's file, by its name; the markdown says in words what they show."""
@@ -54,6 +56,11 @@ class Page:
         """The text of each file, by its path below the place of reports."""
         drawn = {f"{self.name}/{name}.svg": text for name, text in self.figures.items()}
         return {f"{self.name}.md": self.markdown} | drawn
+
+
+def folder_of(name: str) -> str:
+    """Return the folder of a page's figures, seen from the page."""
+    return PurePosixPath(name).name
 
 
 def page(case: Case) -> Page:
@@ -70,6 +77,7 @@ def page(case: Case) -> Page:
 
 def markdown(case: Case, alts: Mapping[str, str]) -> str:
     """Write the page of a session, with those figures of which it is said what they show."""
-    pictures = {name: picture(alt, f"{case.summary.name}/{name}.svg") for name, alt in alts.items()}
+    folder = folder_of(case.summary.name)
+    pictures = {name: picture(alt, f"{folder}/{name}.svg") for name, alt in alts.items()}
     said = [section(case, pictures) for section in SECTIONS]
     return "\n\n".join(filter(None, said)) + "\n"

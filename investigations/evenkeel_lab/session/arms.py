@@ -117,4 +117,11 @@ def require_memory(count: int) -> None:
 
 def subject_of(arm: Arm) -> Subject:
     """Return the proxy that an arm asks for."""
-    return Subject(arm.litellm, Prometheus(arm.prometheus), arm.workers, arm.settings, Rotation(arm.rotation))
+    return Subject(
+        litellm=arm.litellm,
+        prometheus=Prometheus(arm.prometheus),
+        workers=arm.workers,
+        settings=arm.settings,
+        rotation=Rotation(arm.rotation),
+        patch=arm.patch,
+    )

@@ -102,20 +102,22 @@ class Session:
         if self._is_duet(meeting) and all(places):
             start = soon_ns(LEAD_SECONDS)
             runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
-            async with self._taking_turns([found[arm].pid for arm in meeting.arms], places, start):
+            async with self._taking_turns(meeting.arms, found, places, start):
                 return list(await asyncio.gather(*runs))
         return [await self._run(meeting, arm, found, soon_ns(LEAD_SECONDS), ()) for arm in meeting.arms]
 
     @contextlib.asynccontextmanager
     async def _taking_turns(
-        self, pids: Sequence[int | None], places: Sequence[tuple[int, ...]], start_ns: int
+        self, arms: Sequence[str], found: Mapping[str, Target], places: Sequence[tuple[int, ...]], start_ns: int
     ) -> AsyncIterator[None]:
         """Have both arms of a duet on each core for as long; the mock itself is pinned to none."""
-        there = [pid for pid in pids if pid]
-        if len(there) < len(pids):
+        there = [pid for arm in arms if (pid := found[arm].pid)]
+        if len(there) < len(arms):
             yield
             return
-        every = turn(self.investigation.load.duration)
+        # Arms that are loaded for different times meet for the shorter one.
+        lasting = [self.investigation.load_of(arm).duration for arm in arms]
+        every = turn(min((seconds for seconds in lasting if seconds), default=None))
         taking = asyncio.create_task(take_turns(there, places, start_ns, every))
         try:
             yield
@@ -141,5 +143,5 @@ class Session:
         if target.pid:
             pin(target.pid, cores)
         place = self.store.place(meeting, name)
-        wanted, gates = self.investigation.load, self.investigation.gates
+        wanted, gates = self.investigation.load_of(name), self.investigation.gates
         return await measure(target, wanted, meeting.seed, start_ns, place, cores, gates, self.stop)

@@ -49,6 +49,8 @@ class WarmUp:
 
         One that is not after so many windows will have to be in its runs.
         """
+        if not self.investigation.session.warm_up:
+            return
         for group in meeting:
             self.costs |= {target.process: [] for target in group}
             self.warm -= {target.process for target in group}
@@ -76,13 +78,13 @@ class WarmUp:
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
         """Load subjects side by side, each on cores of its own, as they will meet."""
-        wanted = self.investigation.load
-        if wanted.duration is not None:
-            wanted = wanted.model_copy(update={"duration": self.investigation.session.warm_up})
         start = soon_ns(LEAD_SECONDS)
         place = Meeting(0, tuple(target.name for target in group), 0)
         runs = []
         for target, places in zip(group, shares(len(group)), strict=True):
+            wanted = self.investigation.load_of(target.name)
+            if wanted.duration is not None:
+                wanted = wanted.model_copy(update={"duration": self.investigation.session.warm_up})
             if target.pid:
                 pin(target.pid, places)
             records = self.store.place(place, target.name)

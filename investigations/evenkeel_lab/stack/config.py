@@ -48,6 +48,8 @@ class Subject:
     rotation: Rotation = Rotation.OFF
     accounts: tuple[Account, ...] = ()
     """The provider's accounts behind the one model name; a single one that may do anything if none are named."""
+    patch: str = ""
+    """What LiteLLM's own Prometheus callback leaves out, or does otherwise; see probe/patches_of_proxy.py."""
     keep_alive: int | None = None
     """Seconds for which an idle connection is kept; LiteLLM's usual 5 if not given. One that is closed while a request
     is on its way is lost to its client, which a busy proxy does now and then."""

@@ -80,7 +80,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "TMPDIR": str(folders["tmp"]),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
-        "PYTHONPATH": os.pathsep.join(map(str, [services.plugin, *([PROBE] if services.lag else [])])),
+        "PYTHONPATH": os.pathsep.join(map(str, [services.plugin, *([PROBE] if services.lag or subject.patch else [])])),
         "DATABASE_URL": services.database_url,
         "REDIS_URL": services.redis_url,
         "DISABLE_SCHEMA_UPDATE": "true",
@@ -96,6 +96,8 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         # live, two proxies that are the same would cost more or less by it. Several workers had better not agree on it.
         if subject.workers == 1:
             env |= {"SEED_OF_PROXY": SEED, "PYTHONHASHSEED": SEED}
+    if subject.patch:
+        env["PATCH_OF_PROXY"] = subject.patch
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
     schema = schema_of(services.database_url)

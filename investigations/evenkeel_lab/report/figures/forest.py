@@ -58,10 +58,10 @@ def forest(summary: Summary, judgement: Judgement) -> Figure | None:
     tallest = max(sum(map(len, column)) for column in columns)
     drawn = figure(tallest * ROW + REST, 9 if len(columns) == 1 else 12)
     all_axes = drawn.subplots(1, len(columns), squeeze=False)[0]
-    ends = _ends(everything)
+    far = ends(everything)
     known = looks(summary.investigation)
-    for axes, column in zip(all_axes, columns, strict=True):
-        _column(axes, [row for group in column for row in group], ends, known, tallest)
+    for axes, one in zip(all_axes, columns, strict=True):
+        column(axes, [row for group in one for row in group], far, known, tallest)
     sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
     baseline = short(summary.investigation.baseline)
     headline(
@@ -120,7 +120,7 @@ def _percent(one: Compared, difference: float) -> float:
     return one.margin.effect(difference) * 100
 
 
-def _ends(shown: Sequence[Compared]) -> tuple[float, float]:
+def ends(shown: Sequence[Compared]) -> tuple[float, float]:
     """Return how far the axis goes: what lies far beyond what decides is told in numbers, and drawn as an arrow."""
     lows, highs, margins, main = [], [], [], [0.0]
     for one in shown:
@@ -136,14 +136,13 @@ def _ends(shown: Sequence[Compared]) -> tuple[float, float]:
     return -min(far, max(least, -1.08 * min(lows))), min(far, max(least, 1.08 * max(highs)))
 
 
-def _column(
-    axes: Axes, rows: Sequence[Row], ends: tuple[float, float], known: Mapping[str, Look], tallest: int
-) -> None:
+def column(axes: Axes, rows: Sequence[Row], far: tuple[float, float], known: Mapping[str, Look], tallest: int) -> None:
+    """Draw a column of rows, as tall as the tallest one; each arm as it is known to look."""
     for at, row in enumerate(rows):
         if row.one is not None and row.one.verdict is not None:
-            _row(axes, at, row, ends, known[row.arm])
+            _row(axes, at, row, far, known[row.arm])
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.set(xlim=ends, ylim=(max(len(rows), tallest) - 0.4, -0.6))
+    axes.set(xlim=far, ylim=(max(len(rows), tallest) - 0.4, -0.6))
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
     axes.grid(visible=False, axis="y")
     quieten(axes)
@@ -160,7 +159,7 @@ def _column(
             label.set_fontweight("bold")
 
 
-def _row(axes: Axes, at: int, row: Row, ends: tuple[float, float], look: Look) -> None:
+def _row(axes: Axes, at: int, row: Row, far: tuple[float, float], look: Look) -> None:
     one = row.one
     assert one is not None
     assert one.verdict is not None
@@ -169,12 +168,12 @@ def _row(axes: Axes, at: int, row: Row, ends: tuple[float, float], look: Look) -
         [at - 0.5, at + 0.5], _percent(one, -width), _percent(one, width), color=FAINT, linewidth=0, zorder=0.5
     )
     mean, low, high = (_percent(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
-    shown_low, shown_high = max(low, ends[0]), min(high, ends[1])
+    shown_low, shown_high = max(low, far[0]), min(high, far[1])
     if shown_low < shown_high:
         axes.plot([shown_low, shown_high], [at, at], color=look.colour, linewidth=1.6, solid_capstyle="butt")
-    if ends[0] < mean < ends[1]:
+    if far[0] < mean < far[1]:
         filled = look.colour if one.verdict.kind.is_settled else "white"
         axes.plot([mean], [at], marker=look.marker, color=look.colour, markerfacecolor=filled, markersize=5.5)
-    for beyond, end, arrow in ((low < ends[0], ends[0], "<"), (high > ends[1], ends[1], ">")):
+    for beyond, end, arrow in ((low < far[0], far[0], "<"), (high > far[1], far[1], ">")):
         if beyond:
             axes.plot([end], [at], marker=arrow, color=look.colour, markersize=5, clip_on=False)

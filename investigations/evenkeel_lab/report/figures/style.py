@@ -124,9 +124,9 @@ def figure(height: float, width: float = WIDTH) -> Figure:
     return found
 
 
-def headline(drawn: Figure, told: str, judgement: Judgement) -> None:
+def headline(drawn: Figure, told: str, judgement: Judgement | None = None) -> None:
     """Say above a figure what it shows, and whether it may be believed."""
-    invalid = f"{INVALID.upper()}\n" if judgement.invalid else ""
+    invalid = f"{INVALID.upper()}\n" if judgement and judgement.invalid else ""
     drawn.suptitle(f"{invalid}{told}", x=0.01, ha="left", fontsize=10, fontweight="bold" if invalid else "normal")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import section
@@ -20,7 +21,7 @@ def profile(case: Case, _: Mapping[str, str]) -> str:
     """Return the tables of a profile, and its flame graphs."""
     if case.profile is None:
         return ""
-    lines = section(case.profile, case.summary.name)
+    lines = section(case.profile, PurePosixPath(case.summary.name).name)
     if case.profile.digest != digest(case.asked):
         lines[2:2] = [paragraph(ANOTHER), ""]
     return "\n".join(lines).rstrip()

@@ -56,10 +56,14 @@ def _what(arm: Arm) -> str:
     told = [f"LiteLLM {arm.litellm}", f"Prometheus {arm.prometheus}"]
     if arm.rotation is not Rotation.OFF:
         told.append(f"rotation {arm.rotation}")
+    if arm.patch:
+        told.append(f"patched: {arm.patch}")
     if arm.workers > 1:
         told.append(f"{arm.workers} workers")
     if arm.settings:
         told.append(code(json.dumps(arm.settings, sort_keys=True, default=str)))
+    if arm.load:
+        told.append("sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items()))
     return ", ".join(told)
 
 

@@ -5,7 +5,8 @@ By how much it oversleeps is how long a request waits before anything is done fo
 Unix time and microseconds of lateness, goes to the file named in LAG_OF_PROXY and the process's number. Once a second,
 too, it looks whether somebody wants a profile and cannot take it from the outside; see stacks_of_proxy.
 
-What a proxy draws when it starts, it draws from SEED_OF_PROXY, if that is given.
+What a proxy draws when it starts, it draws from SEED_OF_PROXY, if that is given. What PATCH_OF_PROXY names is left out,
+or done otherwise; see patches_of_proxy.
 
 Only the standard library: this runs inside LiteLLM's environment.
 """
@@ -13,7 +14,7 @@ Only the standard library: this runs inside LiteLLM's environment.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import importlib.abc
 import importlib.util
 import os
@@ -23,7 +24,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -55,6 +56,9 @@ async def measure(path: str) -> None:
 
 def patch(server: ModuleType, path: str) -> None:
     """Let each server measure from its start on."""
+    # A proxy that cannot be measured is better than none.
+    if not hasattr(server, "Server"):
+        return
     startup = server.Server.startup
 
     async def measured(self: Any, *arguments: Any, **named: Any) -> None:
@@ -69,17 +73,17 @@ def patch(server: ModuleType, path: str) -> None:
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds uvicorn's server as everybody does, and patches it once it is there."""
+    """Finds a module as everybody does, and has it patched once it is there."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, name: str, patched: Callable[[ModuleType], None]) -> None:
+        self._name, self._patched = name, patched
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the ordinary one, with a loader that patches."""
         del path, target
-        if fullname != SERVER:
+        if fullname != self._name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)
@@ -89,13 +93,15 @@ class Finder(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            # A proxy that cannot be measured is better than none.
-            with contextlib.suppress(AttributeError):
-                patch(module, self._path)
+            self._patched(module)
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
 if "LAG_OF_PROXY" in os.environ:
-    sys.meta_path.insert(0, Finder(os.environ["LAG_OF_PROXY"]))
+    sys.meta_path.insert(0, Finder(SERVER, functools.partial(patch, path=os.environ["LAG_OF_PROXY"])))
+if "PATCH_OF_PROXY" in os.environ:
+    from patches_of_proxy import PATCHES  # type: ignore[import-not-found]  # as above
+
+    sys.meta_path.insert(0, Finder(*PATCHES[os.environ["PATCH_OF_PROXY"]]))

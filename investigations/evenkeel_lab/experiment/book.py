@@ -1,0 +1,74 @@
+"""What a `book.toml` may say: one question that takes several investigations, each of them a chapter of its own.
+
+A chapter is a folder below the book's, with a file, a summary and a report as any investigation has them.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.errors import nearest
+from evenkeel_lab.experiment.investigation import Effect, Name, Part, Text
+
+
+class Finding(Part):
+    """What one arm of a chapter shows in one figure."""
+
+    chapter: Name = Field(description="In which chapter it is measured.")
+    arm: Name = Field(description="The arm, against that chapter's baseline.")
+    figure: str = Field(description="The figure that tells.")
+
+    @model_validator(mode="after")
+    def _figure_is_one(self) -> Self:
+        if self.figure not in FIGURES:
+            raise ValueError(f"there is no figure {self.figure!r}", nearest(self.figure, FIGURES))
+        return self
+
+
+class Claim(Finding):
+    """What somebody else has found or believed, and the effects with which it would be true."""
+
+    source: Text = Field(description="Where it is from.")
+    says: Text = Field(description="What it says.")
+    between: tuple[Effect, Effect] = Field(description="It is true of effects from the first to the second.")
+    why: str = Field("", description="Why it came out as it did, in words.")
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.between[0] >= self.between[1]:
+            raise ValueError("between: the first effect is the smaller one")
+        return self
+
+
+class Cure(Finding):
+    """What somebody can do about it."""
+
+    does: Text = Field(description="What is to be done.")
+
+
+class Book(Part):
+    """All of the file."""
+
+    title: Text = Field(description="A few words.")
+    question: Text = Field(description="What is asked.")
+    method: Text = Field(description="How it is measured, in five lines.")
+    limits: list[Text] = Field(description="What it does not say.")
+    chapters: list[Name] = Field(
+        description="The chapters' folders, in the order in which they are read.", min_length=1
+    )
+    claims: list[Claim] = Field([], description="What others found.")
+    cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
+    quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
+
+    @model_validator(mode="after")
+    def _chapters_are_there(self) -> Self:
+        if len(set(self.chapters)) < len(self.chapters):
+            raise ValueError("a chapter is named twice")
+        named = [*(one.chapter for one in (*self.claims, *self.cures)), *self.quick]
+        for name in named:
+            if name not in self.chapters:
+                raise ValueError(f"there is no chapter {name!r}", nearest(name, self.chapters))
+        return self

@@ -1,0 +1,211 @@
+"""The page of a book: what its chapters have found, what becomes of others' claims, and what can be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.report.case import primary
+from evenkeel_lab.report.counts import counted, lasted
+from evenkeel_lab.report.doubts import pairs_done
+from evenkeel_lab.report.figures.answers import NAME as ANSWERS, answers
+from evenkeel_lab.report.figures.style import svg
+from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
+from evenkeel_lab.report.page import Page, folder_of
+from evenkeel_lab.report.ruling import ruled
+from evenkeel_lab.report.sections.reproduce import day, seconds
+from evenkeel_lab.report.sections.tables import invalid, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel_lab.comparison.compare import Compared
+    from evenkeel_lab.experiment import Book
+    from evenkeel_lab.experiment.book import Claim, Cure, Finding
+    from evenkeel_lab.report.case import Case
+
+UNMEASURED = "not measured yet"
+SHORT = 8
+
+
+def book_page(name: str, book: Book, cases: Mapping[str, Case]) -> Page:
+    """Make the page of a book; of a chapter that was not measured yet, it says so."""
+    cases = {chapter: cases[chapter] for chapter in book.chapters if chapter in cases}
+    drawn = answers(cases)
+    figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
+    parts = [
+        f"# {text(book.title)}",
+        _answer(name, book, cases),
+        picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg") if figures else "",
+        f"## Question\n\n{paragraph(text(book.question))}",
+        f"## Method\n\n{paragraph(text(book.method))}",
+        _evidence(name, book, cases),
+        _claims(name, book.claims, cases),
+        _cures(name, book.cures, cases),
+        _limits(name, book, cases),
+        _reproduce(name, book, cases),
+    ]
+    return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
+
+
+def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+    said = []
+    for chapter in book.chapters:
+        if chapter not in cases:
+            said.append(f"**{chapter}**: {UNMEASURED}.")
+            continue
+        case = cases[chapter]
+        found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.candidates)
+        said.append(f"{_link(name, chapter, text(case.asked.title))}: {found}.")
+    return items(said)
+
+
+def _short(case: Case, arm: str, found: Compared | None) -> str:
+    if found is None or found.verdict is None:
+        return f"{arm}: {words.NO_VERDICT}"
+    return f"{arm}: **{found.verdict.kind}**, {found.figure.name} {words.effect(found)}{_unbelieved(case)}"
+
+
+def _unbelieved(case: Case) -> str:
+    return " (the session is invalid)" if invalid(case) else ""
+
+
+def _alt(cases: Mapping[str, Case]) -> str:
+    told = [
+        f"{chapter}, {one.candidate}: {found.figure.name} {words.effect(found)}"
+        for chapter, case in cases.items()
+        for one in case.candidates
+        if (found := primary(one)) and found.verdict
+    ]
+    return f"Forest plot of what decides in each chapter: {'; '.join(told)}"
+
+
+def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+    rows: list[list[str]] = []
+    for chapter in book.chapters:
+        if chapter not in cases:
+            rows.append([chapter, UNMEASURED, "", "", "", ""])
+            continue
+        case = cases[chapter]
+        first = [_link(name, chapter, chapter), text(case.asked.question)]
+        for one in case.candidates:
+            for found in one.figures:
+                told = f"**{found.figure.name}**" if found.primary else found.figure.name
+                said = [one.candidate, told, words.effect(found), stated(found, invalid=invalid(case))]
+                rows.append([*first, *said])
+                first = ["", ""]
+    head = ("chapter", "question", "arm", "figure", "effect [interval]", "verdict")
+    told = "Every figure of every chapter, against that chapter's baseline; in bold what decides there."
+    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {head[4]})])
+
+
+def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> str:
+    if not claims:
+        return ""
+    rows = []
+    for one in claims:
+        found = _found(one, cases)
+        low, high = (f"{end * 100:+g}" for end in one.between)
+        ruling = ruled(one.between, found) if found else None
+        said = "open: not measured" if ruling is None else str(ruling)
+        is_believed = one.chapter in cases and not invalid(cases[one.chapter])
+        rows.append(
+            [
+                text(one.says),
+                f"{_link(name, one.chapter, one.chapter)}, {one.arm}: {one.figure} {low} to {high}",
+                words.effect(found) if found else "",
+                f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
+                text(one.why),
+            ]
+        )
+    sources = ", ".join(dict.fromkeys(text(one.source) for one in claims))
+    told = (
+        f"Claims of {sources}. Each was put beforehand as a range of effects (in %, of shares in points): confirmed if "
+        "all of our interval lies in it; refined if there is such an effect, but of another size; refuted if all of "
+        "our interval lies elsewhere; open if it may be either."
+    )
+    head = ("claim", "as a range", "ours [interval]", "ruling", "why")
+    return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])
+
+
+def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
+    if not cures:
+        return ""
+    measured = [(one, found) for one in cures if (found := _found(one, cases)) and found.verdict]
+    # What can be believed to bring most comes first, whichever way is better.
+    measured.sort(key=lambda pair: _surely(pair[1]), reverse=True)
+    rows = [
+        [
+            text(one.does),
+            f"{_link(name, one.chapter, one.chapter)}, {one.arm}",
+            one.figure,
+            words.effect(found),
+            stated(found, invalid=invalid(cases[one.chapter])),
+        ]
+        for one, found in measured
+    ]
+    rows += [
+        [text(one.does), f"{one.chapter}, {one.arm}", one.figure, "", UNMEASURED]
+        for one in cures
+        if one not in [known for known, _ in measured]
+    ]
+    head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
+    told = "Ranked by what they surely bring: the end of the interval that is nearer to nothing."
+    return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
+
+
+def _surely(found: Compared) -> float:
+    """Return by how much a figure is surely better; below zero if it may be worse."""
+    assert found.verdict is not None
+    return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
+
+
+def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
+    case = cases.get(one.chapter)
+    if case is None:
+        return None
+    ours = [found for other in case.candidates if other.candidate == one.arm for found in other.figures]
+    return next((found for found in ours if found.figure.name == one.figure), None)
+
+
+def _limits(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+    said = [text(one) for one in book.limits]
+    for chapter, case in cases.items():
+        doubts = ", ".join(dict.fromkeys(one.name for one in case.doubts))
+        if doubts:
+            said.append(f"Doubts about {chapter}: {doubts}; see {_link(name, chapter, 'its page', '#doubts')}.")
+    return "\n\n".join(["## Limits", items(said)])
+
+
+def _reproduce(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+    rows = [
+        [
+            chapter,
+            day(case.summary),
+            counted(pairs_done(case.summary), "pair"),
+            lasted(seconds(case.summary)),
+            ", ".join(case.litellm),
+            str(case.summary.provenance.get("commit", ""))[:SHORT],
+        ]
+        for chapter, case in cases.items()
+    ]
+    first = book.chapters[0]
+    return "\n\n".join(
+        [
+            "## How to reproduce it",
+            paragraph("This page, from the summaries that are committed; all chapters anew; or one of them:"),
+            fenced(
+                [
+                    f"evenkeel report {name}",
+                    f"evenkeel investigate {name} --fresh",
+                    f"evenkeel investigate {name}/{first} --fresh",
+                ],
+                "console",
+            ),
+            table(("chapter", "measured", "pairs", "took", "LiteLLM", "commit"), rows) if rows else "",
+        ]
+    ).rstrip()
+
+
+def _link(name: str, chapter: str, shown: str, anchor: str = "") -> str:
+    return f"[{shown}]({folder_of(name)}/{chapter}.md{anchor})"

@@ -1,0 +1,41 @@
+"""What becomes of a claim, given what was measured: by a rule that was there before, not by taste."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenkeel_lab.comparison.compare import Compared
+
+
+class Ruling(StrEnum):
+    """What may be said of a claim."""
+
+    CONFIRMED = "confirmed"
+    """All of our interval lies within what it says."""
+    REFINED = "refined"
+    """There is such an effect, but of another size, or of one that may be another."""
+    REFUTED = "refuted"
+    """All of our interval lies beyond what it says, and not on its way there."""
+    OPEN = "open"
+    """It may be as it says, or not."""
+
+
+def ruling(claimed: tuple[float, float], low: float, high: float) -> Ruling:
+    """Rule on a claim of effects within a range, where ours lies between `low` and `high`."""
+    least, most = claimed
+    if least <= low and high <= most:
+        return Ruling.CONFIRMED
+    is_on_its_way = (least >= 0 and low > 0) or (most <= 0 and high < 0)
+    if is_on_its_way:
+        return Ruling.REFINED
+    return Ruling.REFUTED if high < least or low > most else Ruling.OPEN
+
+
+def ruled(claimed: tuple[float, float], found: Compared) -> Ruling | None:
+    """Rule on a claim by a figure; None if nothing may be said of that."""
+    if found.verdict is None:
+        return None
+    low, high = (found.margin.effect(end) for end in (found.verdict.low, found.verdict.high))
+    return ruling(claimed, low, high)

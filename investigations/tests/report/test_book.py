@@ -1,0 +1,148 @@
+"""The page of a book: what it says of its chapters, of others' claims, and of cures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.experiment import Book
+from evenkeel_lab.report.book import book_page
+from evenkeel_lab.report.case import case_of
+from evenkeel_lab.session.summary import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOOK: dict[str, Any] = {
+    "title": "Callback overhead",
+    "question": "What does it cost?",
+    "method": "Duets.",
+    "limits": ["One machine."],
+    "chapters": ["bug", "fix", "later"],
+}
+TOML = """
+title = "What a callback costs"
+question = "Is it slower?"
+hypothesis = "It is not."
+baseline = "off"
+[arms.off]
+about = "without callbacks"
+[arms.on]
+about = "with one"
+prometheus = "stock"
+[figures.p50]
+margin = 0.05
+primary = true
+[session]
+looks = [6]
+"""
+
+
+def finding(chapter: str, figure: str = "p50", arm: str = "on", **more: Any) -> dict[str, Any]:
+    return {"chapter": chapter, "arm": arm, "figure": figure} | more
+
+
+def claim(says: str, between: tuple[float, float], chapter: str = "bug", **more: Any) -> dict[str, Any]:
+    return finding(chapter, says=says, between=between, source="a seed", **more)
+
+
+def said(simulate: Any, effects: dict[str, float], **more: Any) -> str:
+    cases = {
+        chapter: case_of(replace(simulate(effects={"on": effect, "again": 1.0}), name=f"book/{chapter}"))
+        for chapter, effect in effects.items()
+    }
+    return book_page("book", Book.model_validate(BOOK | more), cases).markdown
+
+
+def rows(page: str, title: str) -> list[list[str]]:
+    part = page.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_the_answer_comes_first_chapter_by_chapter(simulate: Any) -> None:
+    page = said(simulate, {"fix": 1.0, "bug": 1.5})
+    title, _, first, *others = page.splitlines()
+    assert title == "# Callback overhead"
+    assert first.startswith("- [What a callback costs](book/bug.md): on: **material**, p50 +")
+    answers = [line for line in others[: others.index("## Question")] if line.startswith("- ")]
+    assert "(book/fix.md): on: **no measurable difference**" in answers[0]
+    assert answers[1] == "- **later**: not measured yet."
+
+
+def test_claims_are_ruled_on(simulate: Any) -> None:
+    claims = [
+        claim("half as slow again", (0.3, 0.7)),
+        claim("twice as slow", (0.9, 1.1), why="Another machine."),
+        claim("no difference", (-0.05, 0.05)),
+        claim("no difference", (-0.05, 0.05), chapter="later"),
+    ]
+    found = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    assert [row[3] for row in found] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured**"]
+    assert found[1][1] == "[bug](book/bug.md), on: p50 +90 to +110"
+    assert found[1][4] == "Another machine."
+
+
+def test_a_claim_about_an_invalid_session_is_not_ruled_on_firmly(simulate: Any) -> None:
+    case = case_of(replace(simulate(effects={"on": 1.5, "again": 2.0}), name="book/bug"))
+    book = Book.model_validate(BOOK | {"claims": [claim("slower", (0.3, 0.7))]})
+    page = book_page("book", book, {"bug": case}).markdown
+    assert rows(page, "What others found")[0][3] == "confirmed (the session is invalid)"
+    assert "(the session is invalid)" in page.splitlines()[2] + page.splitlines()[3]
+
+
+def test_cures_are_ranked_by_what_they_surely_bring(simulate: Any) -> None:
+    cures = [
+        finding("bug", does="Make it worse."),
+        finding("later", does="Wait."),
+        finding("fix", does="Mend it."),
+        finding("fix", figure="error_rate", does="Nothing is known of it."),
+    ]
+    found = rows(said(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
+    assert [row[0] for row in found] == ["Mend it.", "Make it worse.", "Wait.", "Nothing is known of it."]
+    assert [row[4] for row in found[2:]] == ["not measured yet", "not measured yet"]
+
+
+def test_limits_name_the_doubts_of_each_chapter(simulate: Any) -> None:
+    page = said(simulate, {"bug": 1.5})
+    assert "## Limits\n\n- One machine.\n" in page
+
+
+@pytest.mark.usefixtures("capsys")
+def test_a_book_is_written_with_its_chapters_and_checked(
+    tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = tmp_path / "investigations" / "book"
+    for chapter in ("bug", "fix"):
+        (book / chapter).mkdir(parents=True)
+        (book / chapter / "investigation.toml").write_text(TOML)
+    summary = simulate()
+    bare = replace(summary, name="book/bug", sketches={meeting: {} for meeting in summary.sketches})
+    write(bare, book / "bug" / "summary.json")
+    words = "".join(f"{name} = {value!r}\n" for name, value in BOOK.items() if name not in {"chapters", "limits"})
+    (book / "book.toml").write_text(f'{words}limits = ["x"]\nchapters = ["bug", "fix"]\n')
+    monkeypatch.chdir(tmp_path)
+
+    assert cli(["report"]) == 0
+    made = {str(path.relative_to(tmp_path / "reports")) for path in (tmp_path / "reports").rglob("*.*")}
+    own = {"book/bug.md", "book/bug/forest.svg", "book/bug/order.svg"}
+    assert made == {"index.md", "book.md", "book/answers.svg"} | own
+    page, chapter = ((tmp_path / "reports" / name).read_text() for name in ("book.md", "book/bug.md"))
+    assert "](book/bug.md)" in page
+    assert "](book/answers.svg)" in page
+    assert "](bug/forest.svg)" in chapter
+    assert "evenkeel investigate book/bug --fresh" in chapter
+    assert "- [book](book.md): What does it cost?" in (tmp_path / "reports" / "index.md").read_text()
+    assert cli(["report", "--check"]) == 0
+    assert cli(["report", "book", "--check"]) == 0
+
+    (tmp_path / "reports" / "book" / "bug" / "order.svg").write_text("by hand")
+    (tmp_path / "reports" / "book.md").unlink()
+    capsys.readouterr()
+    assert cli(["report", "book", "--check"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["reports/book/bug/order.svg: differs", "reports/book.md: missing"]
+    assert cli(["report", "book/bug"]) == 0
+    assert cli(["report", "--check"]) == 0

@@ -1,0 +1,88 @@
+"""What may be left out of LiteLLM's callback, on one that has as much of it as matters."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evenkeel_lab.experiment.investigation import Patch
+from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, UPDATES
+
+BUDGETS = ("key", "team", "user")
+
+
+def callback(log: list[str]) -> Any:
+    """A callback that does one thing after the other, as LiteLLM 1.81.8 does."""
+
+    class PrometheusLogger:
+        async def async_log_success_event(self) -> None:
+            for name in UPDATES:
+                getattr(self, name)()
+            await self._increment_remaining_budget_metrics(spend=1.0)
+            log.append("done")
+
+        async def _increment_remaining_budget_metrics(self, spend: float) -> None:
+            assert spend
+            for name in BUDGETS:
+                await getattr(self, f"_set_{name}_budget_metrics_after_api_request")(spend)
+
+    def looked_up(name: str) -> Any:
+        async def look(_: Any, spend: float) -> None:
+            log.append(f"ask {name} {spend:g}")
+            await asyncio.sleep(0)
+            log.append(f"know {name}")
+
+        return look
+
+    for name in UPDATES:
+        setattr(PrometheusLogger, name, lambda _: log.append("update"))
+    for name in BUDGETS:
+        setattr(PrometheusLogger, f"_set_{name}_budget_metrics_after_api_request", looked_up(name))
+    return PrometheusLogger
+
+
+UPDATED, LOOKED = ["update"] * len(UPDATES), [f"{what} {name}" for name in BUDGETS for what in ("ask", "know")]
+
+
+@pytest.mark.parametrize(
+    ("patch", "at_once", "in_the_end"),
+    [
+        ("early_return", [], []),
+        ("skip_updates", [*LOOKED, "done"], [*LOOKED, "done"]),
+        ("skip_budgets", [*UPDATED, "done"], [*UPDATED, "done"]),
+        ("background_budgets", [*UPDATED, "done"], [*UPDATED, "done", *LOOKED]),
+        ("parallel_budgets", [*UPDATED, *LOOKED[::2], *LOOKED[1::2], "done"], None),
+    ],
+)
+async def test_it_leaves_out_what_is_asked_for(patch: str, at_once: list[str], in_the_end: list[str] | None) -> None:
+    log: list[str] = []
+    kind = callback(log)
+    where, patched = PATCHES[patch]
+    assert where == CALLBACK
+    patched(SimpleNamespace(PrometheusLogger=kind))
+    await kind().async_log_success_event()
+    assert [one.removesuffix(" 1") for one in log] == at_once
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert [one.removesuffix(" 1") for one in log] == (in_the_end or at_once)
+
+
+def test_the_cache_is_asked_by_who_asked_the_database_alone() -> None:
+    module = SimpleNamespace(get_user_object=lambda user, *, check_db_only=None: (user, check_db_only))
+    where, patched = PATCHES["cached_budgets"]
+    assert where == AUTH
+    patched(module)
+    assert module.get_user_object("u", check_db_only=True) == ("u", None)
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_a_version_without_what_is_patched_is_an_error(patch: str) -> None:
+    with pytest.raises(AttributeError):
+        PATCHES[patch][1](SimpleNamespace(PrometheusLogger=type("PrometheusLogger", (), {})))
+
+
+def test_every_patch_can_be_asked_for() -> None:
+    assert {*PATCHES} == {one.value for one in Patch} - {""}
