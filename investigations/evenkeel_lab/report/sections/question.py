@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.case import Case
 
 DESIGNS = {
-    Design.DUETS: "both runs of a pair at the same moment, each on a core of its own",
+    Design.DUETS: "both runs of a pair at the same moment, each on a core of its own, which they take in turns",
     Design.ALTERNATING: "the runs of a pair one after the other, in random order",
 }
 SUBJECTS = {
-    Subjects.KEPT: "proxies stay up for all pairs",
+    Subjects.KEPT: "each two that meet have proxies of their own, which stay up for all pairs",
     Subjects.FRESH: "each pair has proxies of its own",
 }
 
