@@ -116,8 +116,8 @@ print(f"{pairs_measured} pairs in {minutes:.0f} minutes: {60 * minutes / pairs_m
 # %% [markdown]
 # ## Runs in their order
 #
-# What moves both arms at once is the machine; a duet takes that out. The filled ones ran on the first of the two
-# cores. If one core were the better one, pairs would spread more, but neither arm would gain: cores are drawn.
+# What moves both arms at once is the machine; a duet takes that out. The filled ones began on the first of the two
+# cores. In every run both arms had each core for as long as the other one.
 
 # %%
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
@@ -126,7 +126,7 @@ for arm in ("off", "again"):
     runs = found.runs[found.runs["arm"] == arm]
     axes.plot(runs["at_s"] / 60, runs["p50"], color=colors[arm], linewidth=0.8, alpha=0.5)
     for core, own in runs.groupby("cores"):
-        look = {"marker": markers[arm], "color": colors[arm], "label": f"{labels[arm]}, on core {core}"}
+        look = {"marker": markers[arm], "color": colors[arm], "label": f"{labels[arm]}, first on core {core}"}
         if core != first_core:
             look["facecolor"] = "white"
         axes.scatter(own["at_s"] / 60, own["p50"], zorder=2, **look)
