@@ -132,7 +132,7 @@ class Way:
 def conduct(folder: Path, way: Way, *, as_json: bool) -> Judgement:
     """Measure one investigation, say what was found, and lay it down."""
     name, wanted = name_of(folder), way.asked(folder)
-    store = Store(folder.parents[name.count("/") + 1] / DATA / name / digest(wanted))
+    store = Store(folder.resolve().parents[name.count("/") + 1] / DATA / name / digest(wanted))
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
     profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None

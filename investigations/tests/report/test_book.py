@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from evenkeel_lab.cli import cli
 from evenkeel_lab.experiment import Book
 from evenkeel_lab.report.book import book_page
@@ -15,6 +13,8 @@ from evenkeel_lab.session.summary import write
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 BOOK: dict[str, Any] = {
     "title": "Callback overhead",
@@ -111,7 +111,6 @@ def test_limits_name_the_doubts_of_each_chapter(simulate: Any) -> None:
     assert "## Limits\n\n- One machine.\n" in page
 
 
-@pytest.mark.usefixtures("capsys")
 def test_a_book_is_written_with_its_chapters_and_checked(
     tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -299,6 +299,26 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
     assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
 
 
+def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 0.3)
+    book = tmp_path / "investigations" / "book"
+    book.mkdir()
+    (tmp_path / "investigations" / "simulated").rename(book / "first")
+    text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["first"]\n'
+    (book / "book.toml").write_text(text)
+    answer = told(tmp_path, monkeypatch, "book", "--json")
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["chapters"]["book/first"]["settled"]
+    assert (book / "first" / "summary.json").exists()
+    assert "(book/first.md)" in (tmp_path / "reports" / "book.md").read_text()
+    assert "Why?" in told(tmp_path, monkeypatch, "--list").stdout
+    (book / "book.toml").unlink()
+    monkeypatch.chdir(book)
+    assert CliRunner().invoke(investigate, ["first", "--quick"]).exit_code == 0
+
+
 def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 0.3)
     answer = told(tmp_path, monkeypatch, "new", "mine")
