@@ -38,8 +38,8 @@ setup: .venv/.ready ## build .venv with everything in it
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/.ready ## a real proxy, Postgres, Valkey and mock: up, 200 requests, figures, down again
-	@$(BIN)/evenkeel demo
+demo: .venv/.ready ## what Prometheus costs a proxy, then, today, and with ours: five minutes, beginning with nothing
+	@$(BIN)/evenkeel investigate callback_overhead --quick
 
 test: .venv/.ready ## the tests, without the slow ones
 	@$(BIN)/pytest

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from rich.text import Text
 from evenkeel_lab.cli.compare import document, table
 from evenkeel_lab.cli.live import View
 from evenkeel_lab.cli.output import results
+from evenkeel_lab.comparison import words
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import books, find, known, name_of, read, read_book, readme, template
 from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
@@ -45,12 +46,18 @@ if TYPE_CHECKING:
 
 NEW = "new"
 DATA, README = "data", "README.md"
+# Of a book, of which somebody waits for a first impression.
+QUICK_SECONDS = 330.0
 
 
 @click.command()
 @click.argument("names", metavar="[NAME | BOOK[/CHAPTER] | new NAME]", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Say which investigations there are.")
-@click.option("--quick", is_flag=True, help="Six short pairs: a first impression, of which nothing is committed.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A first impression, of which nothing is committed: six short pairs; of a book, five minutes.",
+)
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
 @click.option(
     "--litellm",
@@ -90,20 +97,33 @@ def investigate(  # one for each option
         raise click.UsageError("Name one investigation; --list says which there are.")
     say_what_is_not_used()
     way = Way(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
-    found = {name_of(folder): conduct(folder, way, as_json=as_json) for folder in chosen(names[0], quick=quick)}
+    book = books().get(names[0])
+    found = [conduct(folder, one, as_json=as_json) for folder, one in chosen(names[0], way)]
     if as_json:
-        documents = {name: told(judgement) for name, judgement in found.items()}
-        click.echo(json.dumps({"chapters": documents} if names[0] in books() else next(iter(documents.values()))))
-    context.exit(RIG_INVALID if any(one.invalid for one in found.values()) else 0)
+        documents = {one.summary.name: told(one.judgement) for one in found}
+        click.echo(json.dumps({"chapters": documents} if book else next(iter(documents.values()))))
+    elif book and quick:
+        results().print(conclusion(found))
+    if book and quick:
+        click.echo(first_pages(book, found), err=as_json)
+    context.exit(RIG_INVALID if any(one.judgement.invalid for one in found) else 0)
 
 
-def chosen(name: str, *, quick: bool) -> list[Path]:
-    """Return the folders of what is to be measured: of a book, those of its chapters."""
-    folder = books().get(name)
-    if folder is None:
-        return [find(name)]
-    book = read_book(folder)
-    return [folder / chapter for chapter in (book.quick or book.chapters if quick else book.chapters)]
+def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
+    """Return what is to be measured, and how: of a book, its chapters, which share the time if it is to be quick."""
+    place = books().get(name)
+    if place is None:
+        return [(find(name), way)]
+    book = read_book(place)
+    if not way.quick:
+        return [(place / chapter, way) for chapter in book.chapters]
+    folders = [place / chapter for chapter in book.quick or book.chapters]
+    # Each arm has to be booted, and to be met.
+    arms = [len(read(folder).arms) for folder in folders]
+    return [
+        (folder, replace(way, seconds=QUICK_SECONDS * count / sum(arms), fresh=True))
+        for folder, count in zip(folders, arms, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -115,6 +135,8 @@ class Way:
     quick: bool
     fresh: bool
     profiled: bool
+    seconds: float | None = None
+    """How long it may take, if it is to be quick."""
 
     @property
     def lasts(self) -> bool:
@@ -126,10 +148,18 @@ class Way:
         wanted = with_versions(read(folder), self.versions)
         if self.pairs:
             wanted = with_pairs(wanted, self.pairs)
-        return quickly(wanted) if self.quick else wanted
+        return quickly(wanted, self.seconds) if self.quick else wanted
 
 
-def conduct(folder: Path, way: Way, *, as_json: bool) -> Judgement:
+@dataclass(frozen=True)
+class Found:
+    """What a session has found."""
+
+    summary: Summary
+    judgement: Judgement
+
+
+def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
     """Measure one investigation, say what was found, and lay it down."""
     name, wanted = name_of(folder), way.asked(folder)
     store = Store(folder.resolve().parents[name.count("/") + 1] / DATA / name / digest(wanted))
@@ -150,7 +180,7 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Judgement:
         click.echo(path, err=as_json)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
         click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
-    return judgement
+    return Found(summary, judgement)
 
 
 def publish(summary: Summary, store: Store, steps: Steps) -> list[Path]:
@@ -169,6 +199,26 @@ def impression(summary: Summary, store: Store) -> Path:
     from evenkeel_lab.report import render  # noqa: PLC0415  # as above
 
     return render(summary, store.folder)
+
+
+def first_pages(folder: Path, found: Sequence[Found]) -> Path:
+    """Write the pages of a book of which some chapters have been measured quickly; return the path of the first."""
+    from evenkeel_lab.report import render_book  # noqa: PLC0415  # as above
+
+    place = folder.parents[1] / DATA / folder.name / "quick"
+    return render_book(folder.name, read_book(folder), [one.summary for one in found], place)
+
+
+def conclusion(found: Sequence[Found]) -> RenderableType:
+    """Say once more what decides, chapter by chapter: tables of the first have long gone from sight."""
+    shown = Table(box=None, pad_edge=False, show_header=False)
+    for one in found:
+        asked = one.summary.investigation
+        for compared in one.judgement.comparisons:
+            for figure in (figure for figure in compared.figures if figure.primary):
+                against = f"{compared.candidate} against {compared.baseline}"
+                shown.add_row(asked.title, against, words.estimate(figure), Text(words.verdict(figure), style="bold"))
+    return shown
 
 
 def say_what_is_not_used() -> None:

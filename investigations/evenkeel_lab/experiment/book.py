@@ -5,7 +5,7 @@ A chapter is a folder below the book's, with a file, a summary and a report as a
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
@@ -13,12 +13,16 @@ from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.experiment.investigation import Effect, Name, Part, Text
 
+if TYPE_CHECKING:
+    from collections.abc import Container
+
 
 class Finding(Part):
-    """What one arm of a chapter shows in one figure."""
+    """What one arm of a chapter shows in one figure, against another one."""
 
     chapter: Name = Field(description="In which chapter it is measured.")
-    arm: Name = Field(description="The arm, against that chapter's baseline.")
+    arm: Name = Field(description="The arm.")
+    against: Name | None = Field(None, description="The arm that it has met there; if not given, the baseline.")
     figure: str = Field(description="The figure that tells.")
 
     @model_validator(mode="after")
@@ -62,6 +66,17 @@ class Book(Part):
     claims: list[Claim] = Field([], description="What others found.")
     cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
     quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
+
+    def only(self, chapters: Container[str]) -> Self:
+        """Return a book of some of the chapters, and of what they tell."""
+        return self.model_copy(
+            update={
+                "chapters": [one for one in self.chapters if one in chapters],
+                "claims": [one for one in self.claims if one.chapter in chapters],
+                "cures": [one for one in self.cures if one.chapter in chapters],
+                "quick": [],
+            }
+        )
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 QUICK_SECONDS, QUICK_WINDOW = 4.0, 2.0
+# The last look of what is to have as many pairs as there is time for.
+QUICK_PAIRS = 24
 # Of each user, where it is not time that ends a run.
 QUICK_REQUESTS = 10
 # Windows so short differ by chance; and a first impression has no time for many.
@@ -24,8 +26,8 @@ def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
     return _changed(investigation, session={"looks": [*looks[-2:], pairs]})
 
 
-def quickly(investigation: Investigation) -> Investigation:
-    """Return the same with as few and as short runs as have a verdict at all."""
+def quickly(investigation: Investigation, seconds: float | None = None) -> Investigation:
+    """Return the same with short runs: as few as have a verdict at all, or as many as there is time for."""
     load = investigation.load
     shorter: dict[str, Any] = {}
     if load.duration:
@@ -33,9 +35,15 @@ def quickly(investigation: Investigation) -> Investigation:
     if load.requests:
         shorter["requests"] = min(load.requests, QUICK_REQUESTS * load.users)
     gates = {"settled": max(investigation.gates.settled, QUICK_SETTLED)}
+    session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, QUICK_WINDOW)}
+    if seconds is None:
+        session |= {"looks": [LEAST_PAIRS]}
+    else:
+        # No time for a noise floor either.
+        session |= {"looks": [QUICK_PAIRS], "seconds": seconds, "noise": False}
     return _changed(
         investigation,
-        session={"looks": [LEAST_PAIRS], "warm_up": min(investigation.session.warm_up, QUICK_WINDOW)},
+        session=session,
         load=shorter,
         gates=gates,
     )

@@ -22,6 +22,8 @@ from evenkeel_lab.comparison.figures import FIGURES, figure
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 from evenkeel_lab.verdicts import Margin, Scale, check_looks
+from evenkeel_load.arrivals import CLOSED
+from evenkeel_load.entities import user_ids
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS
 from evenkeel_load.plan import make_plan
@@ -122,6 +124,11 @@ class Arm(Part):
         Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
     )
     workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
+    bare: bool = Field(default=False, description="Whether it has no database, no Redis, and no key but its master's.")
+    env: dict[str, str] = Field({}, description="Environment variables of the proxy, beside those of the stack.")
+    warm_up: NonNegativeFloat | None = Field(
+        None, description="Seconds of each window of its warm-up, if not the session's; 0: it is met cold."
+    )
     settings: dict[str, Any] = Field({}, description="Laid over the proxy's generated YAML, section by section.")
     load: dict[str, Any] = Field({}, description="Laid over the load of all arms: what this one is sent otherwise.")
     function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")
@@ -153,6 +160,7 @@ class Load(Part):
     requests_per_user: int | None = Field(None, ge=0, description="How many requests keep an id; 0: all.")
     key_mode: str = Field("shared", description="One API key for all (shared), or one for each user (per-user).")
     payload_bytes: PositiveInt | None = Field(None, description="The size of what is said to the model.")
+    prompts: int | None = Field(None, ge=0, description="How many different prompts there are; 0: each its own.")
     max_tokens: int | None = Field(None, ge=0, description="How long an answer may be; 0: as long as it is.")
 
     @model_validator(mode="after")
@@ -175,6 +183,11 @@ class Load(Part):
         """What `evenkeel load` is told."""
         return self.model_dump(exclude={"scenario", "users"}, exclude_none=True)
 
+    @property
+    def created(self) -> int:
+        """How many users have to be created before it begins."""
+        return len(user_ids(make_plan(self.scenario, self.users, "", self.options)))
+
 
 class Mock(Part):
     """The provider behind the proxies."""
@@ -190,6 +203,9 @@ class Session(Part):
     design: Design = Field(Design.DUETS, description="How the runs of a pair come about: duets or alternating.")
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
+    seconds: PositiveFloat | None = Field(
+        None, description="How long it may take, booting included: no pair is begun that would not end in time."
+    )
     seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
     warm_up: NonNegativeFloat = Field(
         5.0, description="Seconds of each window in which a subject is loaded until it is warm; 0: it is met cold."
@@ -257,6 +273,12 @@ class Ablation(Part):
     )
 
 
+class Queue(Part):
+    """Arms that differ in how many users they have, to be compared with what a queue would do."""
+
+    arms: list[Name] = Field(description="Which arms; of a closed load, each with other `users`.", min_length=3)
+
+
 class Investigation(Part):
     """All of the file."""
 
@@ -272,6 +294,7 @@ class Investigation(Part):
     gates: Gates = Field(Gates(), description="What makes a run invalid.")
     expected: list[Expected] = Field([], description="What somebody else found.")
     ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
+    queue: Queue | None = Field(None, description="Which arms are compared with what a queue would do.")
 
     @model_validator(mode="after")
     def _everything_that_is_named_is_there(self) -> Self:
@@ -288,8 +311,19 @@ class Investigation(Part):
 
     @model_validator(mode="after")
     def _loads_of_arms_are_loads(self) -> Self:
-        for name in self.arms:
-            self.load_of(name)
+        for name, arm in self.arms.items():
+            if self.load_of(name).user_mode == "created" and arm.bare:
+                raise ValueError(f"arms.{name} is bare: without a database no user can be created")
+        return self
+
+    @model_validator(mode="after")
+    def _queue_is_one(self) -> Self:
+        arms = self.queue.arms if self.queue else []
+        loads = [self.load_of(name) for name in arms]
+        if any(one.arrivals != CLOSED for one in loads):
+            raise ValueError("queue: its users wait for their answers", f'Give its arms arrivals = "{CLOSED}".')
+        if len({one.users for one in loads}) < len(arms):
+            raise ValueError("queue: each of its arms has other users")
         return self
 
     @model_validator(mode="after")
@@ -313,7 +347,7 @@ class Investigation(Part):
         return self
 
     def _arms_named(self) -> list[str]:
-        found = [self.baseline, *self._ablated()]
+        found = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else [])]
         for one in self.expected:
             found += [one.arm, *one.runs]
         return found
@@ -327,9 +361,18 @@ class Investigation(Part):
     def _ablated(self) -> list[str]:
         return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []
 
+    def arm(self, name: str) -> Arm | None:
+        """Return an arm; of the engine's own, the baseline for the second one, and none for the mock alone."""
+        return self.arms.get(name, self.arms[self.baseline] if name == AGAIN else None)
+
+    def warm_up_of(self, arm: str) -> float:
+        """Return how many seconds each window of an arm's warm-up lasts."""
+        own = self.arm(arm)
+        return self.session.warm_up if own is None or own.warm_up is None else own.warm_up
+
     def load_of(self, arm: str) -> Load:
         """Return what is sent to an arm; to the engine's own, what the baseline gets."""
-        own = self.arms.get(arm, self.arms[self.baseline] if arm == AGAIN else None)
+        own = self.arm(arm)
         return Load.model_validate(self.load.model_dump() | own.load) if own and own.load else self.load
 
     @property

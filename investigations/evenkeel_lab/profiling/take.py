@@ -22,7 +22,6 @@ from evenkeel_lab.session.cores import pin, shares
 from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.session.run import measure, soon_ns
 from evenkeel_lab.session.store import digest
-from evenkeel_lab.session.warm_up import LEAD_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -88,7 +87,7 @@ class Profiler:
         async def work(name: str) -> Work:
             assert target.pid is not None
             pin(target.pid, cores)
-            start, gates = soon_ns(LEAD_SECONDS), self.investigation.gates
+            start, gates = soon_ns(load), self.investigation.gates
             run = await measure(target, longer, session.seed, start, folder / name, cores, gates, self.stop)
             return Work(run.requests, run.seconds, run.figures.get("mean"))
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evenkeel_lab.report.files import Drift, Rendered, render, render_all
+from evenkeel_lab.report.files import Drift, Rendered, render, render_all, render_book
 
-__all__ = ["Drift", "Rendered", "render", "render_all"]
+__all__ = ["Drift", "Rendered", "render", "render_all", "render_book"]

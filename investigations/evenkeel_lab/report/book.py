@@ -112,7 +112,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         rows.append(
             [
                 text(one.says),
-                f"{_link(name, one.chapter, one.chapter)}, {one.arm}: {one.figure} {low} to {high}",
+                f"{_where(name, one)}: {one.figure} {low} to {high}",
                 words.effect(found) if found else "",
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
                 text(one.why),
@@ -137,7 +137,7 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     rows = [
         [
             text(one.does),
-            f"{_link(name, one.chapter, one.chapter)}, {one.arm}",
+            _where(name, one),
             one.figure,
             words.effect(found),
             stated(found, invalid=invalid(cases[one.chapter])),
@@ -160,11 +160,19 @@ def _surely(found: Compared) -> float:
     return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
 
 
+def _where(name: str, one: Finding) -> str:
+    against = f" against {one.against}" if one.against else ""
+    return f"{_link(name, one.chapter, one.chapter)}, {one.arm}{against}"
+
+
 def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
     case = cases.get(one.chapter)
     if case is None:
         return None
-    ours = [found for other in case.candidates if other.candidate == one.arm for found in other.figures]
+    met = (one.against or case.asked.baseline, one.arm)
+    ours = [
+        found for two in case.judgement.comparisons if (two.baseline, two.candidate) == met for found in two.figures
+    ]
     return next((found for found in ours if found.figure.name == one.figure), None)
 
 

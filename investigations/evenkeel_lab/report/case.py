@@ -9,6 +9,7 @@ from evenkeel_lab.experiment.investigation import AGAIN, Kind
 from evenkeel_lab.report.doubts import doubts
 from evenkeel_lab.session.ablation import attribute
 from evenkeel_lab.session.judge import judge_session
+from evenkeel_lab.session.queueing import queueing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.doubts import Doubt
     from evenkeel_lab.session.ablation import Attribution
     from evenkeel_lab.session.judge import Judgement
+    from evenkeel_lab.session.queueing import Queueing
     from evenkeel_lab.session.summary import Summary
 
 LEVEL = 100
@@ -31,6 +33,7 @@ class Case:
     summary: Summary
     judgement: Judgement
     attribution: Attribution | None
+    queueing: Queueing | None
     doubts: Sequence[Doubt]
     profile: Profile | None
     committed: bool
@@ -81,6 +84,7 @@ def case_of(
         summary,
         judgement,
         attribute(asked, summary.done, last, asked.primary),
+        queueing(asked, summary.done),
         doubts(summary, judgement, present),
         profile,
         committed,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from evenkeel_lab.experiment import Book
     from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.report.case import Case
@@ -102,6 +103,16 @@ def render(summary: Summary, place: Path) -> Path:
     for name, text in made.files.items():
         _write(place / name, marked(name, text))
     return place / f"{made.name}.md"
+
+
+def render_book(name: str, book: Book, summaries: Sequence[Summary], place: Path) -> Path:
+    """Write the pages of a book into a folder, as if it had these chapters only; return the path of the first."""
+    cases = {one.name.rpartition("/")[2]: case_of(one) for one in summaries}
+    first = book_page(name, book.only(cases), cases)
+    for one in (first, *map(page, cases.values())):
+        for file, text in one.files.items():
+            _write(place / file, marked(file, text))
+    return place / f"{first.name}.md"
 
 
 def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendered:

@@ -10,11 +10,13 @@ from evenkeel_lab.profiling.section import flame_graphs
 from evenkeel_lab.report.figures import FIGURES, svg
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.sections.ablation import ablation
+from evenkeel_lab.report.sections.database import database
 from evenkeel_lab.report.sections.doubted import doubted
 from evenkeel_lab.report.sections.expected import expected
 from evenkeel_lab.report.sections.noise import noise
 from evenkeel_lab.report.sections.profile import profile
 from evenkeel_lab.report.sections.question import question
+from evenkeel_lab.report.sections.queue import queue
 from evenkeel_lab.report.sections.reproduce import provenance, reproduce
 from evenkeel_lab.report.sections.shapes import shapes
 from evenkeel_lab.report.sections.tables import tables
@@ -32,6 +34,8 @@ SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
     tables,
     noise,
     ablation,
+    queue,
+    database,
     expected,
     shapes,
     profile,

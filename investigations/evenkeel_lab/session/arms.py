@@ -75,13 +75,13 @@ async def targets(
         async def start(number: int, group: Sequence[str], name: str) -> Target:
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
             proxy = await running.enter_async_context(wired)
-            entities = await create(proxy)
+            key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
             others = " and ".join(other for other in group if other != name)
             return Target(
                 name,
                 f"{name} beside {others}" if others else name,
                 proxy.url,
-                entities.key,
+                key,
                 proxy.master_key,
                 proxy.part.pid,
                 below.mock.part.pid,
@@ -124,4 +124,6 @@ def subject_of(arm: Arm) -> Subject:
         settings=arm.settings,
         rotation=Rotation(arm.rotation),
         patch=arm.patch,
+        bare=arm.bare,
+        env=arm.env,
     )

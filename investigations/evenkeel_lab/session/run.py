@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # How often Postgres is looked at; its own counters lag behind by as much.
 SECOND = 1.0
+# For Locust to come up, so that runs that belong together begin at the same moment; and for a proxy to create a user.
+LEAD_SECONDS, CREATE_SECONDS = 4.0, 0.06
 LEAST_LAGS = 20
 FILE = "run.json"
 """Beside its records."""
@@ -206,6 +208,7 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
     return found
 
 
-def soon_ns(seconds: float) -> int:
-    """Return a moment to begin at."""
-    return time.time_ns() + int(seconds * 1e9)
+def soon_ns(*loads: Load) -> int:
+    """Return a moment at which all of these can begin: whoever has to be created is there by then."""
+    created = max((one.created for one in loads), default=0)
+    return time.time_ns() + int((LEAD_SECONDS + CREATE_SECONDS * created) * 1e9)

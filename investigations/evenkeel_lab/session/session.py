@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel_lab.experiment.investigation import Design, Kind
 from evenkeel_lab.session.cores import pin, shares, take_turns, turn
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
-from evenkeel_lab.session.meetings import Meeting, meetings
+from evenkeel_lab.session.meetings import Meeting, comparisons, meetings
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
-from evenkeel_lab.session.warm_up import COLD, LEAD_SECONDS, WarmUp
+from evenkeel_lab.session.warm_up import COLD, WarmUp
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -50,6 +51,7 @@ class Session:
     stop: Event
     after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
     """What else is done with the subjects, when there is nothing left to be measured."""
+    begun: float = field(default_factory=time.monotonic)
 
     async def conduct(self) -> Judgement:
         """Measure until a look settles it, or the last one has been taken."""
@@ -82,10 +84,17 @@ class Session:
             runs = [replace(run, limited=(COLD, *run.limited)) if run.arm in cold else run for run in runs]
             self.store.add(meeting, runs)
             done[meeting.name] = runs
-            left = (time.monotonic() - began) / number * (len(wanted) - number)
+            each, coming = (time.monotonic() - began) / number, wanted[number:]
+            left = min(each * len(coming), self._seconds_left())
             self.told.meeting(meeting, runs, judge_session(self.investigation, done, last), left)
-            if self._settled(done):
+            is_pair = not coming or coming[0].pair != meeting.pair
+            another = each * len(comparisons(self.investigation))
+            if self._settled(done) or (is_pair and another > self._seconds_left()):
                 return
+
+    def _seconds_left(self) -> float:
+        limit = self.investigation.session.seconds
+        return math.inf if limit is None else max(0.0, self.begun + limit - time.monotonic())
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
         """Whether a look that was declared beforehand has been reached, and settles it."""
@@ -100,11 +109,13 @@ class Session:
         """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
         places = shares(len(meeting.arms))
         if self._is_duet(meeting) and all(places):
-            start = soon_ns(LEAD_SECONDS)
+            start = soon_ns(*map(self.investigation.load_of, meeting.arms))
             runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
             async with self._taking_turns(meeting.arms, found, places, start):
                 return list(await asyncio.gather(*runs))
-        return [await self._run(meeting, arm, found, soon_ns(LEAD_SECONDS), ()) for arm in meeting.arms]
+        return [
+            await self._run(meeting, arm, found, soon_ns(self.investigation.load_of(arm)), ()) for arm in meeting.arms
+        ]
 
     @contextlib.asynccontextmanager
     async def _taking_turns(

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.run import Run
     from evenkeel_lab.session.store import Store
 
-# For Locust to come up, so that the runs of a window, or of a duet, begin at the same moment.
-LEAD_SECONDS = 4.0
 # A subject is warm when its last windows cost as much as each other.
 WINDOWS = 3
 COLD = "it had not settled when the run began"
@@ -49,9 +47,8 @@ class WarmUp:
 
         One that is not after so many windows will have to be in its runs.
         """
-        if not self.investigation.session.warm_up:
-            return
-        for group in meeting:
+        for wanted in meeting:
+            group = [target for target in wanted if self.investigation.warm_up_of(target.name)]
             self.costs |= {target.process: [] for target in group}
             self.warm -= {target.process for target in group}
             for some in as_many_as_cores(group):
@@ -78,13 +75,13 @@ class WarmUp:
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
         """Load subjects side by side, each on cores of its own, as they will meet."""
-        start = soon_ns(LEAD_SECONDS)
+        start = soon_ns(*(self.investigation.load_of(target.name) for target in group))
         place = Meeting(0, tuple(target.name for target in group), 0)
         runs = []
         for target, places in zip(group, shares(len(group)), strict=True):
             wanted = self.investigation.load_of(target.name)
             if wanted.duration is not None:
-                wanted = wanted.model_copy(update={"duration": self.investigation.session.warm_up})
+                wanted = wanted.model_copy(update={"duration": self.investigation.warm_up_of(target.name)})
             if target.pid:
                 pin(target.pid, places)
             records = self.store.place(place, target.name)

@@ -20,6 +20,15 @@ MODEL = "gpt-4o-mini"
 REDIS = "os.environ/REDIS_URL"
 ROTATION, PROMETHEUS = "litellm_evenkeel.proxy.rotation", "litellm_evenkeel.proxy.prometheus"
 
+SERVICES: Mapping[str, Any] = {
+    "general_settings": {"database_url": "os.environ/DATABASE_URL"},
+    # For counters and shared state; no response is ever taken from it. The address as a whole, because its
+    # user, its database number and its TLS get lost where host and port are named one by one.
+    "litellm_settings": {"cache": True, "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []}},
+    "router_settings": {"redis_url": REDIS},
+}
+"""What a proxy stands on, beside the provider."""
+
 
 class Prometheus(StrEnum):
     """Which Prometheus callback a proxy loads."""
@@ -48,6 +57,10 @@ class Subject:
     rotation: Rotation = Rotation.OFF
     accounts: tuple[Account, ...] = ()
     """The provider's accounts behind the one model name; a single one that may do anything if none are named."""
+    bare: bool = False
+    """Whether it stands on nothing but the provider: no database, no Redis, no key but its master's."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of its own, beside those that the stack sets."""
     patch: str = ""
     """What LiteLLM's own Prometheus callback leaves out, or does otherwise; see probe/patches_of_proxy.py."""
     keep_alive: int | None = None
@@ -69,19 +82,12 @@ def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
         "model_list": model_list(subject, f"{mock_url}/v1"),
         "litellm_settings": {},
         "router_settings": {},
-        "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", "database_url": "os.environ/DATABASE_URL"},
+        "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
     }
     callbacks = [name for name, wanted in CALLBACKS.items() if wanted(subject)]
     if callbacks:
         config["litellm_settings"]["callbacks"] = callbacks
-    # For counters and shared state; no response is ever taken from it. The address as a whole, because its
-    # user, its database number and its TLS get lost where host and port are named one by one.
-    config["litellm_settings"] |= {
-        "cache": True,
-        "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []},
-    }
-    config["router_settings"] |= {"redis_url": REDIS}
-    return merged(config, subject.settings)
+    return merged(config if subject.bare else merged(config, SERVICES), subject.settings)
 
 
 def model_list(subject: Subject, api_base: str) -> list[dict[str, Any]]:

@@ -81,8 +81,6 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(map(str, [services.plugin, *([PROBE] if services.lag or subject.patch else [])])),
-        "DATABASE_URL": services.database_url,
-        "REDIS_URL": services.redis_url,
         "DISABLE_SCHEMA_UPDATE": "true",
         "LITELLM_MASTER_KEY": master_key,
         "LITELLM_SALT_KEY": "sk-" + secrets.token_hex(16),
@@ -90,6 +88,8 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
         "LITELLM_MODE": "PRODUCTION",
         "EVENKEEL_ENGINE_REGISTRY": str(folders[ENGINES]),
     }
+    if not subject.bare:
+        env |= {"DATABASE_URL": services.database_url, "REDIS_URL": services.redis_url}
     if services.lag:
         env["LAG_OF_PROXY"] = str(services.lag)
         # When it starts, LiteLLM draws how often it writes what was spent, once in 10 to 15 seconds: as long as they
@@ -101,11 +101,13 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
     env |= prisma_env(services.node, services.engine, folders["prisma"])
     env["PATH"] = os.pathsep.join([str(services.decoys), str(services.environment.python.parent), env["PATH"]])
     schema = schema_of(services.database_url)
-    if schema:
+    if schema and not subject.bare:
         env["DATABASE_SCHEMA"] = schema
     if subject.workers > 1 and subject.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
-    return env
+    if taken := env.keys() & subject.env.keys():
+        raise WrongUse(f"{', '.join(sorted(taken))} cannot be set: the stack does.", cure="Leave it out of env.")
+    return env | dict(subject.env)
 
 
 @contextlib.asynccontextmanager

@@ -50,6 +50,18 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("duration = 60.0", 'duration = 60.0\nuser_mode = "nobody"', ("there is no", "")),
         ("duration = 60.0", "", ("a run needs `requests` or `duration`", "")),
         ('"duets"', '"duet"', ("session.design", "duets or alternating")),
+        ("[arms.on]", '[queue]\narms = ["off", "on", "no"]\n[arms.on]', ("there is no arm 'no'", "Did you mean")),
+        ("[arms.on]", '[queue]\narms = ["off", "on"]\n[arms.on]', ("queue.arms", "each with other `users`")),
+        (
+            "[arms.on]",
+            '[queue]\narms = ["off", "on", "x"]\n[arms.x]\nabout = "x"\nload = { users = 3 }\n[arms.on]',
+            ("queue: each of its arms has other users", ""),
+        ),
+        (
+            "[arms.on]",
+            '[arms.x]\nabout = "x"\nbare = true\nload = { user_mode = "created", requests_per_user = 0 }\n[arms.on]',
+            ("arms.x is bare: without a database", ""),
+        ),
         ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
         ("title =", "title", ("cannot be read", "")),
         ("margin = 0.05\nfloor", "margin = true\nfloor", ("figures.p50.margin: true and false are no values", "")),
@@ -70,6 +82,31 @@ def test_what_cannot_be_is_refused_with_a_cure(tmp_path: Path, was: str, becomes
     what, cure = told
     assert what in refused.value.what
     assert cure.lower() in refused.value.cure.lower()
+
+
+def test_a_queue_is_of_users_who_wait(tmp_path: Path) -> None:
+    arms = "".join(f"[arms.x{users}]\nabout = 'x'\nload = {{ users = {users} }}\n" for users in (1, 2, 3))
+    queue = f'[queue]\narms = ["x1", "x2", "x3"]\n{arms}[arms.on]'
+    text = template("x").replace("[arms.on]", queue)
+    assert read(write(tmp_path / "x", text)).queue is not None
+    text = text.replace("duration = 60.0", 'duration = 60.0\narrivals = "poisson"\nrate = 5.0')
+    with pytest.raises(WrongUse, match="its users wait for their answers"):
+        read(write(tmp_path / "x", text))
+
+
+def test_an_arm_may_be_warmed_up_otherwise(tmp_path: Path) -> None:
+    text = template("x").replace("[arms.on]", "[arms.cold]\nabout = 'x'\nwarm_up = 0.0\n[arms.on]")
+    found = read(write(tmp_path / "x", text))
+    assert found.warm_up_of("cold") == 0
+    assert found.warm_up_of("on") == found.warm_up_of("again") == found.warm_up_of("direct") == found.session.warm_up
+
+
+def test_users_that_have_to_be_created_are_counted(tmp_path: Path) -> None:
+    load = read(write(tmp_path / "x", template("x"))).load
+    assert load.created == 0
+    named = load.model_copy(update={"user_mode": "created", "requests_per_user": 0, "users": 30})
+    assert named.created == 30
+    assert named.model_copy(update={"duration": None, "requests": 90, "requests_per_user": 1}).created == 90
 
 
 def test_an_investigation_without_margins_is_refused(tmp_path: Path) -> None:

@@ -106,13 +106,16 @@ def simulate() -> Simulate:
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
                 figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
                 figures |= {"cpu_ms": level / 10, "mean": float(latencies.mean()), "error_rate": 0.0}
+                spent: dict[str, Any] = {}
                 if functions:
                     figures = {"value": level}
                 else:
                     sketches[meeting.name][arm] = _sketch(latencies)
+                    spent["cpu"] = {"litellm": level / 10_000 * requests}
+                    spent["operations"] = {"UserTable.findUnique": requests if arm == "on" else 0}
                 why = ("requests were sent late",) if limited(meeting.pair, arm) else ()
                 cores = (core,) if pinned else ()
-                runs.append(Run(arm, now, 8.0, requests, figures, limited=why, cores=cores, waited=waited))
+                runs.append(Run(arm, now, 8.0, requests, figures, **spent, limited=why, cores=cores, waited=waited))
             done[meeting.name] = runs
             now += STEP
         fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed

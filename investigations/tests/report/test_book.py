@@ -106,6 +106,19 @@ def test_cures_are_ranked_by_what_they_surely_bring(simulate: Any) -> None:
     assert [row[4] for row in found[2:]] == ["not measured yet", "not measured yet"]
 
 
+def test_a_claim_may_be_about_two_arms_of_which_none_is_the_baseline(simulate: Any) -> None:
+    told = {
+        "arms": {name: {"about": name} for name in ("off", "on", "less")},
+        "ablation": {"full": "on", "switches": {"part": {"about": "a part", "arm": "less"}}},
+    }
+    case = case_of(replace(simulate(told, effects={"on": 1.5, "less": 1.2, "again": 1.0}), name="book/bug"))
+    claims = [claim("a fifth less", (-0.25, -0.15), arm="less", against="on")]
+    page = book_page("book", Book.model_validate(BOOK | {"claims": claims}), {"bug": case}).markdown
+    row = rows(page, "What others found")[0]
+    assert row[1] == "[bug](book/bug.md), less against on: p50 -25 to -15"
+    assert row[3] == "**confirmed**"
+
+
 def test_limits_name_the_doubts_of_each_chapter(simulate: Any) -> None:
     page = said(simulate, {"bug": 1.5})
     assert "## Limits\n\n- One machine.\n" in page

@@ -28,9 +28,14 @@ def drawn(summary: Summary) -> set[str]:
     return {name for name, one in FIGURES.items() if one.draw(summary, judgement) is not None}
 
 
+def everything(*arms: str) -> dict[str, Any]:
+    """Ask for all that has a figure."""
+    loaded = {name: {"about": name, "load": {"users": at}} for at, name in enumerate(arms, 1)}
+    return {"arms": loaded, "ablation": ABLATION, "queue": {"arms": list(arms[:3])}}
+
+
 def test_every_figure_is_in_the_page_with_words_for_those_who_do_not_see_it(simulate: Any) -> None:
-    told = {"arms": {name: {"about": name} for name in ("off", "on", "less", LONG)}, "ablation": ABLATION}
-    found = page(case_of(simulate(told, effects={"less": 1.05})))
+    found = page(case_of(simulate(everything("off", "on", "less", LONG), effects={"less": 1.05})))
     assert set(found.figures) == set(FIGURES)
     for name in FIGURES:
         (line,) = (line for line in found.markdown.splitlines() if line.endswith(f"](case/{name}.svg)"))
@@ -65,8 +70,7 @@ def test_where_there_is_nothing_to_show_there_is_no_figure(
 
 
 def test_an_invalid_session_is_marked_in_every_figure_and_in_its_words(simulate: Any) -> None:
-    told = {"arms": {name: {"about": name} for name in ("off", "on", "less")}, "ablation": ABLATION}
-    summary = simulate(told, effects={"less": 1.05, "again": 1.3})
+    summary = simulate(everything("off", "on", "less"), effects={"less": 1.05, "again": 1.3})
     judgement = case_of(summary).judgement
     assert judgement.invalid
     for one in FIGURES.values():

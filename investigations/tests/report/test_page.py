@@ -204,6 +204,23 @@ def test_an_ablation_is_told_part_by_part(simulate: Any) -> None:
     assert "Nothing is attributed: it takes at least 6 valid pairs, with their p50, of off and on, and of each" in few
 
 
+def test_a_queue_is_told_point_by_point(simulate: Any) -> None:
+    arms = {name: {"about": name, "load": {"users": users}} for name, users in (("off", 20), ("one", 1), ("more", 60))}
+    told = {"arms": arms, "queue": {"arms": ["one", "off", "more"]}}
+    page = said(simulate(told, effects={"one": 0.2, "more": 3.0}))
+    found = rows(section(page, "Queueing"))[2:]
+    assert [row[:2] for row in found] == [["one", "1"], ["off", "20"], ["more", "60"]]
+    assert all(cell.endswith("%)") for row in found for cell in row[-2:])
+    assert "Too few of its arms have runs" in section(said(simulate(told, pairs=0)), "Queueing")
+
+
+def test_what_is_asked_of_the_database_is_told_by_operation(simulate: Any) -> None:
+    found = rows(section(said(simulate()), "Database operations"))
+    assert found[0] == ["operation", "off", "on"]
+    assert found[2] == ["UserTable.findUnique", "0.00", "1.00"]
+    assert "## Database operations" not in said(simulate(limited=lambda _pair, _arm: True))
+
+
 def test_what_others_found_stands_beside_ours_and_their_runs_are_judged(simulate: Any) -> None:
     expected = {"source": "a blog", "claim": "it costs a quarter", "arm": "on", "figures": {"p50": 0.9, "mean": 0.27}}
     page = said(simulate({"expected": [expected | {"runs": PUBLISHED}]}))

@@ -23,7 +23,7 @@ async def test_the_mock_alone_is_loaded_without_users_that_would_have_to_be_crea
     async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
         target = Target("direct", "direct", provider.url, "sk-a", "sk-a")
         wanted = Load(users=2, requests=10, user_mode="created", requests_per_user=1, key_mode="per-user")
-        arguments = (target, wanted, 1, soon_ns(2.0), tmp_path / "direct", (), Gates(), threading.Event())
+        arguments = (target, wanted, 1, soon_ns(), tmp_path / "direct", (), Gates(), threading.Event())
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert (run.requests, run.figures["error_rate"]) == (10, 0.0)
 
@@ -34,7 +34,7 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
         target = Target("off", "off", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
         wanted = Load(users=4, requests=40)
-        arguments = (target, wanted, 1, soon_ns(2.0), records, (), Gates(), threading.Event())
+        arguments = (target, wanted, 1, soon_ns(), records, (), Gates(), threading.Event())
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert run.requests == 40
     assert run.figures["memory_mib"] > 0

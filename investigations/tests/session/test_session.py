@@ -15,6 +15,7 @@ from evenkeel_lab.cli.investigate import investigate
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.experiment import Investigation, template
 from evenkeel_lab.progress import Silent
+from evenkeel_lab.report.doubts import doubts
 from evenkeel_lab.session.arms import Target
 from evenkeel_lab.session.judge import Judgement, judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
@@ -317,6 +318,41 @@ def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folde
     (book / "book.toml").unlink()
     monkeypatch.chdir(book)
     assert CliRunner().invoke(investigate, ["first", "--quick"]).exit_code == 0
+
+
+def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 0.3)
+    book = tmp_path / "investigations" / "book"
+    book.mkdir()
+    (tmp_path / "investigations" / "simulated").rename(book / "first")
+    (book / "second").mkdir()
+    (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
+    text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["second", "first"]\n'
+    (book / "book.toml").write_text(f'{text}quick = ["first"]\n')
+    answer = told(tmp_path, monkeypatch, "book", "--quick")
+    assert answer.exit_code == 0, answer.output
+    page = tmp_path / "data" / "book" / "quick" / "book.md"
+    *_, conclusion, path = answer.stdout.splitlines()
+    assert path == str(page)
+    assert "slower against plain" in conclusion
+    assert "material" in conclusion
+    assert "(book/first.md)" in page.read_text()
+    assert "24 pairs" in (page.parent / "book" / "first.md").read_text()
+    assert "](book/second.md)" not in page.read_text()
+    assert not (tmp_path / "reports").exists()
+
+
+def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(6, 24))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 1e-6})})
+    heard = Listening()
+    judgement = asyncio.run(session(tmp_path, hasty, heard).conduct())
+    # One is measured in any case, and in full.
+    assert len(heard.heard) == 1
+    assert not judgement.settled
+    assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
 
 
 def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_lab.experiment import Investigation, read, template
+from evenkeel_lab.session.arms import Target
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.store import Store
 from evenkeel_lab.session.warm_up import WarmUp, is_steady
@@ -44,6 +46,24 @@ def test_the_unit_does_not_matter_and_a_looser_gate_lets_more_through(
     if is_steady(costs, within):
         assert is_steady(costs, 2 * within)
         assert is_steady([cost * factor for cost in costs], within * (1 + 1e-9))
+
+
+def test_an_arm_that_is_met_cold_is_not_loaded_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+
+    async def measured(target: Target, *_: object) -> Run:
+        loaded.append(target.name)
+        return Run(target.name, 0, 1.0, 10, {"cpu_ms": 40.0})
+
+    monkeypatch.setattr("evenkeel_lab.session.warm_up.measure", measured)
+    folder = tmp_path / "x"
+    folder.mkdir()
+    text = template("x").replace("[arms.on]", '[arms.cold]\nabout = "x"\nwarm_up = 0.0\n[arms.on]')
+    (folder / "investigation.toml").write_text(text)
+    warm_up = WarmUp(read(folder), Store(tmp_path), Event())
+    asyncio.run(warm_up.until_steady([[Target(name, name, "", "", "") for name in ("off", "cold")]]))
+    assert loaded == ["off", "off", "off"]
+    assert warm_up.is_warm("cold")
 
 
 def test_runs_warm_up_what_the_windows_have_not(tmp_path: Path) -> None:

@@ -57,6 +57,14 @@ def test_prometheus_is_a_callback_only_when_asked_for() -> None:
     assert callbacks(Prometheus.STOCK) == ["prometheus"]
 
 
+def test_what_is_bare_stands_on_the_provider_alone() -> None:
+    config = proxy_config(Subject(bare=True), "http://m")
+    assert "database_url" not in config["general_settings"]
+    assert "cache" not in config["litellm_settings"]
+    assert "redis_url" not in config["router_settings"]
+    assert config["model_list"] == proxy_config(Subject(), "http://m")["model_list"]
+
+
 def test_settings_lie_over_the_generated_ones() -> None:
     subject = Subject(settings={"router_settings": {"num_retries": 7}, "litellm_settings": {"cache": False}})
     config = proxy_config(subject, "http://m")

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.report.figures.forest import alt as forest_alt, forest
 from evenkeel_lab.report.figures.order import alt as order_alt, order
 from evenkeel_lab.report.figures.over_time import alt as over_time_alt, over_time
+from evenkeel_lab.report.figures.queue import alt as queue_alt, queue
 from evenkeel_lab.report.figures.shift import alt as shift_alt, shift
 from evenkeel_lab.report.figures.style import INVALID, svg
 from evenkeel_lab.report.figures.tail import alt as tail_alt, tail
 from evenkeel_lab.report.figures.waterfall import alt as waterfall_alt, waterfall
 from evenkeel_lab.session.ablation import attribute
+from evenkeel_lab.session.queueing import queueing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
 
-__all__ = ["FIGURES", "Drawing", "forest", "order", "over_time", "shift", "svg", "tail", "waterfall"]
+__all__ = ["FIGURES", "Drawing", "forest", "order", "over_time", "queue", "shift", "svg", "tail", "waterfall"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ FIGURES = {
     "waterfall": Drawing(
         lambda summary, judgement: waterfall(_attributed(summary), judgement),
         lambda summary, _: waterfall_alt(_attributed(summary)),
+    ),
+    "queue": Drawing(
+        lambda summary, judgement: queue(queueing(summary.investigation, summary.done), judgement),
+        lambda summary, _: queue_alt(queueing(summary.investigation, summary.done)),
     ),
     "shift": Drawing(shift, shift_alt),
     "tail": Drawing(tail, tail_alt),

@@ -1,0 +1,59 @@
+"""Whether requests wait for anything but their turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.report.markdown import paragraph, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.session.queueing import Point, Server
+
+HEAD = ("arm", "users", "answered", "mean latency [interval]", "under way", "by CPU time", "as it fits best")
+
+
+def queue(case: Case, pictures: Mapping[str, str]) -> str:
+    """Say what was measured beside what queues would have shown."""
+    if case.asked.queue is None:
+        return ""
+    title = "## Queueing"
+    found = case.queueing
+    if found is None:
+        return "\n\n".join([title, paragraph("Too few of its arms have runs that count: nothing is modelled.")])
+    rows = [[*_measured(one), _model(found.measured, one), _model(found.fitted, one)] for one in found.points]
+    measured, fitted = found.measured, found.fitted
+    told = (
+        "Users in a loop, one server that serves them one at a time, and a delay that keeps nobody waiting (mean value "
+        "analysis). Once, the server is made of what no queue changes: of a request's CPU time in the busiest program "
+        f"({_ms(measured.service)}), and of what is left of the latency where there are fewest users "
+        f"({_ms(measured.delay)}). Once, it is the server that comes nearest to all points: {_ms(fitted.service)} and "
+        f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) there is somebody "
+        "before one whenever one comes. By Little's law, as many requests are under way as there are users."
+    )
+    doubt = " **This session is invalid: none of it is to be believed.**" if case.judgement.invalid else ""
+    parts = [title, paragraph(told + doubt), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
+    return "\n\n".join(filter(None, parts))
+
+
+def _measured(one: Point) -> list[str]:
+    return [
+        one.arm,
+        str(one.users),
+        words.size(FIGURES["throughput"], one.throughput),
+        f"{_ms(one.latency)} [{one.low:,.3g}, {one.high:,.3g}]",
+        f"{one.in_system:.3g}",
+    ]
+
+
+def _model(server: Server, one: Point) -> str:
+    latency = server.latency(one.users)
+    return f"{_ms(latency)} ({latency / one.latency - 1:+.0%})"
+
+
+def _ms(value: float) -> str:
+    return words.size(FIGURES["mean"], value)
