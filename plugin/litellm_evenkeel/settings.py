@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.terms import BudgetTerms
+from litellm_evenkeel.collector import CollectorTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.reading import table, tree
 from litellm_evenkeel.rotation.agreeing import agree
@@ -28,6 +29,7 @@ class Settings:
     rotation: RotationTerms = field(default_factory=RotationTerms)
     metrics: MetricsTerms = field(default_factory=MetricsTerms)
     budgets: BudgetTerms = field(default_factory=BudgetTerms)
+    collector: CollectorTerms = field(default_factory=CollectorTerms)
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.figures.scales import around, log_axis, said
 from evenkeel_lab.report.figures.style import COLOURS, INK, LINES, figure, headline, styled
 
@@ -56,7 +57,7 @@ def alt(found: Queueing | None) -> str:
     if found is None:
         return ""
     told = [
-        f"{one.users} users {said(float(f'{one.latency:.3g}'), 'ms')}"
+        f"{counted(one.users, 'user')} {said(float(f'{one.latency:.3g}'), 'ms')}"
         f" (a queue {said(float(f'{found.measured.latency(one.users):.3g}'), 'ms')})"
         for one in found.points
     ]
