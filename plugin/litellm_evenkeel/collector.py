@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from litellm_evenkeel.reading.kinds import Count  # noqa: TC001 - read by annotation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Listener = Callable[[str, Mapping[str, int]], None]
+    from collections.abc import Mapping
 
 OLDEST = 2
 
@@ -34,7 +32,8 @@ class CollectorTerms:
 class Collecting(Protocol):
     """What of the module `gc` is needed."""
 
-    callbacks: list[Listener]
+    callbacks: list[Any]
+    """Whoever wants to hear of a collection: called with its phase and what there is to know about it."""
 
     def collect(self) -> int:
         """Collect all garbage."""
