@@ -12,7 +12,7 @@ import httpx
 
 from evenkeel_load.errors import LoadFailed
 from evenkeel_load.modes import CreatedUser
-from evenkeel_load.options import PER_USER
+from evenkeel_load.options import PER_USER, YES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ def key_of(plan: Plan, user: int) -> str:
 
 
 def user_ids(plan: Plan) -> list[str]:
-    """Return the ids that have to be created."""
+    """Return the ids that have to be there before the load."""
     mode = plan.mode()
     if not isinstance(mode, CreatedUser):
         return []
@@ -46,7 +46,7 @@ def user_ids(plan: Plan) -> list[str]:
 @contextlib.contextmanager
 def entities(plan: Plan, host: str, before_removal: Callable[[], None]) -> Iterator[None]:
     """Create what the plan needs, and remove it at the end."""
-    ids = user_ids(plan)
+    ids = user_ids(plan) if plan.create_users == YES else []
     keys = [key_of(plan, user) for user in range(plan.users)] if plan.key_mode == PER_USER else []
     headers = {"authorization": f"Bearer {plan.admin_key}"}
     with httpx.Client(base_url=host, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False) as asking:

@@ -162,14 +162,15 @@ class Harness:
         plan = self._plan(environment, **share)
         plan.prepare()
         lead_ns = LEAD_NS + READ_FACTOR * (now_ns() - began)
-        if plan.start_at is not None:
-            lead_ns = max(lead_ns, plan.start_at - now_ns())
         self._running.enter_context(entities(plan, host, lambda: self._let_spend_be_written(plan)))
         workers = sorted(runner.clients.ready, key=lambda one: str(one.id)) if isinstance(runner, MasterRunner) else []
         processes = max(1, len(workers))
         folder.write_plan(self._folder, plan, host, processes)
         self._running.callback(gevent.spawn(self._guarded, environment, self._watch, environment).kill)
-        share |= {"count": processes, "told_ns": now_ns(), "lead_ns": lead_ns}
+        told_ns = now_ns()
+        if plan.start_at is not None:
+            lead_ns = max(lead_ns, plan.start_at - told_ns)
+        share |= {"count": processes, "told_ns": told_ns, "lead_ns": lead_ns}
         if isinstance(runner, MasterRunner):
             self._done.clear()
             for index, worker in enumerate(workers):

@@ -12,6 +12,7 @@ from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.modes import MODES
 
 SHARED, PER_USER = "shared", "per-user"
+YES, NO = "yes", "no"
 DEFAULT_MODEL = "gpt-4o-mini"
 # Beyond this a number is no longer one for all who read it.
 MOST = 2**53
@@ -142,6 +143,12 @@ OPTIONS = (
         token,
         "KEY",
         secret=True,
+    ),
+    Option(
+        "create-users",
+        "yes; or no: the users of the mode created are there already, and stay",
+        default=YES,
+        choices=(YES, NO),
     ),
     Option(
         "remove-after",

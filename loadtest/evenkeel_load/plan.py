@@ -58,6 +58,7 @@ class Plan:
     """Which simulated user sends a request; None if they take turns."""
     api_key: str
     admin_key: str
+    create_users: str
     remove_after: float
     payload_bytes: int
     max_tokens: int
@@ -141,7 +142,7 @@ def make_plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> 
     per_user = said.get("requests_per_user")
     chosen["requests_per_user"] = 1 if per_user is None else per_user
     if "requests" not in said:
-        if chosen["arrivals"] == CLOSED and per_user:
+        if chosen["arrivals"] == CLOSED and per_user and "duration" not in said:
             chosen["requests"] = users * per_user
         elif "duration" in said or chosen["arrivals"] == "trace":
             chosen["requests"] = None

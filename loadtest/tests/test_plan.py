@@ -34,6 +34,8 @@ def test_requests_per_user_say_how_many_there_are() -> None:
 
 def test_a_duration_replaces_the_usual_number() -> None:
     assert plan("chat", 5, "run", {"duration": 3.0}).requests is None
+    # Then it is ids that change after so many requests, and nothing ends.
+    assert plan("chat", 5, "run", {"duration": 3.0, "requests_per_user": 10}).requests is None
     given = {"arrivals": "constant", "rate": 100.0, "duration": 3.0}
     assert plan("mixed", 5, "run", given).expected == 300
 

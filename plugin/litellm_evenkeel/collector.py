@@ -60,8 +60,7 @@ class Freezer:
 
     def _heard(self, phase: str, about: Mapping[str, int]) -> None:
         # Called in the midst of anything: no logging here, nor anything else that waits for a lock.
-        if phase == "stop" and about["generation"] == OLDEST:
+        # Nor does it take itself off the list: Python goes through that by numbers, and would leave the next one out.
+        if self._left and phase == "stop" and about["generation"] == OLDEST:
             self._collector.freeze()
             self._left -= 1
-            if not self._left:
-                self._collector.callbacks.remove(self._heard)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 NEW = "new"
 DATA, README = "data", "README.md"
-# Of a book, of which somebody waits for a first impression.
-QUICK_SECONDS = 330.0
+# Of a book, of which somebody waits for a first impression; beside the minute until everything is up, and down again.
+QUICK_SECONDS = 300.0
 
 
 @click.command()
@@ -95,6 +95,8 @@ def investigate(  # one for each option
         return
     if len(names) != 1:
         raise click.UsageError("Name one investigation; --list says which there are.")
+    if quick and pairs:
+        raise click.UsageError("--quick decides itself how many --pairs there are: choose one of the two.")
     say_what_is_not_used()
     way = Way(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
     book = books().get(names[0])
@@ -121,7 +123,7 @@ def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
     # Each arm has to be booted, and to be met.
     arms = [len(read(folder).arms) for folder in folders]
     return [
-        (folder, replace(way, seconds=QUICK_SECONDS * count / sum(arms), fresh=True))
+        (folder, replace(way, seconds=QUICK_SECONDS * count / sum(arms)))
         for folder, count in zip(folders, arms, strict=True)
     ]
 
@@ -167,7 +169,8 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
     steps, stop = shown_on(console), Event()
     profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None
     with store.claimed(), View(console, wanted) as view:
-        if way.fresh:
+        # What a clock ends is never continued: it would be judged again and again, after any number of pairs.
+        if way.fresh or wanted.session.seconds:
             store.clear()
         session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())

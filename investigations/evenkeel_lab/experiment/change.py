@@ -9,7 +9,9 @@ from evenkeel_lab.stack.subject import require_allowed
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel_lab.experiment.investigation import Arm
 
 QUICK_SECONDS, QUICK_WINDOW = 4.0, 2.0
 # The last look of what is to have as many pairs as there is time for.
@@ -28,12 +30,6 @@ def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
 
 def quickly(investigation: Investigation, seconds: float | None = None) -> Investigation:
     """Return the same with short runs: as few as have a verdict at all, or as many as there is time for."""
-    load = investigation.load
-    shorter: dict[str, Any] = {}
-    if load.duration:
-        shorter["duration"] = min(load.duration, QUICK_SECONDS)
-    if load.requests:
-        shorter["requests"] = min(load.requests, QUICK_REQUESTS * load.users)
     gates = {"settled": max(investigation.gates.settled, QUICK_SETTLED)}
     session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, QUICK_WINDOW)}
     if seconds is None:
@@ -44,9 +40,21 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
     return _changed(
         investigation,
         session=session,
-        load=shorter,
+        load=_shorter(investigation.load.model_dump(), investigation.load.users),
         gates=gates,
+        arms={name: _quick_arm(arm, investigation.load_of(name).users) for name, arm in investigation.arms.items()},
     )
+
+
+def _quick_arm(arm: Arm, users: int) -> dict[str, Any]:
+    told = arm.model_dump() | {"load": arm.load | _shorter(arm.load, users)}
+    return told if arm.warm_up is None else told | {"warm_up": min(arm.warm_up, QUICK_WINDOW)}
+
+
+def _shorter(load: Mapping[str, Any], users: int) -> dict[str, Any]:
+    """Return what of a load is to be shorter."""
+    most = {"duration": QUICK_SECONDS, "requests": QUICK_REQUESTS * users}
+    return {name: min(load[name], bound) for name, bound in most.items() if load.get(name)}
 
 
 def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:

@@ -23,9 +23,8 @@ from evenkeel_lab.errors import nearest
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 from evenkeel_lab.verdicts import Margin, Scale, check_looks
 from evenkeel_load.arrivals import CLOSED
-from evenkeel_load.entities import user_ids
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.options import OPTIONS
+from evenkeel_load.options import OPTIONS, SHARED
 from evenkeel_load.plan import make_plan
 from evenkeel_load.scenario import SCENARIOS
 
@@ -183,11 +182,6 @@ class Load(Part):
         """What `evenkeel load` is told."""
         return self.model_dump(exclude={"scenario", "users"}, exclude_none=True)
 
-    @property
-    def created(self) -> int:
-        """How many users have to be created before it begins."""
-        return len(user_ids(make_plan(self.scenario, self.users, "", self.options)))
-
 
 class Mock(Part):
     """The provider behind the proxies."""
@@ -204,11 +198,13 @@ class Session(Part):
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
     seconds: PositiveFloat | None = Field(
-        None, description="How long it may take, booting included: no pair is begun that would not end in time."
+        None, description="How long it may take once all is installed: no further pair is begun that would end later."
     )
     seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
     warm_up: NonNegativeFloat = Field(
-        5.0, description="Seconds of each window in which a subject is loaded until it is warm; 0: it is met cold."
+        5.0,
+        description="Seconds of each window in which a subject is loaded until it is warm, if it is not requests that "
+        "end its load; 0: it is met cold.",
     )
     noise: bool = Field(default=True, description="Whether a second baseline and the mock itself are measured too.")
 
@@ -312,8 +308,9 @@ class Investigation(Part):
     @model_validator(mode="after")
     def _loads_of_arms_are_loads(self) -> Self:
         for name, arm in self.arms.items():
-            if self.load_of(name).user_mode == "created" and arm.bare:
-                raise ValueError(f"arms.{name} is bare: without a database no user can be created")
+            load = self.load_of(name)
+            if arm.bare and (load.user_mode == "created" or load.key_mode != SHARED):
+                raise ValueError(f"arms.{name} is bare: without a database there are no users, and no keys")
         return self
 
     @model_validator(mode="after")
@@ -360,6 +357,16 @@ class Investigation(Part):
 
     def _ablated(self) -> list[str]:
         return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []
+
+    @property
+    def comparisons(self) -> list[tuple[str, str]]:
+        """Which arms are compared with which."""
+        found = [(self.baseline, name) for name in self.arms if name != self.baseline]
+        if self.ablation:
+            found += [(self.ablation.full, switch.arm) for switch in self.ablation.switches.values()]
+        # Of a function there is no second process that could differ.
+        noise = self.session.noise and self.arms[self.baseline].subject is Kind.PROXY
+        return [*found, *([(self.baseline, AGAIN)] if noise else [])]
 
     def arm(self, name: str) -> Arm | None:
         """Return an arm; of the engine's own, the baseline for the second one, and none for the mock alone."""

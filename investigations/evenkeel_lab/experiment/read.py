@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from evenkeel_lab.errors import WrongUse, nearest
-from evenkeel_lab.experiment.book import Book
+from evenkeel_lab.experiment.book import Book, Finding
 from evenkeel_lab.experiment.investigation import NAME, Investigation, Part
 
 if TYPE_CHECKING:
@@ -79,7 +79,20 @@ def read_book(folder: Path) -> Book:
         if name not in there:
             cure = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
             raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", cure=cure)
+    chapters = {name: read(folder / name) for name in found.chapters}
+    for one in (*found.claims, *found.cures):
+        _check_finding(one, chapters[one.chapter], f"{folder / BOOK}: {one.chapter}")
     return found
+
+
+def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:
+    """Refuse what a chapter cannot tell."""
+    met = (one.against or chapter.baseline, one.arm)
+    if met not in chapter.comparisons:
+        there = "; ".join(f"{arm} against {baseline}" for baseline, arm in chapter.comparisons)
+        raise WrongUse(f"{where} never compares {met[1]!r} with {met[0]!r}.", cure=f"It compares {there}.")
+    if one.figure not in chapter.figures:
+        raise WrongUse(f"{where} does not judge {one.figure!r}.", cure=nearest(one.figure, chapter.figures))
 
 
 def name_of(folder: Path) -> str:

@@ -87,7 +87,7 @@ class Profiler:
         async def work(name: str) -> Work:
             assert target.pid is not None
             pin(target.pid, cores)
-            start, gates = soon_ns(load), self.investigation.gates
+            start, gates = soon_ns(), self.investigation.gates
             run = await measure(target, longer, session.seed, start, folder / name, cores, gates, self.stop)
             return Work(run.requests, run.seconds, run.figures.get("mean"))
 

@@ -25,16 +25,21 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.case import Case
 
 UNMEASURED = "not measured yet"
+IMPRESSION = (
+    "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
+    "is the same. What is committed was measured at length."
+)
 SHORT = 8
 
 
-def book_page(name: str, book: Book, cases: Mapping[str, Case]) -> Page:
+def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool = False) -> Page:
     """Make the page of a book; of a chapter that was not measured yet, it says so."""
     cases = {chapter: cases[chapter] for chapter in book.chapters if chapter in cases}
     drawn = answers(cases)
     figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
     parts = [
         f"# {text(book.title)}",
+        paragraph(IMPRESSION) if quick else "",
         _answer(name, book, cases),
         picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg") if figures else "",
         f"## Question\n\n{paragraph(text(book.question))}",
@@ -43,7 +48,7 @@ def book_page(name: str, book: Book, cases: Mapping[str, Case]) -> Page:
         _claims(name, book.claims, cases),
         _cures(name, book.cures, cases),
         _limits(name, book, cases),
-        _reproduce(name, book, cases),
+        "" if quick else _reproduce(name, book, cases),
     ]
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
 
@@ -107,7 +112,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         found = _found(one, cases)
         low, high = (f"{end * 100:+g}" for end in one.between)
         ruling = ruled(one.between, found) if found else None
-        said = "open: not measured" if ruling is None else str(ruling)
+        said = f"open: {_why_not(found)}" if ruling is None else str(ruling)
         is_believed = one.chapter in cases and not invalid(cases[one.chapter])
         rows.append(
             [
@@ -145,12 +150,15 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
         for one, found in measured
     ]
     rows += [
-        [text(one.does), f"{one.chapter}, {one.arm}", one.figure, "", UNMEASURED]
+        [text(one.does), _where(name, one) if one.chapter in cases else one.chapter, one.figure, "", _why_not(found)]
         for one in cures
-        if one not in [known for known, _ in measured]
+        if not (found := _found(one, cases)) or not found.verdict
     ]
     head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
-    told = "Ranked by what they surely bring: the end of the interval that is nearer to nothing."
+    told = (
+        "Ranked by what they surely bring: the end of the interval that is nearer to nothing, as a factor. Each was "
+        "measured under its chapter's load."
+    )
     return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
 
 
@@ -158,6 +166,10 @@ def _surely(found: Compared) -> float:
     """Return by how much a figure is surely better; below zero if it may be worse."""
     assert found.verdict is not None
     return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
+
+
+def _why_not(found: Compared | None) -> str:
+    return UNMEASURED if found is None else found.why_not
 
 
 def _where(name: str, one: Finding) -> str:

@@ -11,7 +11,7 @@ from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.session.judge import paired
-from evenkeel_lab.session.meetings import comparisons, meetings
+from evenkeel_lab.session.meetings import meetings
 from evenkeel_lab.session.sketch import SURE
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
@@ -176,7 +176,7 @@ def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
 
 def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
     asked = summary.investigation
-    if not any(AGAIN in pair for pair in comparisons(asked)) and not _has_twin(asked):
+    if not any(AGAIN in pair for pair in asked.comparisons) and not _has_twin(asked):
         # The engine has a second one of proxies only.
         is_proxy = asked.arms[asked.baseline].subject is Kind.PROXY
         cure = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"

@@ -106,9 +106,9 @@ def render(summary: Summary, place: Path) -> Path:
 
 
 def render_book(name: str, book: Book, summaries: Sequence[Summary], place: Path) -> Path:
-    """Write the pages of a book into a folder, as if it had these chapters only; return the path of the first."""
+    """Write the pages of a first impression of a book into a folder; return the path of the first one."""
     cases = {one.name.rpartition("/")[2]: case_of(one) for one in summaries}
-    first = book_page(name, book.only(cases), cases)
+    first = book_page(name, book.only(cases), cases, quick=True)
     for one in (first, *map(page, cases.values())):
         for file, text in one.files.items():
             _write(place / file, marked(file, text))

@@ -69,7 +69,7 @@ async def targets(
     direct = Target(DIRECT, DIRECT, below.mock.url, MOCK_KEY, MOCK_KEY)
     known = proxies(investigation)
     wanted = [(group, name) for group in groups for name in group if name in known]
-    require_memory(len(wanted))
+    require_memory(sum(known[name].workers for _, name in wanted))
     async with contextlib.AsyncExitStack() as running:
 
         async def start(number: int, group: Sequence[str], name: str) -> Target:
@@ -106,11 +106,11 @@ async def targets(
 
 
 def require_memory(count: int) -> None:
-    """Refuse to start so many proxies where there is no room for them: the machine would swap, or kill one of them."""
+    """Refuse to start so many workers where there is no room for them: the machine would swap, or kill one of them."""
     there = psutil.virtual_memory().available / 2**30
     if count * PROXY_GIB > there:
         raise RigFailure(
-            f"{count} proxies need some {count * PROXY_GIB:.0f} GiB of memory, and {there:.0f} GiB are free.",
+            f"{count} workers of proxies need some {count * PROXY_GIB:.0f} GiB of memory; {there:.0f} GiB are free.",
             cure='Give each pair proxies of its own, with session.subjects = "fresh"; or compare fewer arms.',
         )
 

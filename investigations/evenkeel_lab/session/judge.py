@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.comparison.compare import Comparison, compare
 from evenkeel_lab.comparison.runs import Runs
 from evenkeel_lab.experiment.investigation import AGAIN
-from evenkeel_lab.session.meetings import comparisons, meetings
+from evenkeel_lab.session.meetings import meetings
 from evenkeel_lab.verdicts import Kind, alpha_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Judgement:
 def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int) -> Judgement:
     """Judge what has been measured in so many pairs."""
     found, invalid = [], []
-    for baseline, candidate in comparisons(investigation):
+    for baseline, candidate in investigation.comparisons:
         valid, dropped = paired(investigation, done, pairs, baseline, candidate)
         compared = compare(
             _runs(baseline, [first for _, first, _ in valid], investigation),

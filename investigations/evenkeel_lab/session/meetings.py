@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
+from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,22 +44,9 @@ def arms_of(name: str) -> list[str]:
     return name.split("+")[1:]
 
 
-def comparisons(investigation: Investigation) -> list[tuple[str, str]]:
-    """Return which arms are compared with which."""
-    baseline = investigation.baseline
-    others = [name for name in investigation.arms if name != baseline]
-    # Of a function there is no second process that could differ.
-    noise = investigation.session.noise and investigation.arms[baseline].subject is Kind.PROXY
-    found = [(baseline, name) for name in others]
-    if investigation.ablation:
-        full = investigation.ablation.full
-        found += [(full, switch.arm) for switch in investigation.ablation.switches.values()]
-    return [*found, *([(baseline, AGAIN)] if noise else [])]
-
-
 def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
     """Return all meetings of so many pairs, in the order in which they take place."""
-    compared = comparisons(investigation)
+    compared = investigation.comparisons
     for pair in range(1, pairs + 1):
         source = np.random.default_rng([investigation.session.seed, pair])
         for index in source.permutation(len(compared)):

@@ -42,7 +42,7 @@ class Server:
         return (self.service + self.delay) / self.service
 
     def latency(self, users: int) -> float:
-        """Return how long a request takes in the mean, by mean value analysis: exact for service times of any luck."""
+        """Return how long a request takes in the mean: by mean value analysis, exact if service is exponential."""
         waiting = found = 0.0
         for count in range(1, users + 1):
             there = self.service * (1 + waiting)
@@ -131,5 +131,6 @@ def _measured(points: Sequence[Point], service: float) -> Server:
 
 
 def _service(run: Run) -> float:
-    """Return the CPU time of a request in the program that needs most of it: the others have queues of their own."""
-    return max(run.cpu.values(), default=0.0) * SECOND_MS / max(run.requests, 1)
+    """Return the CPU time of a request: where there is one core, of all programs; else of the one that needs most."""
+    spent = sum(run.cpu.values()) if len(run.cores) == 1 else max(run.cpu.values(), default=0.0)
+    return spent * SECOND_MS / max(run.requests, 1)

@@ -17,9 +17,12 @@ from evenkeel_lab.comparison.runs import figures_of
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.investigation import DIRECT
 from evenkeel_lab.session import counters
+from evenkeel_lab.session.known_users import know
 from evenkeel_lab.session.readings import Readings
 from evenkeel_lab.stack.config import MODEL
 from evenkeel_load.errors import LoadError
+from evenkeel_load.options import NO
+from evenkeel_load.plan import make_plan
 from evenkeel_load.proxy import Sampler
 from evenkeel_load.run import Fleet, Progress, run as load
 from evenkeel_load.samples import read_samples, waited
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 
 # How often Postgres is looked at; its own counters lag behind by as much.
 SECOND = 1.0
-# For Locust to come up, so that runs that belong together begin at the same moment; and for a proxy to create a user.
-LEAD_SECONDS, CREATE_SECONDS = 4.0, 0.06
+# For Locust to come up, so that runs that belong together begin at the same moment.
+LEAD_SECONDS = 4.0
 LEAST_LAGS = 20
 FILE = "run.json"
 """Beside its records."""
@@ -95,6 +98,8 @@ async def measure(
     stop: Event,
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
+    chosen = _options(target, wanted, seed, start_ns)
+    await know(target.database_url, make_plan(wanted.scenario, wanted.users, records.name, chosen))
     before = await Readings.of(target)
 
     def tell(_: Progress) -> None:
@@ -102,7 +107,7 @@ async def measure(
             raise Stopped
 
     async with _watching(target, records) as seen:
-        summary = await asyncio.to_thread(_load, target, wanted, seed, start_ns, records, tell)
+        summary = await asyncio.to_thread(_load, target, wanted, chosen, records, tell)
     if target.database_url:
         await asyncio.sleep(SECOND)
     spent = (await Readings.of(target)).since(before)
@@ -185,12 +190,14 @@ def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> 
     return tuple(found)
 
 
-def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path, tell: Any) -> Summary:
+def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str, Any]:
     chosen = wanted.options | {
         "seed": seed,
         "start_at": start_ns,
         "api_key": target.api_key,
         "admin_key": target.admin_key,
+        # They are there already, put there beside the proxy.
+        "create_users": NO,
         # The subject's database does not outlive the session.
         "remove_after": 0.0,
         "models": MODEL,
@@ -200,6 +207,10 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
         # The mock has no users that could be created: it sees as many unknown ones.
         created = wanted.user_mode == "created"
         chosen |= {"key_mode": "shared", "user_mode": "random" if created else wanted.user_mode}
+    return chosen
+
+
+def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, tell: Any) -> Summary:
     try:
         found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
     except LoadError as error:
@@ -208,7 +219,6 @@ def _load(target: Target, wanted: Load, seed: int, start_ns: int, records: Path,
     return found
 
 
-def soon_ns(*loads: Load) -> int:
-    """Return a moment at which all of these can begin: whoever has to be created is there by then."""
-    created = max((one.created for one in loads), default=0)
-    return time.time_ns() + int((LEAD_SECONDS + CREATE_SECONDS * created) * 1e9)
+def soon_ns() -> int:
+    """Return a moment to begin at."""
+    return time.time_ns() + int(LEAD_SECONDS * 1e9)

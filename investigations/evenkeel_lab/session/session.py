@@ -13,7 +13,7 @@ from evenkeel_lab.experiment.investigation import Design, Kind
 from evenkeel_lab.session.cores import pin, shares, take_turns, turn
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
-from evenkeel_lab.session.meetings import Meeting, comparisons, meetings
+from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
 from evenkeel_lab.session.warm_up import COLD, WarmUp
@@ -51,7 +51,8 @@ class Session:
     stop: Event
     after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
     """What else is done with the subjects, when there is nothing left to be measured."""
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = field(default_factory=time.monotonic, init=False)
+    """When everything was installed that it needs."""
 
     async def conduct(self) -> Judgement:
         """Measure until a look settles it, or the last one has been taken."""
@@ -63,7 +64,10 @@ class Session:
             wanted.clear()
         if wanted or self.after:
             warm_up = WarmUp(self.investigation, self.store, self.stop)
-            async with subjects(self.name, warm_up, self.options, self.steps, measured=bool(wanted)) as running:
+            running_subjects = subjects(
+                self.name, warm_up, self.options, self.steps, measured=bool(wanted), installed=self._begin
+            )
+            async with running_subjects as running:
                 await self._measure(wanted, running, warm_up, done)
                 if self.after:
                     async with running(Meeting(0, tuple(self.investigation.arms), 0)) as found:
@@ -88,9 +92,12 @@ class Session:
             left = min(each * len(coming), self._seconds_left())
             self.told.meeting(meeting, runs, judge_session(self.investigation, done, last), left)
             is_pair = not coming or coming[0].pair != meeting.pair
-            another = each * len(comparisons(self.investigation))
+            another = each * len(self.investigation.comparisons)
             if self._settled(done) or (is_pair and another > self._seconds_left()):
                 return
+
+    def _begin(self) -> None:
+        self.begun = time.monotonic()
 
     def _seconds_left(self) -> float:
         limit = self.investigation.session.seconds
@@ -109,13 +116,11 @@ class Session:
         """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
         places = shares(len(meeting.arms))
         if self._is_duet(meeting) and all(places):
-            start = soon_ns(*map(self.investigation.load_of, meeting.arms))
+            start = soon_ns()
             runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
             async with self._taking_turns(meeting.arms, found, places, start):
                 return list(await asyncio.gather(*runs))
-        return [
-            await self._run(meeting, arm, found, soon_ns(self.investigation.load_of(arm)), ()) for arm in meeting.arms
-        ]
+        return [await self._run(meeting, arm, found, soon_ns(), ()) for arm in meeting.arms]
 
     @contextlib.asynccontextmanager
     async def _taking_turns(

@@ -43,6 +43,8 @@ WORDS: dict[str, Any] = {
     "expected": True,
     "arms": {"__all__": {"about"}},
     "ablation": {"switches": {"__all__": {"about"}}},
+    # It is asked of what was measured in any case.
+    "queue": True,
 }
 
 

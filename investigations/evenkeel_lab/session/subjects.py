@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.experiment.investigation import DIRECT, Kind, Subjects as Life
-from evenkeel_lab.session.arms import Target, targets
-from evenkeel_lab.session.meetings import Meeting, comparisons
+from evenkeel_lab.session.arms import Target, proxies, targets
+from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.provenance import provenance
 from evenkeel_lab.stack.stack import stack
 
@@ -28,9 +28,9 @@ Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]
 
 @contextlib.asynccontextmanager
 async def subjects(
-    name: str, warm_up: WarmUp, options: Options, steps: Steps, *, measured: bool
+    name: str, warm_up: WarmUp, options: Options, steps: Steps, *, measured: bool, installed: Callable[[], None]
 ) -> AsyncIterator[Subjects]:
-    """Run what is measured; functions need nothing to be run.
+    """Run what is measured; functions need nothing to be run. Say when everything is installed.
 
     Where nothing is left to be measured, nobody needs a second baseline, nor wants to know how it was warmed up.
     """
@@ -43,13 +43,16 @@ async def subjects(
     options = options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
     async with stack(options, steps=steps) as below:
         store.begin(name, investigation, provenance(below.engine.kind))
+        for version in sorted({arm.litellm for arm in proxies(investigation).values()}):
+            await below.services(version)
+        installed()
         try:
             if investigation.session.subjects is Life.FRESH:
                 yield partial(_fresh, below, investigation, warm_up)
                 return
             groups = [tuple(investigation.arms)]
             if measured:
-                groups = [*comparisons(investigation), (DIRECT,)]
+                groups = [*investigation.comparisons, (DIRECT,)]
             async with targets(below, investigation, groups) as found:
                 with steps.step("warming up"):
                     await warm_up.until_steady([proxies_of(group) for group in found.values()])

@@ -75,7 +75,7 @@ class WarmUp:
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
         """Load subjects side by side, each on cores of its own, as they will meet."""
-        start = soon_ns(*(self.investigation.load_of(target.name) for target in group))
+        start = soon_ns()
         place = Meeting(0, tuple(target.name for target in group), 0)
         runs = []
         for target, places in zip(group, shares(len(group)), strict=True):

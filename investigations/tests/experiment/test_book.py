@@ -32,7 +32,7 @@ between = [0.1, 0.5]
 does = "Update."
 chapter = "fix"
 arm = "on"
-figure = "throughput"
+figure = "cpu_ms"
 """
 
 
@@ -67,14 +67,21 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
         ('["bug", "fix"]', '["bug", "fixx"]', ("there is no chapter 'fix'", "Did you mean fixx?")),
         ('"bug", "fix"]', '"bug", "fix", "more"]', ("there is no chapter 'more'", "")),
         (
-            'figure = "throughput"',
-            'figure = "throughputs"',
-            ("there is no figure 'throughputs'", "Did you mean throughput?"),
+            'figure = "cpu_ms"',
+            'figure = "cpu_mss"',
+            ("there is no figure 'cpu_mss'", "Did you mean cpu_ms?"),
         ),
         ("[0.1, 0.5]", "[0.5, 0.1]", ("between: the first effect is the smaller one", "")),
         ("limits", "limit", ("there is no field 'limit'", "Did you mean limits?")),
         ('quick = ["fix"]', 'quick = ["fast"]', ("there is no chapter 'fast'", "")),
         ('title = "Callback overhead"', "", ("title is missing", "A few words.")),
+        ('arm = "on"', 'arm = "no"', ("bug never compares 'no' with 'off'", "It compares on against off; again")),
+        (
+            'arm = "on"',
+            'arm = "on"\nagainst = "again"',
+            ("bug never compares 'on' with 'again'", "It compares on against off"),
+        ),
+        ('figure = "p50"', 'figure = "loop_lag"', ("bug does not judge 'loop_lag'", "")),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_cure(place: Path, was: str, becomes: str, told: tuple[str, str]) -> None:

@@ -101,14 +101,6 @@ def test_an_arm_may_be_warmed_up_otherwise(tmp_path: Path) -> None:
     assert found.warm_up_of("on") == found.warm_up_of("again") == found.warm_up_of("direct") == found.session.warm_up
 
 
-def test_users_that_have_to_be_created_are_counted(tmp_path: Path) -> None:
-    load = read(write(tmp_path / "x", template("x"))).load
-    assert load.created == 0
-    named = load.model_copy(update={"user_mode": "created", "requests_per_user": 0, "users": 30})
-    assert named.created == 30
-    assert named.model_copy(update={"duration": None, "requests": 90, "requests_per_user": 1}).created == 90
-
-
 def test_an_investigation_without_margins_is_refused(tmp_path: Path) -> None:
     text = template("x").split("# From where on", 1)[0]
     with pytest.raises(WrongUse, match="figures is missing"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evenkeel_lab.experiment import Investigation
-from evenkeel_lab.session.meetings import arms_of, comparisons, meetings
+from evenkeel_lab.session.meetings import arms_of, meetings
 
 PROXY = {"about": "a proxy"}
 
@@ -33,7 +33,7 @@ def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: 
     found = list(meetings(wanted, pairs))
     times = Counter((one.pair, frozenset(one.arms)) for one in found if len(one.arms) == 2)
     assert set(times.values()) == {1}
-    assert len(times) == pairs * len(comparisons(wanted))
+    assert len(times) == pairs * len(wanted.comparisons)
     assert len({one.name for one in found}) == len(found)
     # No proxy meets the same users twice.
     assert len({one.seed for one in found}) == len(found)
@@ -65,7 +65,7 @@ def test_either_arm_comes_first_as_often() -> None:
 
 
 def test_the_noise_is_measured_unless_it_is_not_wanted() -> None:
-    assert comparisons(investigation(2)) == [("a0", "a1"), ("a0", "again")]
-    assert comparisons(investigation(2, noise=False)) == [("a0", "a1")]
+    assert investigation(2).comparisons == [("a0", "a1"), ("a0", "again")]
+    assert investigation(2, noise=False).comparisons == [("a0", "a1")]
     alone = [one for one in meetings(investigation(2), 12) if one.arms == ("direct",)]
     assert [one.pair for one in alone] == [1, 7]

@@ -176,7 +176,7 @@ def test_a_function_that_tells_no_number_is_a_sentence(
 
 def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.asynccontextmanager
-    async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool) -> AsyncIterator[Subjects]:
+    async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool, **___: object) -> AsyncIterator[Subjects]:
         assert measured
         warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # and nobody tells what its runs cost, so it stays so
         yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
