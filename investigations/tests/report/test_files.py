@@ -278,6 +278,6 @@ def test_html_is_one_file_without_a_script_and_without_anything_outside(
     assert {value[1:] for value in references} <= set(ids)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     words = [value for name, value in tags.attributes if name == "aria-label"]
-    assert len(words) == len(FIGURES) - 1 + len(profile.arms)
+    assert len(words) == len(FIGURES) - 2 + len(profile.arms)
     assert all(words)
     assert sum(one.startswith("Flame graph of ") for one in words) == len(profile.arms)
