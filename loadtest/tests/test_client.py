@@ -154,10 +154,10 @@ def test_an_answer_without_an_end_ends_all_the_same_and_others_have_their_turn(l
 
     other = gevent.spawn(others)
     with answering(flood) as url:
-        found = send(url, stream=stream, timeout=0.5)
+        found = send(url, stream=stream, timeout=1.5)
     other.kill()
     assert found.error in {"timeout", "too_large"}
-    assert found.end_ns - found.sent_ns < 3e9
+    assert found.end_ns - found.sent_ns < 5e9
     assert len(turns) > 2
 
 
