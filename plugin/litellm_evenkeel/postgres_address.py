@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+DIGITS = 8
 # asyncpg takes what it does not know for a setting of the server, and the server refuses Prisma's: `connection_limit`,
 # `pool_timeout`, `pgbouncer` and whatever comes next.
 KNOWN = frozenset(
@@ -17,6 +19,16 @@ KNOWN = frozenset(
 def is_pooled(url: str) -> bool:
     """Return whether an address says that a pooler stands between which gives each transaction another connection."""
     return dict(parse_qsl(urlsplit(url).query)).get("pgbouncer", "").lower() == "true"
+
+
+def place(url: str) -> str:
+    """Return what tells a database from others: a short hash of host, port and name, and of nothing that is secret."""
+    try:
+        address = urlsplit(url)
+        told = f"{address.hostname} {address.port} {address.path} {dict(parse_qsl(address.query)).get('host')}"
+    except ValueError:
+        told = ""
+    return hashlib.sha256(told.encode()).hexdigest()[:DIGITS]
 
 
 def arguments(url: str) -> dict[str, Any]:

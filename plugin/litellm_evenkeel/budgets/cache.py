@@ -101,6 +101,17 @@ class Budgets:
             is_answer = told.is_complete or hint.kind is Kind.PROVIDER
             self._know(hint.kind, hint.id, told, is_answer=is_answer, now=told.as_of)
 
+    def row(self, hint: Hint) -> None:
+        """Know what one of all rows tells of a budget: of whom nobody has asked for, only while there is room."""
+        entries = self._shelves[hint.kind].entries
+        if hint.id in entries or len(entries) < self._most:
+            self.note(hint)
+
+    def known(self, kind: Kind, who: str) -> Budget | None:
+        """Return what is known of a budget, however old, without asking for it."""
+        entry = self._shelves[kind].entries.get(who)
+        return None if entry is None else entry.budget
+
     def see(self, hint: Hint, now: float) -> None:
         """Know what a request tells, and have the rest looked up: of all that is seen soon after, in one go."""
         self.note(self._fresher(hint, now))

@@ -103,13 +103,19 @@ class BudgetGauges:
                 child.value = (ends - now) / HOUR if ends > now else None
             yield
 
-    def touch(self, kind: Kind, who: str, now: float) -> None:
-        """Know that a budget was heard of, though nothing of it has changed."""
-        gauges = self._gauges.get(kind)
-        for gauge, labels in zip(gauges or (), self._shown.get((kind, who), NOTHING), strict=False):
-            child = None if gauge is None or labels is None else gauge.children.get(labels)
-            if child is not None:
+    def touch(self, kind: Kind, who: str, now: float) -> bool:
+        """Know that a budget was heard of, though nothing has changed; return whether all of it is still there."""
+        is_there = True
+        for gauge, labels in zip(self._gauges.get(kind, ()), self._shown.get((kind, who), NOTHING), strict=False):
+            if gauge is None or labels is None:
+                continue
+            child = gauge.children.get(labels)
+            if child is None:
+                # It was silent for so long that it was let go.
+                is_there = False
+            else:
                 child.at = now
+        return is_there
 
     def _labels(self, kind: Kind, who: str, budget: Budget, gauge: Family) -> Labels:
         told = {**self._always, IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ class Budgeting:
         always: Mapping[str, str],
     ) -> None:
         self._end_user, self._clock = end_user, clock
-        self._gauges = BudgetGauges(families, cleaned, clock, always)
+        # When a budget ends is told in the system's own time.
+        self._gauges = BudgetGauges(families, cleaned, time.time, always)
         # What nobody sees is not looked up.
         self._shown = frozenset(kind for kind in Kind if self._gauges.has(kind))
         self._budgets = opened(self._gauges.show, peek)
@@ -61,7 +63,8 @@ class Budgeting:
         for hint in found.values():
             now = self._clock()
             self._budgets.see(hint, now)
-            self._gauges.touch(hint.kind, hint.id, now)
+            if not self._gauges.touch(hint.kind, hint.id, now) and (known := self._budgets.known(hint.kind, hint.id)):
+                self._gauges.show(hint.kind, hint.id, known)
             yield
 
     def note(
@@ -89,7 +92,7 @@ class Budgeting:
             is_unlimited=maximum is None,
             never_resets=ends is None,
         )
-        self._budgets.note(Hint(kind, who, budget))
+        self._budgets.row(Hint(kind, who, budget))
 
     def pass_time(self) -> Iterator[None]:
         """Show how many hours are left now; yields now and then."""

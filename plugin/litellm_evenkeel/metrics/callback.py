@@ -21,6 +21,7 @@ from litellm.integrations.prometheus import (
 )
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
+from litellm_evenkeel import steady
 from litellm_evenkeel.budgets import Kind
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics import failures, families
@@ -140,7 +141,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
-            self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, time.time, always)
+            self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, steady.now, always)
         self._series.line.flushed = self._flushed
         self._expiry = Expiry(self._store, self._lives, time.time)
         self._own = Own(self._store, self._series, bounds, self.budget_counts)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Of gauges of the living, ours and those of Prometheus' own client, and whose they are.
 LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
 COUNTED = re.compile(rf"(counter|histogram)_{MARK}-\d+-(\d+)\.db")
+UNFINISHED = re.compile(rf"\w+_{MARK}-\d+-(\d+)\.new")
 # Histograms first: what is retired of either is a counter.
 KINDS = ("histogram", "counter")
 SUFFIXES = {"_bucket": "_count"}
@@ -63,9 +64,17 @@ class Graves:
                 path.unlink(missing_ok=True)
         with self._locked(is_alone=True) as is_locked:
             if is_locked:
+                self._tidy_up()
                 self._execute()
                 self._write_will()
                 self._execute()
+
+    def _tidy_up(self) -> None:
+        """Remove what workers were writing when they were killed."""
+        for path in self._folder.glob("*.new"):
+            found = UNFINISHED.fullmatch(path.name)
+            if found and not _is_alive(int(found[1])):
+                path.unlink(missing_ok=True)
 
     def _write_will(self) -> None:
         """Have what the dead have counted together in new files, and say what is to be done with them."""
@@ -133,7 +142,13 @@ class Graves:
         except ImportError:
             yield not is_alone
             return
-        with (self._folder / LOCK).open("ab") as lock:
+        try:
+            lock = (self._folder / LOCK).open("ab")
+        except OSError:
+            # Nobody writes there: nothing is buried, and scrapes are answered with what is there.
+            yield not is_alone
+            return
+        with lock:
             try:
                 fcntl.flock(lock, (fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError:

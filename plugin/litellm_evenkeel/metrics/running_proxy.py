@@ -6,9 +6,9 @@ It is looked at, never imported: outside of a proxy there is none.
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import steady
 from litellm_evenkeel.budgets import Budget, Kind, budget_of, counter_name, row_name
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def peek(kind: Kind, who: str) -> Budget | None:
     row_key, counter_key = row_name(kind, who), counter_name(kind, who)
     row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)
     counter = None if counters is None or counter_key is None else counters.in_memory_cache.get_cache(counter_key)
-    return budget_of(kind, row, counter, time.time())
+    return budget_of(kind, row, counter, steady.now())
 
 
 async def left_of_group(group: str) -> Mapping[str, Any] | None:

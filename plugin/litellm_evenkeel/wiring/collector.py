@@ -1,4 +1,4 @@
-"""The callback that keeps a worker's garbage collections short: it hears of nothing, its work is done at the start."""
+"""The callback that keeps a worker's garbage collections short: its work is done at the start."""
 
 from __future__ import annotations
 

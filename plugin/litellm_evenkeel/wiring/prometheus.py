@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel import addresses, admin
+from litellm_evenkeel import addresses, admin, steady
 from litellm_evenkeel.budgets import health, load_drivers, opened
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
@@ -14,6 +13,8 @@ from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, d
 from litellm_evenkeel.metrics.folder import prepare
 from litellm_evenkeel.metrics.mounting import mount
 from litellm_evenkeel.metrics.terms import Ablation
+from litellm_evenkeel.postgres_address import place
+from litellm_evenkeel.redis_address import require_address
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import callbacks, of_proxy
 
@@ -34,12 +35,14 @@ def prometheus() -> EvenkeelPrometheusLogger:
     own = settings(config.get(SECTION))
 
     def budgets(listener: Listener, peek: Peek) -> Budgets:
-        return _budgets(own.budgets, config, listener, peek)
+        return _budgets(own.budgets, redis, listener, peek)
 
     skips = own.metrics.ablation is Ablation.SKIP_BUDGETS or not own.budgets.enabled
     kind = EvenkeelPrometheusLogger if own.metrics.ablation is Ablation.OFF else AblatedPrometheusLogger
+    redis = None
     if not skips:
         load_drivers()
+        redis = _redis(own.budgets, config)
     folder = prepare()
     made = kind(terms=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
@@ -52,24 +55,34 @@ def _health(callback: EvenkeelPrometheusLogger) -> dict[str, Any]:
     return {"enabled": False} if counts is None else {"enabled": True, **health(counts)}
 
 
-def _budgets(terms: BudgetTerms, config: Mapping[str, Any], listener: Listener, peek: Peek) -> Budgets:
+def _redis(terms: BudgetTerms, config: Mapping[str, Any]) -> str | None:
+    """Return where workers share budgets, if they do; raise SettingsError for what is no address."""
+    where = f"{SECTION}.budgets.redis"
+    if terms.redis.is_off:
+        return None
+    found = addresses.redis(config, os.environ, where) if terms.redis.is_of_litellm else terms.redis.value
+    require_address(found, where)
+    return found
+
+
+def _budgets(terms: BudgetTerms, redis: str | None, listener: Listener, peek: Peek) -> Budgets:
     where = f"{SECTION}.budgets"
 
     def database() -> str:
         # Read anew for each connection: whoever rotates passwords writes the new one there.
         return addresses.postgres(of_proxy(), os.environ, where)
 
-    has_database = True
     try:
-        database()
+        of = place(database())
     except SettingsError:
-        has_database = False
-    redis = addresses.redis(config, os.environ, f"{where}.redis") if terms.redis.is_of_litellm else terms.redis.value
+        of = None
     return opened(
         terms,
-        time.time,
-        database=database if has_database else None,
+        steady.now,
+        database=None if of is None else database,
         redis=redis,
+        # A server may be shared by proxies of several databases, in each of which an id is somebody else.
+        prefix=f"evenkeel:{of}",
         default_customer_budget=default_customer_budget,
         peek=peek,
         listener=listener,

@@ -46,6 +46,17 @@ async def test_all_that_is_wanted_in_one_tick_is_one_question(world: World) -> N
     assert sum(one.joined for one in counts.kinds.values()) == 500
 
 
+async def test_one_of_all_rows_is_known_where_there_is_room_and_puts_nobody_out(world: World) -> None:
+    world = type(world)(most=2)
+    for who, spend in (("t", 4.0), ("u", 1.0), ("v", 1.0), ("t", 5.0)):
+        world.budgets.row(Hint(Kind.TEAM, who, told(world.now, spend, 10.0)))
+    known = {who: world.budgets.known(Kind.TEAM, who) for who in "tuv"}
+    assert known["v"] is None
+    assert known["u"] is not None
+    assert known["t"] is not None
+    assert known["t"].spend == 5.0
+
+
 async def test_a_value_is_fresh_for_a_while_then_told_all_the_same_and_looked_up_again(world: World) -> None:
     world.database.rows[TEAM] = (10.0, 4.0)
     await world.known(*TEAM)

@@ -23,7 +23,7 @@ class World:
         store = Store(self.registry)
         for name in (*NAMES, HOURS):
             Gauge(store, name, "It.", ("team", "team_alias"))
-        self.hours = store.families[HOURS]
+        self.hours, self.remaining = store.families[HOURS], store.families[NAMES[0]]
         self.gauges = BudgetGauges(store.families, str, lambda: self.now)
 
     def show(self, resets_in: float | None) -> None:
@@ -52,6 +52,18 @@ def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
     assert (world.told(), world.told(NAMES[0])) == (None, 6.0)
     world.show(5 * HOUR)
     assert world.told() == pytest.approx(5.0)
+
+
+def test_who_was_let_go_is_told_as_not_there(world: World) -> None:
+    world.show(None)
+    assert world.gauges.touch(Kind.TEAM, "t", world.now)
+    # Of whom nothing was shown, nothing is missing.
+    assert world.gauges.touch(Kind.TEAM, "somebody", world.now)
+    world.remaining.expire(world.now + 1, world.now + 1)
+    assert world.told(NAMES[0]) is None
+    assert not world.gauges.touch(Kind.TEAM, "t", world.now)
+    world.show(None)
+    assert world.told(NAMES[0]) == 6.0
 
 
 def test_a_reset_that_is_over_already_is_not_shown(world: World) -> None:

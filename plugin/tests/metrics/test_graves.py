@@ -60,6 +60,31 @@ def told(folder: Path) -> dict[str, float]:
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
+def test_what_they_were_writing_when_they_were_killed_goes(tmp_path: Path, nobody: int) -> None:
+    torn = [tmp_path / f"counter_evenkeel-1-{pid}.new" for pid in (nobody, os.getpid())]
+    strange = tmp_path / "somebodys.new"
+    for path in (*torn, strange):
+        path.write_bytes(b"torn")
+    Graves(tmp_path).bury()
+    assert [path.exists() for path in (*torn, strange)] == [False, True, True]
+
+
+def test_where_nobody_may_write_scrapes_are_answered_and_nothing_is_buried(tmp_path: Path, nobody: int) -> None:
+    Worker(tmp_path, nobody, "a")
+    (tmp_path / "evenkeel-lock").mkdir()
+    before = told(tmp_path)
+    Graves(tmp_path).bury()
+
+    async def scraped() -> dict[str, float]:
+        async with Graves(tmp_path).undisturbed():
+            return told(tmp_path)
+
+    after = asyncio.run(scraped())
+    assert {name: after[name] for name in before if name != "busy"} == {
+        name: value for name, value in before.items() if name != "busy"
+    }
+
+
 def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, nobody: int) -> None:
     Worker(tmp_path, nobody, "a", "None")
     Worker(tmp_path, os.getpid(), "a")
