@@ -75,13 +75,18 @@ class BudgetGauges:
             None if ends is None else (ends - now) / HOUR,
         )
         before = self._shown.get((kind, who), NOTHING)
-        shown = tuple([None if gauge is None else self._labels(kind, who, budget, gauge) for gauge in gauges])
+        shown = tuple(
+            [
+                None if gauge is None or value is None else self._labels(kind, who, budget, gauge)
+                for gauge, value in zip(gauges, values, strict=True)
+            ]
+        )
         for gauge, former, labels, value in zip(gauges, before, shown, values, strict=True):
-            if gauge is None or labels is None:
+            if gauge is None:
                 continue
-            if former is not None and (value is None or former != labels):
+            if former is not None and former != labels:
                 gauge.forget(former)
-            if value is not None:
+            if labels is not None and value is not None:
                 gauge.child(labels).set(value)
         if values == NOTHING:
             self._shown.pop((kind, who), None)

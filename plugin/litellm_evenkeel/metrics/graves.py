@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
 COUNTED = re.compile(rf"(counter|histogram)_{MARK}-\d+-(\d+)\.db")
 UNFINISHED = re.compile(rf"\w+_{MARK}-\d+-(\d+)\.new")
+UNFINISHED_SECONDS = 60.0
 # Histograms first: what is retired of either is a counter.
 KINDS = ("histogram", "counter")
 SUFFIXES = {"_bucket": "_count"}
@@ -73,8 +74,9 @@ class Graves:
         """Remove what workers were writing when they were killed."""
         for path in self._folder.glob("*.new"):
             found = UNFINISHED.fullmatch(path.name)
-            if found and not _is_alive(int(found[1])):
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                if found and not _is_alive(int(found[1])) and time.time() - path.stat().st_mtime > UNFINISHED_SECONDS:
+                    path.unlink()
 
     def _write_will(self) -> None:
         """Have what the dead have counted together in new files, and say what is to be done with them."""
