@@ -30,7 +30,7 @@ from litellm_evenkeel.metrics.budgeting import Budgeting
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, Bounds
 from litellm_evenkeel.metrics.expiry import OFTEN, Expiry, Lives
 from litellm_evenkeel.metrics.facts import Raw, Readers
-from litellm_evenkeel.metrics.files import Files, Rows
+from litellm_evenkeel.metrics.files import Files, Found
 from litellm_evenkeel.metrics.graves import Graves
 from litellm_evenkeel.metrics.line import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.own import Own
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.budgeting import OpenBudgets
 
-WRITTEN_EVERY_SECONDS = 5.0
+WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
 STOCK = "prometheus"
@@ -285,9 +285,13 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
         """Leave what there is for other workers, again and again, for ever."""
+        took = 0.0
         while True:
-            await asyncio.sleep(seconds)
+            # A worker with very many series spends a twentieth of its time on that, and no more.
+            await asyncio.sleep(max(seconds, SPARED * took))
+            began = time.monotonic()
             await self.drained()
+            took = time.monotonic() - began
 
     async def _bring_up_to_date(self, series: Series) -> None:
         await series.line.drain()
@@ -298,9 +302,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return
         # Whoever scrapes, and the timer: one writes at a time.
         async with self._writing:
-            rows: Rows = {}
-            await in_slices(self._files.gather(rows))
-            await asyncio.to_thread(self._files.save, rows)
+            found = Found()
+            await in_slices(self._files.gather(found))
+            await asyncio.to_thread(self._files.save, found, self._graves)
             await asyncio.to_thread(self._graves.bury)
 
     def leave(self) -> None:

@@ -71,6 +71,8 @@ class Store:
 
         It is not added to another series: who has seen both grow would see it grow twice.
         """
+        self.heir: Callable[[Family, Child], None] | None = None
+        """Who takes in counters that are gone, instead of that: where several workers have parts of a series."""
         self._tapping = threading.local()
         self.later: Callable[[Child, float | None], bool] = lambda _child, _value: False
         """Keeps what is set in the order of events that wait; says whether it does."""
@@ -253,8 +255,12 @@ class Family:
     def _let_go(self, labels: Labels) -> None:
         self._of_end_users -= self._is_of_end_user(labels)
         child = self.children.pop(labels)
-        if child.value is not None:
+        if child.value is None or isinstance(self, Gauge):
+            return
+        if self.store.heir is None:
             self._retired(child)
+        else:
+            self.store.heir(self, child)
 
     def _retired(self, child: Child) -> None:
         """Keep what a series has come to, where that means something."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import struct
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from prometheus_client.mmap_dict import mmap_key
@@ -19,7 +20,7 @@ from litellm_evenkeel.metrics.children import HistogramChild
 from litellm_evenkeel.metrics.families import TOTAL, Counter, Family, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from litellm_evenkeel.metrics.children import Child
@@ -27,62 +28,132 @@ if TYPE_CHECKING:
 
 MARK = "evenkeel"
 ALIGNED = 8
+AT_ONCE = 2_000
 Rows = dict[str, list[bytes]]
 """By kind of file."""
+Sums = dict[str, tuple[float, float]]
+"""By series, as Prometheus' client names it: how much, and when it was heard of last."""
 _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct("dd")
 
 
+@dataclass(frozen=True)
+class Left:
+    """A counter or histogram that a worker has let go, and what it had come to."""
+
+    child: Child
+    kind: str
+    sums: Sums
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that is to be written."""
+
+    rows: Rows = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+
+
+class Heir(Protocol):
+    """Who takes in what a worker has let go."""
+
+    def inherit(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+        """Do it in one step with the worker's own files; return whether that can be done now."""
+
+
 class Files:
-    """Those of one worker."""
+    """Those of one worker.
+
+    A counter that it has let go stays with it until an heir takes it in: another worker may have a part of the same
+    series, and what all of them have together must never become less while anybody can see it.
+    """
 
     def __init__(self, store: Store, folder: Path, pid: int | None = None) -> None:
         self._store, self._folder = store, folder
         # A worker may get the number of one that has died, whose counts still count.
         self._mine = f"{MARK}-{time.time_ns()}-{os.getpid() if pid is None else pid}"
         self._keys: WeakKeyDictionary[Child, list[bytes]] = WeakKeyDictionary()
+        self._left: list[Left] = []
+        store.heir = self._keep
 
-    def write(self) -> None:
+    def write(self, heir: Heir | None = None) -> None:
         """Write all that there is, at once."""
-        found: Rows = {}
+        found = Found()
         for _ in self.gather(found):
             pass
-        self.save(found)
+        self.save(found, heir)
 
-    def gather(self, found: Rows) -> Iterator[None]:
+    def gather(self, found: Found) -> Iterator[None]:
         """Find what is to be written; yields where others may have the loop, so that nobody waits for it."""
+        seen = set()
         for family in list(self._store.families.values()):
-            rows = found.setdefault(_kind(family), [])
+            rows = found.rows.setdefault(_kind(family), [])
             for child in list(family.children.values()):
                 rows.extend(self._rows(family, child))
+                seen.add(child)
                 yield
+        with self._store.lock:
+            # What was let go meanwhile has been found already.
+            found.left.extend(one for one in self._left if one.child not in seen)
 
-    def save(self, found: Rows) -> None:
+    def save(self, found: Found, heir: Heir | None = None) -> None:
         """Write what was found; may be done beside the loop, once at a time."""
         # Whoever tidies up temporary folders may have taken it for a forgotten one.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for kind, rows in found.items():
-            path = self._folder / f"{kind}_{self._mine}.db"
-            beside = path.with_suffix(".new")
-            beside.write_bytes(image(rows))
-            beside.replace(path)
+        files = {self._folder / f"{kind}_{self._mine}.db": rows for kind, rows in found.rows.items()}
+        if found.left and heir is not None and heir.inherit(_together(found.left), files):
+            taken = set(map(id, found.left))
+            with self._store.lock:
+                self._left = [one for one in self._left if id(one) not in taken]
+            return
+        for one in found.left:
+            found.rows[one.kind].extend(row(key, value, at) for key, (value, at) in one.sums.items())
+        for path, rows in files.items():
+            unfinished(path, rows).replace(path)
+
+    def _keep(self, family: Family, child: Child) -> None:
+        keys = [_key(family, name, labels) for name, labels in _samples(family, child)]
+        sums = {key: (number, child.at) for key, number in zip(keys, _numbers(child), strict=True)}
+        self._left.append(Left(child, _kind(family), sums))
 
     def _rows(self, family: Family, child: Child) -> Iterator[bytes]:
         with self._store.lock:
-            value, at = child.value, child.at
-            counts = list(child.counts) if isinstance(child, HistogramChild) else []
-        if value is None:
-            return
+            numbers, at = _numbers(child), child.at
         keys = self._keys.get(child)
         if keys is None:
-            keys = self._keys[child] = [_key(family, name, labels) for name, labels in _samples(family, child)]
-        for key, number in zip(keys, [*counts, value], strict=True):
+            keys = self._keys[child] = [_padded(_key(family, name, labels)) for name, labels in _samples(family, child)]
+        for key, number in zip(keys, numbers, strict=bool(numbers)):
             yield key + _VALUE.pack(number, at)
 
 
-def image(rows: Iterable[bytes]) -> bytes:
-    """Return what a file of these rows is."""
-    data = b"".join(rows)
-    return _HEAD.pack(_HEAD.size + len(data), 0) + data
+def _numbers(child: Child) -> list[float]:
+    if child.value is None:
+        return []
+    return [*child.counts, child.value] if isinstance(child, HistogramChild) else [child.value]
+
+
+def _together(left: Iterable[Left]) -> dict[str, Sums]:
+    found: dict[str, Sums] = {}
+    for one in left:
+        add(found.setdefault(one.kind, {}), one.sums)
+    return found
+
+
+def add(sums: Sums, others: Mapping[str, tuple[float, float]]) -> None:
+    """Add others to sums; of two parts of a series, the one that was heard of later says when that was."""
+    for key, (value, at) in others.items():
+        before, heard = sums.get(key, (0.0, 0.0))
+        sums[key] = before + value, max(heard, at)
+
+
+def unfinished(path: Path, rows: Sequence[bytes]) -> Path:
+    """Write a file beside where it is going to be; return where it lies."""
+    beside = path.with_suffix(".new")
+    with beside.open("wb", buffering=0) as file:
+        file.write(_HEAD.pack(_HEAD.size + sum(map(len, rows)), 0))
+        # Some at a time, for nobody else has a turn while they are joined.
+        for start in range(0, len(rows), AT_ONCE):
+            file.write(b"".join(rows[start : start + AT_ONCE]))
+    return beside
 
 
 def row(key: str, value: float, at: float) -> bytes:
@@ -104,8 +175,8 @@ def _samples(family: Family, child: Child) -> Iterator[tuple[str, dict[str, str]
         yield f"{family.name}{TOTAL}" if isinstance(family, Counter) else family.name, labels
 
 
-def _key(family: Family, name: str, labels: dict[str, str]) -> bytes:
-    return _padded(mmap_key(family.name, name, list(labels), list(labels.values()), family.about))
+def _key(family: Family, name: str, labels: dict[str, str]) -> str:
+    return str(mmap_key(family.name, name, list(labels), list(labels.values()), family.about))
 
 
 def _padded(key: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What workers that have died left behind: what they counted stays, together in one file; what they said of now goes.
+"""What workers have left behind: what they counted stays, together in one file; what the dead said of now goes.
 
 Each worker that begins anew would leave files of its own for ever, and a proxy may have its workers begin anew every
 thousand requests.
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from litellm_evenkeel.metrics.cardinality import IDLE_SECONDS, NOBODYS, USUAL
-from litellm_evenkeel.metrics.files import MARK, image, row
+from litellm_evenkeel.metrics.files import MARK, Sums, add, row, unfinished
 from litellm_evenkeel.metrics.own import RETIRED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from pathlib import Path
 
 # Of gauges of the living, ours and those of Prometheus' own client, and whose they are.
@@ -36,15 +36,15 @@ SUFFIXES = {"_bucket": "_count"}
 WILL = "evenkeel-will.json"
 LOCK = "evenkeel-lock"
 PATIENCE_SECONDS, AGAIN_SECONDS = 1.0, 0.01
-Sums = dict[str, tuple[float, float]]
-"""By series, as Prometheus' client names it: how much, and when it was heard of last."""
+# How often it is looked whether all workers have been silent about a series: all their files are read for that.
+LOOKED_EVERY_SECONDS = 60.0
 
 
 class Graves:
     """Those of the workers that share a folder."""
 
     def __init__(self, folder: Path, idle: float = IDLE_SECONDS) -> None:
-        self._folder, self._idle = folder, idle
+        self._folder, self._idle, self._looks_at = folder, idle, 0.0
 
     @contextlib.asynccontextmanager
     async def undisturbed(self) -> AsyncIterator[None]:
@@ -67,8 +67,17 @@ class Graves:
             if is_locked:
                 self._tidy_up()
                 self._execute()
-                self._write_will()
+                self._write_will({}, {})
                 self._execute()
+
+    def inherit(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+        """Put what a living worker has let go to what the dead have counted, in one step with its own files."""
+        with self._locked(is_alone=True) as is_locked:
+            if is_locked:
+                self._execute()
+                self._write_will(left, files)
+                self._execute()
+            return is_locked
 
     def _tidy_up(self) -> None:
         """Remove what workers were writing when they were killed."""
@@ -78,25 +87,31 @@ class Graves:
                 if found and not _is_alive(int(found[1])) and time.time() - path.stat().st_mtime > UNFINISHED_SECONDS:
                     path.unlink()
 
-    def _write_will(self) -> None:
-        """Have what the dead have counted together in new files, and say what is to be done with them."""
-        renamed: dict[str, str] = {}
+    def _write_will(self, inherited: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> None:
+        """Have what nobody counts any more together in new files, and say what is to be done with them."""
+        renamed = {unfinished(path, rows).name: path.name for path, rows in files.items()}
         retired: dict[str, float] = {}
         left: list[str] = []
+        is_looking = time.monotonic() >= self._looks_at
+        if is_looking:
+            self._looks_at = time.monotonic() + LOOKED_EVERY_SECONDS
         for kind in KINDS:
-            dead = sorted(self._dead(kind))
+            dead, mine = sorted(self._dead(kind)), inherited.get(kind, {})
             # A worker that was killed may have left histograms only.
-            if not dead and not (kind == "counter" and retired):
+            if not (dead or mine or is_looking or (kind == "counter" and retired)):
                 continue
             together = self._folder / f"{kind}_{MARK}-together.db"
             sums = _added([together, *dead])
-            retired.update(self._without_the_silent(sums))
+            add(sums, mine)
+            gone = self._without_the_silent(kind, sums) if is_looking else {}
+            retired.update(gone)
+            if not (dead or mine or gone or (kind == "counter" and retired)):
+                continue
             left += [path.name for path in dead]
-            renamed[f"{together.name}.new"] = together.name
             if kind == "counter":
                 _add_retired(sums, retired)
             rows = [row(key, value, at) for key, (value, at) in sums.items()]
-            (self._folder / f"{together.name}.new").write_bytes(image(rows))
+            renamed[unfinished(together, rows).name] = together.name
         if renamed:
             new = self._folder / f"{WILL}.new"
             new.write_text(json.dumps({"renamed": renamed, "left": left}), encoding="utf-8")
@@ -116,22 +131,28 @@ class Graves:
             (self._folder / name).unlink(missing_ok=True)
         will.unlink()
 
-    def _dead(self, kind: str) -> Iterator[Path]:
+    def _dead(self, kind: str) -> list[Path]:
+        return [path for path, is_alive in self._counted(kind) if not is_alive]
+
+    def _living(self, kind: str) -> list[Path]:
+        return [path for path, is_alive in self._counted(kind) if is_alive]
+
+    def _counted(self, kind: str) -> Iterator[tuple[Path, bool]]:
         for path in self._folder.glob(f"{kind}_{MARK}-*.db"):
             found = COUNTED.fullmatch(path.name)
-            if found and not _is_alive(int(found[2])):
-                yield path
+            if found:
+                yield path, _is_alive(int(found[2]))
 
-    def _without_the_silent(self, sums: Sums) -> Mapping[str, float]:
+    def _without_the_silent(self, kind: str, sums: Sums) -> Mapping[str, float]:
         """Take away what nobody has heard of for long, where there is no end of names; return what that came to."""
+        silent = {key for key, (_, at) in sums.items() if time.time() - at >= self._idle and _is_of_many(key)}
+        if silent:
+            # What a living worker still tells stays as a whole, or it would seem to begin anew.
+            silent -= _added(self._living(kind)).keys()
         retired: dict[str, float] = {}
-        for key, (value, at) in list(sums.items()):
-            if time.time() - at < self._idle:
-                continue
-            family, name, labels, _ = json.loads(key)
-            if all(labels.get(label, "") in NOBODYS for label in USUAL):
-                continue
-            del sums[key]
+        for key in silent:
+            value, _ = sums.pop(key)
+            family, name, _, _ = json.loads(key)
             suffix = name.removeprefix(family)
             told = f"{family}{SUFFIXES.get(suffix, suffix)}"
             retired[told] = retired.get(told, 0.0) + value
@@ -165,9 +186,14 @@ def _added(paths: list[Path]) -> Sums:
         with contextlib.suppress(FileNotFoundError):
             found = MmapedDict.read_all_values_from_file(str(path))  # type: ignore[no-untyped-call]
             for key, value, at, _ in found:
-                before, heard = sums.get(key, (0.0, 0.0))
-                sums[key] = before + value, max(heard, at)
+                add(sums, {key: (value, at)})
     return sums
+
+
+def _is_of_many(key: str) -> bool:
+    """Whether a series is of somebody of whom there may be any number."""
+    _, _, labels, _ = json.loads(key)
+    return any(labels.get(label, "") not in NOBODYS for label in USUAL)
 
 
 def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:

@@ -32,7 +32,10 @@ DROPPED = Described(
 WAITING = Described(Form.GAUGE, "metrics_waiting", "Events that were taken in and are not counted yet.")
 FLUSH_SECONDS = Described(Form.COUNTER, "metrics_flush_seconds", "Seconds that it took to count events.")
 FOLDED = Described(
-    Form.COUNTER, "metrics_folded", "Events with a label told as other, because it has too many values.", ("label",)
+    Form.COUNTER,
+    "metrics_folded",
+    "How often a label was told as other, because it has too many values: several times for some events.",
+    ("label",),
 )
 LABEL_VALUES = Described(
     Form.GAUGE, "metrics_label_values", "How many values of a label have series of their own.", ("label",), LARGEST

@@ -11,7 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
-from litellm_evenkeel.metrics.files import Files
+from litellm_evenkeel.metrics.files import Files, Found
 from litellm_evenkeel.metrics.folder import VARIABLE, prepare
 
 if TYPE_CHECKING:
@@ -70,13 +70,31 @@ def test_of_several_workers_counts_are_added_and_the_latest_word_counts(tmp_path
     assert (value("took_bucket", {"who": "a", "le": "2.0"}), value("took_sum", {"who": "a"})) == (2, 3)
 
 
-def test_what_was_retired_is_gone_from_the_files_too(tmp_path: Path) -> None:
+def test_gauges_that_are_gone_are_gone_and_counters_stay_until_somebody_takes_them_in(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid())
     one.calls.labels("a").inc(3)
-    one.files.write()
+    one.left.labels("a").set(3)
     one.store.retire("who", "a")
     one.files.write()
-    assert lines(together(tmp_path)) == ["busy 0.0"]
+    assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="a"} 3.0']
+    # And what begins anew goes on where that was.
+    one.calls.labels("a").inc(2)
+    one.files.write()
+    assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="a"} 5.0']
+    assert not one.store.retired
+
+
+def test_what_is_let_go_while_it_is_written_is_written_once(tmp_path: Path) -> None:
+    one = Worker(tmp_path, os.getpid())
+    for who in "abc":
+        one.calls.labels(who).inc()
+    found = Found()
+    for number, _ in enumerate(one.files.gather(found)):
+        if number < 3:
+            one.store.retire("who", "abc"[number])
+    one.files.save(found)
+    one.files.write()
+    assert lines(together(tmp_path)) == ["busy 0.0", *(f'calls_total{{who="{who}"}} 1.0' for who in "abc")]
 
 
 def test_a_worker_with_the_number_of_one_that_died_leaves_its_counts_alone(tmp_path: Path) -> None:
@@ -102,12 +120,12 @@ def test_others_have_their_turn_while_it_is_found_out_what_to_write(tmp_path: Pa
     one = Worker(tmp_path, 1)
     for number in range(50):
         one.calls.labels(str(number)).inc()
-    rows: dict[str, list[bytes]] = {}
+    found = Found()
     steps = 0
-    for _ in one.files.gather(rows):
+    for _ in one.files.gather(found):
         steps += 1
         one.calls.labels(f"new {steps}").inc()
-    one.files.save(rows)
+    one.files.save(found)
     assert steps >= 50
     assert sum(line.startswith("calls_total") for line in lines(together(tmp_path))) >= 50
 

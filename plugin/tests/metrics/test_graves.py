@@ -50,7 +50,17 @@ class Worker:
         for family in store.families.values():
             for child in family.children.values():
                 child.at = child.at if at is None else at
-        Files(store, folder, pid).write()
+        self.store, self.files = store, Files(store, folder, pid)
+        self.files.write()
+
+    def grows_silent(self) -> None:
+        for family in self.store.families.values():
+            for child in family.children.values():
+                child.at = 1.0
+
+    def lets_go(self, user: str, heir: Graves) -> None:
+        self.store.retire("end_user", user)
+        self.files.write(heir)
 
 
 def told(folder: Path) -> dict[str, float]:
@@ -136,6 +146,65 @@ def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came
     }
 
 
+A = 'calls_total{end_user="a",model="m"}'
+
+
+def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Path) -> None:
+    one, other = Worker(tmp_path, os.getpid(), "a", at=1.0), Worker(tmp_path, os.getppid(), "a")
+    one.lets_go("a", Graves(tmp_path, IDLE))
+    assert told(tmp_path)[A] == 4
+    Graves(tmp_path, IDLE).bury()
+    assert told(tmp_path)[A] == 4
+    other.grows_silent()
+    other.lets_go("a", Graves(tmp_path, IDLE))
+    assert told(tmp_path)[A] == 4
+    # Nobody tells it any more, and nobody has heard of it for long: all of it goes at once.
+    Graves(tmp_path, IDLE).bury()
+    found = told(tmp_path)
+    assert A not in found
+    retired = {"calls_total": 4, "took_count": 2, "took_sum": 1}
+    assert {name: found[f'evenkeel_metrics_retired_total{{series="{name}"}}'] for name in retired} == retired
+
+
+def test_what_was_heard_of_lately_stays_though_nobody_tells_it(tmp_path: Path) -> None:
+    one = Worker(tmp_path, os.getpid(), "a")
+    one.lets_go("a", Graves(tmp_path, IDLE))
+    Graves(tmp_path, IDLE).bury()
+    assert told(tmp_path)[A] == 2
+
+
+def test_while_somebody_reads_a_worker_keeps_what_it_lets_go(tmp_path: Path) -> None:
+    one = Worker(tmp_path, os.getpid(), "a")
+    with Graves(tmp_path)._locked(is_alone=False):
+        one.lets_go("a", Graves(tmp_path))
+    assert told(tmp_path)[A] == 2
+    assert not list(tmp_path.glob("*together*"))
+    one.files.write(Graves(tmp_path))
+    assert told(tmp_path)[A] == 2
+    assert len(list(tmp_path.glob("*together.db"))) == 2
+
+
+def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was_killed, which = True, 0
+    while was_killed:
+        folder = tmp_path / str(which)
+        folder.mkdir()
+        worker = Worker(folder, os.getpid(), "a", "b")
+        with monkeypatch.context() as patched:
+            killing(patched, type(folder), which)
+            try:
+                worker.lets_go("a", Graves(folder))
+                was_killed = False
+            except Killed:
+                which += 1
+        # Somebody else finds what is left of it.
+        Graves(folder).bury()
+        assert [told(folder)[A.replace('"a"', f'"{user}"')] for user in "ab"] == [2, 2]
+    assert which > 6
+
+
 class Killed(BaseException):
     """What nobody can do anything about."""
 
@@ -143,7 +212,7 @@ class Killed(BaseException):
 def killing(monkeypatch: pytest.MonkeyPatch, path: type[Path], which: int) -> None:
     """Die at the so-maniest thing that is done to a file."""
     number = itertools.count()
-    for name in ("replace", "unlink", "write_bytes", "write_text"):
+    for name in ("replace", "unlink", "open", "write_text"):
         plain = getattr(path, name)
 
         def dying(self: Path, *values: Any, plain: Any = plain, **named: Any) -> Any:
