@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 from evenkeel_lab.notebook import investigation
 
 found = investigation()
-arms = ["again", "evenkeel", "stock"]
-markers = dict(zip(["off", *arms], "osvP", strict=True))
+arms = ["again", "evenkeel"]
+markers = dict(zip(["off", *arms], "osv", strict=True))
 colors = {arm: f"C{number}" for number, arm in enumerate(markers)}
 found
 
