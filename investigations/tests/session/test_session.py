@@ -280,6 +280,15 @@ def write(folder: Path, effect: float) -> None:
     )
 
 
+def write_book(folder: Path) -> Path:
+    """Write a book with a single chapter, `first`."""
+    write(folder, 0.3)
+    book = folder / "investigations" / "book"
+    book.mkdir()
+    (folder / "investigations" / "simulated").rename(book / "first")
+    return book
+
+
 def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 0.3)
     answer = told(tmp_path, monkeypatch, "simulated", "--pairs", "8")
@@ -303,10 +312,7 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
 def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(tmp_path, 0.3)
-    book = tmp_path / "investigations" / "book"
-    book.mkdir()
-    (tmp_path / "investigations" / "simulated").rename(book / "first")
+    book = write_book(tmp_path)
     text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["first"]\n'
     (book / "book.toml").write_text(text)
     answer = told(tmp_path, monkeypatch, "book", "--json")
@@ -323,10 +329,7 @@ def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folde
 def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(tmp_path, 0.3)
-    book = tmp_path / "investigations" / "book"
-    book.mkdir()
-    (tmp_path / "investigations" / "simulated").rename(book / "first")
+    book = write_book(tmp_path)
     (book / "second").mkdir()
     (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
     text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["second", "first"]\n'

@@ -76,7 +76,9 @@ class Graves:
             if is_locked:
                 self._execute()
                 self._write_will(left, files)
-                self._execute()
+                # What is written down is done, now or by whoever comes next: it must not be inherited a second time.
+                with contextlib.suppress(OSError):
+                    self._execute()
             return is_locked
 
     def _tidy_up(self) -> None:

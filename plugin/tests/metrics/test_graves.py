@@ -184,6 +184,24 @@ def test_while_somebody_reads_a_worker_keeps_what_it_lets_go(tmp_path: Path) -> 
     assert len(list(tmp_path.glob("*together.db"))) == 2
 
 
+def test_what_could_not_be_done_at_once_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Worker(tmp_path, os.getpid(), "a")
+    plain = type(tmp_path).replace
+
+    def full(self: Path, target: Path) -> Path:
+        if "together" in target.name:
+            raise OSError(28, "No space left on device")
+        return plain(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(tmp_path), "replace", full)
+        one.lets_go("a", Graves(tmp_path))
+    for _ in range(2):
+        one.files.write(Graves(tmp_path))
+        Graves(tmp_path).bury()
+        assert told(tmp_path)[A] == 2
+
+
 def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
