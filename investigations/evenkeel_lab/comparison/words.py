@@ -89,9 +89,12 @@ def meaning(one: Compared) -> str:
         case Kind.MATERIAL:
             return f"From {limit} on a difference matters, and all of the interval lies beyond that."
         case Kind.NEGLIGIBLE:
-            return f"There is a difference, but one that does not matter: it is smaller than {limit}."
+            return f"There is a difference, but one that does not matter: it is smaller than {limit}{_narrower(one)}."
         case Kind.NONE:
-            return f"If there is a difference at all, it is smaller than the {limit} from which on it would matter."
+            return (
+                f"If there is a difference at all, it is smaller than the {limit} from which on it would matter"
+                f"{_narrower(one)}."
+            )
         case Kind.UNCERTAIN:
             return (
                 f"There is a difference; whether it reaches the {limit} from which on it matters is open: "
@@ -99,6 +102,16 @@ def meaning(one: Compared) -> str:
             )
         case Kind.INCONCLUSIVE:
             return f"It may be nothing, or more than the {limit} that matter: {further(one.verdict)}."
+
+
+def _narrower(one: Compared) -> str:
+    """Say what was held against the margin, where a reader would not expect it from the interval that is shown."""
+    found = one.verdict
+    if found is None or (-found.margin <= found.low and found.high <= found.margin):
+        return ""
+    low, high = (_said(one, value) for value in (found.inner_low, found.inner_high))
+    level = _number(100 - 200 * found.alpha)
+    return f", judged by the {level} % interval, which equivalence takes: {low} to {high} {_unit(one)}"
 
 
 def change(figure: Figure, mean: float, low: float, high: float) -> str:

@@ -50,6 +50,16 @@ def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
     assert "3.5 points higher" in words.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
 
 
+@pytest.mark.parametrize("effect", [0.01, -0.01])
+def test_an_interval_beyond_the_margin_is_explained_where_equivalence_is_claimed(effect: float) -> None:
+    wide, narrow = compared(effect, 0.108), compared(effect, 0.05)
+    assert wide.verdict is not None
+    assert wide.verdict.kind is Kind.NONE
+    assert max(-wide.verdict.low, wide.verdict.high) > wide.verdict.margin
+    assert ", judged by the 90.0 % interval, which equivalence takes: " in words.meaning(wide)
+    assert "judged by" not in words.meaning(narrow)
+
+
 def test_without_a_verdict_nothing_is_made_up() -> None:
     one = compared(0.3, 0.01, runs=5)
     assert words.sentence(one, "off") == "Nothing can be said of its p50: too few pairs: 5, of at least 6."
