@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -52,6 +53,8 @@ async def mock(
         "The mock provider",
         [sys.executable, "-m", "evenkeel_mock", "--port", str(port), "--workers", str(workers), "--config", str(path)],
         log=logs / "mock.log",
+        # What it keeps in files goes with the stack's folder, also when it is killed.
+        env=dict(os.environ) | {"TMPDIR": str(folder)},
         cwd=folder,
         folder=folder,
     )

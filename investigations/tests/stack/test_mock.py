@@ -29,3 +29,8 @@ async def test_it_serves_and_says_when_it_received_and_sent(tmp_path: Path) -> N
         assert streamed.text.endswith("data: [DONE]\n\n")
         assert (await client.get("/v1/models")).json()["data"]
         assert (await client.get("/nowhere")).status_code == 404
+
+
+async def test_what_it_keeps_lies_in_the_folder_of_the_stack(tmp_path: Path) -> None:
+    async with stack_folder() as folder, mock(folder, tmp_path):
+        assert [found.name for found in folder.glob("evenkeel-mock-*/*")] == ["board"]
