@@ -21,7 +21,7 @@ from evenkeel_lab.cli.output import results
 from evenkeel_lab.comparison import words
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import books, find, known, name_of, read, read_book, readme, template
-from evenkeel_lab.experiment.change import quickly, with_pairs, with_versions
+from evenkeel_lab.experiment.change import least_seconds, quickly, with_pairs, with_versions
 from evenkeel_lab.experiment.read import BEGIN, FILE, check_name, home
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 NEW = "new"
 DATA, README = "data", "README.md"
 # Of a book, of which somebody waits for a first impression; servers and reports take some seconds more.
-QUICK_SECONDS = 330.0
+QUICK_SECONDS = 340.0
 
 
 @click.command()
@@ -120,10 +120,10 @@ def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
     if not way.quick:
         return [(place / chapter, way) for chapter in book.chapters]
     folders = [place / chapter for chapter in book.quick or book.chapters]
-    met = [len(read(folder).comparisons) for folder in folders]
+    least = [least_seconds(replace(way, quick=False).asked(folder)) for folder in folders]
     return [
-        (folder, replace(way, seconds=QUICK_SECONDS * count / sum(met)))
-        for folder, count in zip(folders, met, strict=True)
+        (folder, replace(way, seconds=QUICK_SECONDS * seconds / sum(least)))
+        for folder, seconds in zip(folders, least, strict=True)
     ]
 
 

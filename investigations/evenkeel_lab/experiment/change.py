@@ -11,17 +11,21 @@ from evenkeel_lab.verdicts import LEAST_PAIRS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel_lab.experiment.investigation import Arm
 
-QUICK_SECONDS, QUICK_WINDOW = 4.0, 2.0
+# Of a run's own time: who chose that has chosen it after what the subject does now and then, every ten or fifteen
+# seconds. Runs much shorter than that meet it by turns, and pair after pair in the same one of two that are the same.
+QUICK_SHARE, QUICK_LEAST = 1 / 6, 4.0
+QUICK_WINDOW = 2.0
 # The last look of what is to have as many pairs as there is time for.
 QUICK_PAIRS = 24
 # Of each user, where it is not time that ends a run.
 QUICK_REQUESTS = 10
 # Windows so short differ by chance; and a first impression has no time for many.
 QUICK_SETTLED = 0.15
-# Where a clock runs, three windows have to do.
-ANY = 1.0
+# Where a clock runs, one window has to do, which is longer for it.
+ANY, ONLY_WINDOW = 1.0, 5.0
+# What a run takes beside its load, to begin, to end, and to read counters; and a proxy until it is warm.
+BESIDE_RUN, UNTIL_WARM = 5.0, 12.0
 
 
 def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
@@ -32,8 +36,8 @@ def with_pairs(investigation: Investigation, pairs: int) -> Investigation:
 
 def quickly(investigation: Investigation, seconds: float | None = None) -> Investigation:
     """Return the same with short runs: as few as have a verdict at all, or as many as there is time for."""
-    gates = {"settled": max(investigation.gates.settled, QUICK_SETTLED if seconds is None else ANY)}
-    session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, QUICK_WINDOW)}
+    within, window = (QUICK_SETTLED, QUICK_WINDOW) if seconds is None else (ANY, ONLY_WINDOW)
+    session: dict[str, Any] = {"warm_up": min(investigation.session.warm_up, window)}
     if seconds is None:
         session |= {"looks": [LEAST_PAIRS]}
     else:
@@ -43,20 +47,34 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
         investigation,
         session=session,
         load=_shorter(investigation.load.model_dump(), investigation.load.users),
-        gates=gates,
-        arms={name: _quick_arm(arm, investigation.load_of(name).users) for name, arm in investigation.arms.items()},
+        gates={"settled": max(investigation.gates.settled, within)},
+        arms={name: _quick_arm(investigation, name, window) for name in investigation.arms},
     )
 
 
-def _quick_arm(arm: Arm, users: int) -> dict[str, Any]:
-    told = arm.model_dump() | {"load": arm.load | _shorter(arm.load, users)}
-    return told if arm.warm_up is None else told | {"warm_up": min(arm.warm_up, QUICK_WINDOW)}
+def least_seconds(investigation: Investigation) -> float:
+    """Return for about how long a quick session has to last, so that it has a verdict."""
+    asked = quickly(investigation, seconds=1.0)
+    runs = [max(asked.load_of(name).duration or QUICK_LEAST for name in pair) for pair in asked.comparisons]
+    proxies = sum(asked.arms[name].subject is Kind.PROXY for pair in asked.comparisons for name in pair)
+    return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * proxies
+
+
+def _quick_arm(investigation: Investigation, name: str, window: float) -> dict[str, Any]:
+    arm = investigation.arms[name]
+    told = arm.model_dump() | {"load": arm.load | _shorter(arm.load, investigation.load_of(name).users)}
+    return told if arm.warm_up is None else told | {"warm_up": min(arm.warm_up, window)}
 
 
 def _shorter(load: Mapping[str, Any], users: int) -> dict[str, Any]:
     """Return what of a load is to be shorter."""
-    most = {"duration": QUICK_SECONDS, "requests": QUICK_REQUESTS * users}
-    return {name: min(load[name], bound) for name, bound in most.items() if load.get(name)}
+    seconds, requests = load.get("duration"), load.get("requests")
+    found: dict[str, Any] = {}
+    if seconds:
+        found["duration"] = min(seconds, max(QUICK_LEAST, seconds * QUICK_SHARE))
+    if requests:
+        found["requests"] = min(requests, QUICK_REQUESTS * users)
+    return found
 
 
 def with_versions(investigation: Investigation, versions: Sequence[str]) -> Investigation:

@@ -229,7 +229,10 @@ class Gates(Part):
         0.02, ge=0, le=1, description="For which share of a run the machine may take the CPU away."
     )
     settled: float = Field(
-        0.05, gt=0, le=1, description="By which share the last three windows of a warm-up may vary (their CV)."
+        0.05,
+        gt=0,
+        le=1,
+        description="By which share the last three windows of a warm-up may vary (their CV); 1: one window is enough.",
     )
     mock: float = Field(0.85, gt=0, le=1, description="How busy the mock may be: a share of a core for each worker.")
     invalid: float = Field(0.2, ge=0, lt=1, description="Which share of pairs may be invalid before the session is.")

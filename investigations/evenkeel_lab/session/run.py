@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 # How often Postgres is looked at; its own counters lag behind by as much.
 SECOND = 1.0
-# For Locust to come up, so that runs that belong together begin at the same moment.
-LEAD_SECONDS = 4.0
+# For Locust to come up, which takes it some 1.5, so that runs that belong together begin at the same moment.
+LEAD_SECONDS = 3.0
 LEAST_LAGS = 20
 FILE = "run.json"
 """Beside its records."""

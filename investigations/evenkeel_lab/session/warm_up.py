@@ -99,8 +99,11 @@ def as_many_as_cores(subjects: Sequence[Target]) -> list[Sequence[Target]]:
 def is_steady(costs: Sequence[float], within: float) -> bool:
     """Return whether the last three windows cost as much as each other.
 
-    Where few requests fit into a window, their chance alone differs by more: then several windows are taken as one.
+    Where few requests fit into a window, their chance alone differs by more: then several windows are taken as one. Who
+    lets them vary by anything needs no second one.
     """
+    if within >= 1:
+        return bool(costs)
     for size in range(1, len(costs) // WINDOWS + 1):
         means = np.reshape(costs[-WINDOWS * size :], (WINDOWS, size)).mean(axis=1)
         if min(means) > 0 and means.std(ddof=1) <= within * means.mean():

@@ -39,6 +39,11 @@ def test_a_subject_is_steady_when_its_last_windows_cost_the_same(costs: list[flo
     assert is_steady(costs, 0.05) == steady
 
 
+def test_one_window_is_enough_where_windows_may_vary_by_anything() -> None:
+    assert is_steady([90], 1.0)
+    assert not is_steady([], 1.0)
+
+
 @given(st.lists(st.floats(1, 100), max_size=12), st.floats(0.01, 0.5), st.floats(0.01, 100))
 def test_the_unit_does_not_matter_and_a_looser_gate_lets_more_through(
     costs: list[float], within: float, factor: float
