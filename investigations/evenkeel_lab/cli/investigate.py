@@ -27,9 +27,10 @@ from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.session.judge import judge_summary
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
-from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
+from evenkeel_lab.session.summary import FILE as SUMMARY, gather, read as read_summary, write
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from evenkeel_lab.comparison.compare import Compared
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.session.judge import Judgement
@@ -212,15 +214,34 @@ def first_pages(folder: Path, found: Sequence[Found]) -> Path:
 
 
 def conclusion(found: Sequence[Found]) -> RenderableType:
-    """Say once more what decides, chapter by chapter: tables of the first have long gone from sight."""
-    shown = Table(box=None, pad_edge=False, show_header=False)
+    """Say once more what decides, chapter by chapter: tables are long out of sight; and what was measured at length."""
+    shown = Table("chapter", "", "figure", "now", "", "at length", "", box=None, pad_edge=False)
     for one in found:
-        asked = one.summary.investigation
-        for compared in one.judgement.comparisons:
-            for figure in (figure for figure in compared.figures if figure.primary):
-                against = f"{compared.candidate} against {compared.baseline}"
-                shown.add_row(asked.title, against, words.estimate(figure), Text(words.verdict(figure), style="bold"))
+        at_length = decisive(measured_at_length(one.summary.name))
+        for arms, now in decisive(one.judgement).items():
+            then = at_length.get(arms)
+            shown.add_row(
+                one.summary.investigation.title,
+                " against ".join(arms),
+                now.figure.name,
+                words.effect(now),
+                Text(words.verdict(now), style="bold"),
+                words.effect(then) if then else "not measured yet",
+                Text(words.verdict(then), style="bold") if then else "",
+            )
     return shown
+
+
+def decisive(judgement: Judgement | None) -> dict[tuple[str, str], Compared]:
+    """Return of each two arms, the candidate first, the figure that decides."""
+    compared = judgement.comparisons if judgement else ()
+    return {(one.candidate, one.baseline): found for one in compared for found in one.figures if found.primary}
+
+
+def measured_at_length(name: str) -> Judgement | None:
+    """Return what the session has found that is committed, if there is one."""
+    path = known().get(name, home() / name) / SUMMARY
+    return judge_summary(read_summary(path)) if path.is_file() else None
 
 
 def say_what_is_not_used() -> None:

@@ -9,27 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
+from evenkeel_lab.experiment.finding import Finding, Share, quotations
 from evenkeel_lab.experiment.investigation import Effect, Name, Part, Text
 
 if TYPE_CHECKING:
     from collections.abc import Container
-
-
-class Finding(Part):
-    """What one arm of a chapter shows in one figure, against another one."""
-
-    chapter: Name = Field(description="In which chapter it is measured.")
-    arm: Name = Field(description="The arm.")
-    against: Name | None = Field(None, description="The arm that it has met there; if not given, the baseline.")
-    figure: str = Field(description="The figure that tells.")
-
-    @model_validator(mode="after")
-    def _figure_is_one(self) -> Self:
-        if self.figure not in FIGURES:
-            raise ValueError(f"there is no figure {self.figure!r}", nearest(self.figure, FIGURES))
-        return self
 
 
 class Claim(Finding):
@@ -38,7 +23,7 @@ class Claim(Finding):
     source: Text = Field(description="Where it is from.")
     says: Text = Field(description="What it says.")
     between: tuple[Effect, Effect] = Field(description="It is true of effects from the first to the second.")
-    why: str = Field("", description="Why it came out as it did, in words.")
+    why: str = Field("", description="Why it came out as it did, in words, which may quote what was measured.")
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
@@ -58,6 +43,7 @@ class Book(Part):
 
     title: Text = Field(description="A few words.")
     question: Text = Field(description="What is asked.")
+    answer: str = Field("", description="What was found, in words, which may quote what was measured.")
     method: Text = Field(description="How it is measured, in five lines.")
     limits: list[Text] = Field(description="What it does not say.")
     chapters: list[Name] = Field(
@@ -67,16 +53,22 @@ class Book(Part):
     cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
     quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
 
+    @property
+    def quotations(self) -> list[Finding | Share]:
+        """What is quoted in words."""
+        told = (self.answer, *(one.why for one in self.claims))
+        return [one for words in told for one in quotations(words)]
+
     def only(self, chapters: Container[str]) -> Self:
         """Return a book of some of the chapters, which claims nothing."""
         some = [one for one in self.chapters if one in chapters]
-        return self.model_copy(update={"chapters": some, "claims": [], "cures": [], "quick": []})
+        return self.model_copy(update={"chapters": some, "answer": "", "claims": [], "cures": [], "quick": []})
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:
         if len(set(self.chapters)) < len(self.chapters):
             raise ValueError("a chapter is named twice")
-        named = [*(one.chapter for one in (*self.claims, *self.cures)), *self.quick]
+        named = [*(one.chapter for one in (*self.claims, *self.cures, *self.quotations)), *self.quick]
         for name in named:
             if name not in self.chapters:
                 raise ValueError(f"there is no chapter {name!r}", nearest(name, self.chapters))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from evenkeel_lab.errors import WrongUse, nearest
-from evenkeel_lab.experiment.book import Book, Finding
+from evenkeel_lab.experiment.book import Book
+from evenkeel_lab.experiment.finding import Finding, Share
 from evenkeel_lab.experiment.investigation import NAME, Investigation, Part
 
 if TYPE_CHECKING:
@@ -80,9 +81,21 @@ def read_book(folder: Path) -> Book:
             cure = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
             raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", cure=cure)
     chapters = {name: read(folder / name) for name in found.chapters}
-    for one in (*found.claims, *found.cures):
-        _check_finding(one, chapters[one.chapter], f"{folder / BOOK}: {one.chapter}")
+    for one in (*found.claims, *found.cures, *found.quotations):
+        chapter, where = chapters[one.chapter], f"{folder / BOOK}: {one.chapter}"
+        if isinstance(one, Share):
+            _check_share(one, chapter, where)
+        else:
+            _check_finding(one, chapter, where)
     return found
+
+
+def _check_share(one: Share, chapter: Investigation, where: str) -> None:
+    """Refuse what a chapter does not take apart."""
+    switches = chapter.ablation.switches if chapter.ablation else {}
+    if one.switch not in switches:
+        cure = nearest(one.switch, switches) if switches else "It has no [ablation]."
+        raise WrongUse(f"{where} takes no {one.switch!r} apart.", cure=cure)
 
 
 def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:

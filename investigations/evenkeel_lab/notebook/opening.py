@@ -12,7 +12,7 @@ from evenkeel_lab.errors import NotMeasured
 from evenkeel_lab.experiment import find, name_of
 from evenkeel_lab.experiment.investigation import AGAIN
 from evenkeel_lab.notebook import frames
-from evenkeel_lab.session.judge import judge_session
+from evenkeel_lab.session.judge import judge_summary
 from evenkeel_lab.session.summary import FILE, read
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Opened:
     @cached_property
     def judgement(self) -> Judgement:
         """What may be said."""
-        return judge_session(self.investigation, self.summary.done, frames.last_look(self.summary))
+        return judge_summary(self.summary)
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
+from evenkeel_lab.experiment.finding import QUOTATION, Share, quoted
 from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.counts import counted, lasted
 from evenkeel_lab.report.doubts import pairs_done
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.comparison.compare import Compared
     from evenkeel_lab.experiment import Book
-    from evenkeel_lab.experiment.book import Claim, Cure, Finding
+    from evenkeel_lab.experiment.book import Claim, Cure
+    from evenkeel_lab.experiment.finding import Finding
     from evenkeel_lab.report.case import Case
 
 UNMEASURED = "not measured yet"
@@ -40,6 +42,7 @@ def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool =
     parts = [
         f"# {text(book.title)}",
         paragraph(IMPRESSION) if quick else "",
+        *(paragraph(_told(one, cases)) for one in book.answer.strip().split("\n\n")),
         _answer(name, book, cases),
         picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg") if figures else "",
         f"## Question\n\n{paragraph(text(book.question))}",
@@ -63,6 +66,23 @@ def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
         found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.candidates)
         said.append(f"{_link(name, chapter, text(case.asked.title))}: {found}.")
     return items(said)
+
+
+def _told(told: str, cases: Mapping[str, Case]) -> str:
+    """Return words of the book's, with the numbers that they quote."""
+    return QUOTATION.sub(lambda found: _quoted(quoted(found[1]), cases), text(told))
+
+
+def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
+    case = cases.get(one.chapter)
+    if case is None:
+        return UNMEASURED
+    if not isinstance(one, Share):
+        found = _found(one, cases)
+        return f"{words.effect(found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNMEASURED
+    known = case.attribution.pieces if case.attribution else ()
+    share = next((piece.share for piece in known if piece.name == one.switch), None)
+    return f"{words.share(share.mean, share.low, share.high)}{_unbelieved(case)}" if share else "what cannot be told"
 
 
 def _short(case: Case, arm: str, found: Compared | None) -> str:
@@ -120,7 +140,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
                 f"{_where(name, one)}: {one.figure} {low} to {high}",
                 words.effect(found) if found else "",
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
-                text(one.why),
+                _told(one.why, cases),
             ]
         )
     sources = ", ".join(dict.fromkeys(text(one.source) for one in claims))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.session.run import Run
+    from evenkeel_lab.session.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class Judgement:
             any(found.primary and found.verdict and found.verdict.kind.is_settled for found in one.figures)
             for one in judged
         )
+
+
+def judge_summary(summary: Summary) -> Judgement:
+    """Judge what a session has found, when it is over."""
+    asked = summary.investigation
+    return judge_session(asked, summary.done, asked.session.looks[-1])
 
 
 def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]], pairs: int) -> Judgement:

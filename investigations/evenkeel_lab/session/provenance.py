@@ -13,6 +13,9 @@ import psutil
 
 MODEL, MEMORY_UNIT = "model name", 2**30
 MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "statsmodels")
+HERE = Path(__file__).parent
+# What sessions write themselves: the second chapter of a book is measured with the same code as the first.
+WRITTEN = ("reports/**", "investigations/**/summary.json", "investigations/**/profile.json", "**/notebook.ipynb")
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Provenance:
     """Which query engine stood between LiteLLM and Postgres."""
 
 
-def provenance(engine: str) -> Provenance:
-    """Return this machine's."""
+def provenance(engine: str, code: Path = HERE) -> Provenance:
+    """Return this machine's, and of the code that measures."""
     return Provenance(
         machine=platform.machine(),
         processor=_processor(),
@@ -43,8 +46,8 @@ def provenance(engine: str) -> Provenance:
         kernel=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         versions={name: metadata.version(name) for name in MEASURES_WITH},
-        commit=_git("rev-parse", "HEAD"),
-        dirty=bool(_git("status", "--porcelain")),
+        commit=_git(code, "rev-parse", "HEAD"),
+        dirty=bool(_git(code, "status", "--porcelain", "--", ":/", *(f":(top,exclude,glob){one}" for one in WRITTEN))),
         engine=engine,
     )
 
@@ -57,10 +60,9 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(MODEL)), platform.processor())
 
 
-def _git(*arguments: str) -> str:
-    here = Path(__file__).parent
+def _git(place: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)  # noqa: S607
+        done = subprocess.run(["git", *arguments], cwd=place, capture_output=True, text=True, check=False)  # noqa: S607
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

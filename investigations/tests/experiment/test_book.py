@@ -82,6 +82,16 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
             ("bug never compares 'on' with 'again'", "It compares on against off"),
         ),
         ('figure = "p50"', 'figure = "loop_lag"', ("bug does not judge 'loop_lag'", "")),
+        *(
+            ('limits = ["One', f'answer = "It is {{{quotation}}}."\nlimits = ["One', told)
+            for quotation, told in [
+                ("bug on p50", ("{bug on p50} quotes nothing", "Write {CHAPTER: ARM, FIGURE}")),
+                ("bugs: on, p50", ("there is no chapter 'bugs'", "Did you mean bug?")),
+                ("bug: no, p50", ("bug never compares 'no' with 'off'", "It compares on against off")),
+                ("bug: on, thruput", ("there is no figure 'thruput'", "Did you mean throughput?")),
+                ("bug: share of updates", ("bug takes no 'updates' apart", "It has no [ablation].")),
+            ]
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_cure(place: Path, was: str, becomes: str, told: tuple[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,13 @@ def test_the_answer_comes_first_chapter_by_chapter(simulate: Any) -> None:
     answers = [line for line in others[: others.index("## Question")] if line.startswith("- ")]
     assert "(book/fix.md): on: **no measurable difference**" in answers[0]
     assert answers[1] == "- **later**: not measured yet."
+
+
+def test_the_answer_in_words_quotes_what_was_measured(simulate: Any) -> None:
+    answer = "The p50 is higher ({bug: on, p50}), and {later: on, p50} later.\n\nThe same twice: {bug: again, p50}."
+    page = said(simulate, {"bug": 1.3}, answer=answer)
+    assert re.search(r"\nThe p50 is higher \(\+\d+\.\d % \[.*\]\), and not measured yet later\.\n\nThe same", page)
+    assert "{" not in page
 
 
 def test_claims_are_ruled_on(simulate: Any) -> None:

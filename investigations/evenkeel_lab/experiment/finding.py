@@ -1,0 +1,68 @@
+"""What a book points at in its chapters: by fields of a table, or by a quotation in its words.
+
+`{bug: stock, throughput}` is what the arm does to the figure against the chapter's baseline; `{mends: cached_budgets
+against stock, p50}` against another arm; `{parts: share of budgets}` what a switch explains of the cost that the
+chapter takes apart. Whoever writes words about what was measured so writes no number by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field, model_validator
+
+from evenkeel_lab.comparison.figures import FIGURES
+from evenkeel_lab.errors import nearest
+from evenkeel_lab.experiment.investigation import NAME, Name, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+QUOTATION = re.compile(r"\{([^{}]*)\}")
+NAMED = NAME.strip("^$")
+EFFECT = re.compile(rf"(?P<chapter>{NAMED}): (?P<arm>{NAMED})(?: against (?P<against>{NAMED}))?, (?P<figure>\S+)")
+SHARE = re.compile(rf"(?P<chapter>{NAMED}): share of (?P<switch>{NAMED})")
+GRAMMAR = "Write {CHAPTER: ARM, FIGURE}, {CHAPTER: ARM against ARM, FIGURE} or {CHAPTER: share of SWITCH}."
+
+
+def check_figure(name: str) -> None:
+    """Raise for what is no figure."""
+    if name not in FIGURES:
+        raise ValueError(f"there is no figure {name!r}", nearest(name, FIGURES))
+
+
+class Finding(Part):
+    """What one arm of a chapter shows in one figure, against another one."""
+
+    chapter: Name = Field(description="In which chapter it is measured.")
+    arm: Name = Field(description="The arm.")
+    against: Name | None = Field(None, description="The arm that it has met there; if not given, the baseline.")
+    figure: str = Field(description="The figure that tells.")
+
+    @model_validator(mode="after")
+    def _figure_is_one(self) -> Self:
+        check_figure(self.figure)
+        return self
+
+
+class Share(Part):
+    """What a switch explains of the cost that a chapter takes apart."""
+
+    chapter: Name
+    switch: Name
+
+
+def quotations(words: str) -> Iterator[Finding | Share]:
+    """Yield what a text quotes."""
+    yield from map(quoted, QUOTATION.findall(words))
+
+
+def quoted(words: str) -> Finding | Share:
+    """Return what is meant by what stands between braces."""
+    if found := SHARE.fullmatch(words):
+        return Share.model_validate(found.groupdict())
+    if found := EFFECT.fullmatch(words):
+        check_figure(found["figure"])
+        return Finding.model_validate(found.groupdict())
+    raise ValueError(f"{{{words}}} quotes nothing", GRAMMAR)
