@@ -62,7 +62,7 @@ def further(found: Verdict) -> str:
     if found.kind is Kind.INCONCLUSIVE and not found.low <= 0 <= found.high:
         return BY_CHANCE
     if found.more_pairs is None:
-        return "not to be settled by a thousand pairs"
+        return "more than a thousand further pairs would be needed to settle it"
     return f"{found.more_pairs} further {'pair' if found.more_pairs == 1 else 'pairs'} would probably settle it"
 
 
@@ -75,8 +75,8 @@ def sentence(one: Compared, baseline: str) -> str:
     way = {"+": "higher", "-": "lower"}[size[0]]
     differs = f"{size[1:]} {_unit(one)} {way} than" if float(size.replace(",", "")) else "equal to"
     return (
-        f"Its {one.figure.name} is {differs} that of {baseline}, "
-        f"with an interval from {low} to {high} {_unit(one)}: {second} against {first}."
+        f"Its {one.figure.name} is {differs} that of `{baseline}`, {second} against {first}; the interval of the "
+        f"difference is {low} to {high} {_unit(one)}."
     )
 
 
@@ -146,7 +146,7 @@ def amount(one: Compared, values: Sequence[float]) -> str:
 def size(figure: Figure, value: float) -> str:
     """Say a value of a figure with its unit."""
     if figure.usual.scale is Scale.POINTS:
-        return f"{value:.2%}"
+        return f"{value * 100:.2f} %"
     digits = f"{value:,.0f}" if 1000 <= value < HUGE else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
     return f"{digits} {figure.unit}".rstrip()
 

@@ -13,7 +13,7 @@ from evenkeel_lab.report.figures.answers import NAME as ANSWERS, answers
 from evenkeel_lab.report.figures.style import svg
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
-from evenkeel_lab.report.ruling import ruled
+from evenkeel_lab.report.ruling import lying, ruled
 from evenkeel_lab.report.sections.reproduce import day, seconds
 from evenkeel_lab.report.sections.tables import invalid, stated
 
@@ -32,6 +32,8 @@ IMPRESSION = (
     "is the same. What is committed was measured at length."
 )
 SHORT = 8
+# What an operator asks first, where a chapter judges it.
+SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls")
 
 
 def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool = False) -> Page:
@@ -44,7 +46,9 @@ def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool =
         paragraph(IMPRESSION) if quick else "",
         *(paragraph(_told(one, cases)) for one in book.answer.strip().split("\n\n")),
         _answer(name, book, cases),
-        picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg") if figures else "",
+        picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
+        if figures
+        else "",
         f"## Question\n\n{paragraph(text(book.question))}",
         f"## Method\n\n{paragraph(text(book.method))}",
         _evidence(name, book, cases),
@@ -109,19 +113,26 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     rows: list[list[str]] = []
     for chapter in book.chapters:
         if chapter not in cases:
-            rows.append([chapter, UNMEASURED, "", "", "", ""])
+            rows.append([chapter, "", UNMEASURED, *("" for _ in SHOWN)])
             continue
-        case = cases[chapter]
-        first = [_link(name, chapter, chapter), text(case.asked.question)]
+        case, shown = cases[chapter], _link(name, chapter, chapter)
         for one in case.candidates:
-            for found in one.figures:
-                told = f"**{found.figure.name}**" if found.primary else found.figure.name
-                said = [one.candidate, told, words.effect(found), stated(found, invalid=invalid(case))]
-                rows.append([*first, *said])
-                first = ["", ""]
-    head = ("chapter", "question", "arm", "figure", "effect [interval]", "verdict")
-    told = "Every figure of every chapter, against that chapter's baseline; in bold what decides there."
-    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {head[4]})])
+            found = {each.figure.name: each for each in one.figures}
+            effects = [words.effect(found[each]) if each in found else "" for each in SHOWN]
+            rows.append([shown, one.candidate, _decided(case, primary(one)), *effects])
+            shown = ""
+    head = ("chapter", "arm", "what decides, and the verdict", *SHOWN)
+    told = (
+        "Each arm against its chapter's baseline, with intervals; all others are on the chapter's page. Chapters "
+        "were measured one after the other: effects may be compared between them with care, milliseconds not at all."
+    )
+    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {*SHOWN})])
+
+
+def _decided(case: Case, found: Compared | None) -> str:
+    if found is None:
+        return words.NO_VERDICT
+    return f"{found.figure.name}: **{stated(found, invalid=invalid(case))}**"
 
 
 def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> str:
@@ -132,6 +143,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         found = _found(one, cases)
         low, high = (f"{end * 100:+g}" for end in one.between)
         ruling = ruled(one.between, found) if found else None
+        lies = lying(one.between, found) if found else ""
         said = f"open: {_why_not(found)}" if ruling is None else str(ruling)
         is_believed = one.chapter in cases and not invalid(cases[one.chapter])
         rows.append(
@@ -139,17 +151,19 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
                 text(one.says),
                 f"{_where(name, one)}: {one.figure} {low} to {high}",
                 words.effect(found) if found else "",
+                lies,
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
                 _told(one.why, cases),
             ]
         )
     sources = ", ".join(dict.fromkeys(text(one.source) for one in claims))
     told = (
-        f"Claims of {sources}. Each was put beforehand as a range of effects (in %, of shares in points): confirmed if "
-        "all of our interval lies in it; refined if there is such an effect, but of another size; refuted if all of "
-        "our interval lies elsewhere; open if it may be either."
+        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before anything was "
+        "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
+        "direction, but not all of our interval lies in the range. *Refuted*: our interval lies outside the range, and "
+        "does not point its way. *Open*: anything else."
     )
-    head = ("claim", "as a range", "ours [interval]", "ruling", "why")
+    head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
     return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])
 
 
@@ -210,10 +224,13 @@ def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
 
 def _limits(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     said = [text(one) for one in book.limits]
+    doubted: dict[str, list[str]] = {}
     for chapter, case in cases.items():
-        doubts = ", ".join(dict.fromkeys(one.name for one in case.doubts))
-        if doubts:
-            said.append(f"Doubts about {chapter}: {doubts}; see {_link(name, chapter, 'its page', '#doubts')}.")
+        for doubt in dict.fromkeys(one.name for one in case.doubts):
+            doubted.setdefault(doubt, []).append(_link(name, chapter, chapter, "#limits"))
+    for doubt, chapters in doubted.items():
+        where = "all chapters" if len(chapters) == len(cases) > 1 else ", ".join(chapters)
+        said.append(f"Doubt *{doubt}*, explained on the chapter's page: {where}.")
     return "\n\n".join(["## Limits", items(said)])
 
 

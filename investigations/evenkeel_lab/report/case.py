@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.experiment.investigation import AGAIN, Kind
-from evenkeel_lab.report.doubts import doubts
+from evenkeel_lab.report.doubts import doubts, same
 from evenkeel_lab.session.ablation import attribute
 from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.queueing import queueing
@@ -76,7 +76,9 @@ def case_of(
     profile: Profile | None = None,
     committed: bool = False,
 ) -> Case:
-    """Judge a session; `present` is what its file asks for today."""
+    """Judge a session; `present` is what its file asks for today, and in which words."""
+    if present is not None and same(present, summary.investigation):
+        summary = replace(summary, investigation=present)
     asked = summary.investigation
     last = asked.session.looks[-1]
     judgement = judge_session(asked, summary.done, last)

@@ -12,7 +12,7 @@ def counted(number: int, what: str) -> str:
 
 def times(number: int) -> str:
     """Say how often."""
-    return "once" if number == 1 else f"{number:,} times"
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def lasted(seconds: float) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.session.judge import paired
-from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.meetings import arms_of, meetings
 from evenkeel_lab.session.sketch import SURE
+from evenkeel_lab.session.warm_up import COLD
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from evenkeel_lab.verdicts import Verdict
 
 STAND_IN = "stand-in"
+# What may be said otherwise, and is still the same question; not what was believed, nor what others claim.
+WORDS: dict[str, Any] = {"title": True, "question": True, "arms": {"__all__": {"about"}}}
 # From which share of its time on a proxy that has to wait for a core is worth a word.
 CROWDED = 0.2
 
@@ -55,8 +58,8 @@ def doubts(summary: Summary, judgement: Judgement, present: Investigation | None
 
 
 def same(one: Investigation, other: Investigation) -> bool:
-    """Whether two files ask for the same: as JSON says it, which is how a summary keeps it."""
-    return one.model_dump(mode="json") == other.model_dump(mode="json")
+    """Whether two files ask for the same, in whatever words: as JSON says it, which is how a summary keeps it."""
+    return one.model_dump(mode="json", exclude=WORDS) == other.model_dump(mode="json", exclude=WORDS)
 
 
 def pairs_done(summary: Summary) -> int:
@@ -95,9 +98,10 @@ def _design(summary: Summary, _: Judgement) -> Iterator[Doubt]:
 def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     for name, runs in sorted(summary.done.items()):
         for run in runs:
-            if run.limited:
-                why = "; ".join(run.limited)
-                yield Doubt("rig-limited", f"Pair {int(name.partition('+')[0])}, {run.arm}: {why}. It does not count.")
+            # Of what had not settled, its warm-up tells.
+            if why := "; ".join(one for one in run.limited if one != COLD):
+                pair = int(name.partition("+")[0])
+                yield Doubt("rig-limited", f"Pair {pair}, {run.arm}: {why}. Neither run of the pair counts.")
     failures: dict[str, list[float]] = {}
     for runs in summary.done.values():
         for run in runs:
@@ -105,7 +109,7 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
                 failures.setdefault(run.arm, []).append(run.figures["error_rate"])
     for arm, rates in sorted(failures.items()):
         if fmean(rates) > FIGURES["error_rate"].usual.size:
-            told = f"{fmean(rates):.2%} of the requests to {arm} failed; its latencies are those of the others."
+            told = f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
             yield Doubt("failures", told)
 
 
@@ -115,7 +119,7 @@ def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
         runs = [run for runs in summary.done.values() for run in runs if run.arm == arm]
         waited = [run.waited for run in runs if run.waited is not None]
         if waited and fmean(waited) > CROWDED:
-            told.append(f"{arm} for {fmean(waited):.0%}")
+            told.append(f"{arm} for {fmean(waited) * 100:.0f} %")
     if told:
         yield Doubt(
             "crowded",
@@ -127,12 +131,22 @@ def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
 def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     for arm, told in summary.warm_up.items():
         if not told["steady"]:
-            costs = ", ".join(f"{cost:.3g}" for cost in told["costs"])
+            least, most = (f"{cost:.3g}" for cost in (min(told["costs"]), max(told["costs"])))
             says = (
-                f"{arm} had not settled when the first pair began: a request took {costs} ms of CPU time. Its runs do "
-                "not count until it had."
+                f"What a request cost {arm} still varied, from {least} to {most} ms of CPU time, when its warm-up "
+                f"ended. No pair counts that it ran in before it had settled{_cold(summary)}."
             )
             yield Doubt("not-warm", says)
+
+
+def _cold(summary: Summary) -> str:
+    """Say which pairs these were."""
+    found = [
+        name.partition("+")[0].lstrip("0") + " of " + " and ".join(arms_of(name))
+        for name, runs in sorted(summary.done.items())
+        if any(COLD in run.limited for run in runs)
+    ]
+    return f": {', '.join(found)}" if found else ""
 
 
 def _figures(summary: Summary, _: Judgement) -> Iterator[Doubt]:
@@ -190,7 +204,7 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
         if one.candidate == AGAIN and found.verdict is not None and _reaches_beyond(found.verdict)
     ]
     if wide:
-        yield Doubt("noisy", f"Two proxies that are the same may differ by more than a margin: {'; '.join(wide)}.")
+        yield Doubt("noisy", f"Two proxies that are the same may differ by more than a margin in {'; '.join(wide)}.")
 
 
 def _has_twin(asked: Investigation) -> bool:
@@ -215,8 +229,9 @@ def _provenance(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     if told.get("engine") == STAND_IN:
         yield Doubt(
             "stand-in",
-            "LiteLLM spoke to Postgres through the stand-in for Prisma's engine, which costs more CPU for each query; "
-            "see docs/stack.md.",
+            "LiteLLM's database client spoke to Postgres through a stand-in for Prisma's native engine, a process of "
+            "its own that takes about a millisecond of CPU more for each query: what a query costs is told too high "
+            "here, how many there are is not.",
         )
 
 

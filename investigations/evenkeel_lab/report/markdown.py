@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[
     return "\n".join([line(cells[0]), f"| {' | '.join(rule)} |", *map(line, cells[1:])])
 
 
-def picture(alt: str, path: str) -> str:
-    """Return a picture, on a line of its own, with what it shows in words."""
-    return f"![{text(alt)}]({path})"
+def picture(alt: str, path: str, command: str = "") -> str:
+    """Return a picture, on a line of its own, with what it shows in words; below it the command that draws it."""
+    shown = f"![{text(alt)}]({path})"
+    return f"{shown}\n\n*{PurePosixPath(path).name}, drawn by* {code(command)}" if command else shown
 
 
 def fenced(lines: Sequence[str], language: str) -> str:

@@ -82,6 +82,7 @@ def page(case: Case) -> Page:
 def markdown(case: Case, alts: Mapping[str, str]) -> str:
     """Write the page of a session, with those figures of which it is said what they show."""
     folder = folder_of(case.summary.name)
-    pictures = {name: picture(alt, f"{folder}/{name}.svg") for name, alt in alts.items()}
+    command = f"evenkeel report {case.summary.name}" if case.committed else ""
+    pictures = {name: picture(alt, f"{folder}/{name}.svg", command) for name, alt in alts.items()}
     said = [section(case, pictures) for section in SECTIONS]
     return "\n\n".join(filter(None, said)) + "\n"

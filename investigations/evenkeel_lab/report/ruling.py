@@ -33,6 +33,19 @@ def ruling(claimed: tuple[float, float], low: float, high: float) -> Ruling:
     return Ruling.REFUTED if high < least or low > most else Ruling.OPEN
 
 
+def lying(claimed: tuple[float, float], found: Compared) -> str:
+    """Say where our interval lies beside a range that was claimed."""
+    if found.verdict is None:
+        return ""
+    low, high = (found.margin.effect(end) for end in (found.verdict.low, found.verdict.high))
+    least, most = claimed
+    if high < least:
+        return "below it"
+    if low > most:
+        return "above it"
+    return "in it" if least <= low and high <= most else "partly in it"
+
+
 def ruled(claimed: tuple[float, float], found: Compared) -> Ruling | None:
     """Rule on a claim by a figure; None if nothing may be said of that."""
     if found.verdict is None:

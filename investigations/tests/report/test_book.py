@@ -89,16 +89,17 @@ def test_claims_are_ruled_on(simulate: Any) -> None:
         claim("no difference", (-0.05, 0.05), chapter="later"),
     ]
     found = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
-    assert [row[3] for row in found] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured yet**"]
+    assert [row[3] for row in found] == ["in it", "below it", "above it", ""]
+    assert [row[4] for row in found] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured yet**"]
     assert found[1][1] == "[bug](book/bug.md), on: p50 +90 to +110"
-    assert found[1][4] == "Another machine."
+    assert found[1][5] == "Another machine."
 
 
 def test_a_claim_about_an_invalid_session_is_not_ruled_on_firmly(simulate: Any) -> None:
     case = case_of(replace(simulate(effects={"on": 1.5, "again": 2.0}), name="book/bug"))
     book = Book.model_validate(BOOK | {"claims": [claim("slower", (0.3, 0.7))]})
     page = book_page("book", book, {"bug": case}).markdown
-    assert rows(page, "What others found")[0][3] == "confirmed (the session is invalid)"
+    assert rows(page, "What others found")[0][4] == "confirmed (the session is invalid)"
     assert "(the session is invalid)" in page.splitlines()[2] + page.splitlines()[3]
 
 
@@ -124,7 +125,7 @@ def test_a_claim_may_be_about_two_arms_of_which_none_is_the_baseline(simulate: A
     page = book_page("book", Book.model_validate(BOOK | {"claims": claims}), {"bug": case}).markdown
     row = rows(page, "What others found")[0]
     assert row[1] == "[bug](book/bug.md), less against on: p50 -25 to -15"
-    assert row[3] == "**confirmed**"
+    assert row[4] == "**confirmed**"
 
 
 def test_limits_name_the_doubts_of_each_chapter(simulate: Any) -> None:

@@ -176,7 +176,7 @@ def test_an_invalid_session_and_one_that_was_changed_since_say_so(
     assert told(capsys)[0] == 0
     page = (project / "reports" / "case.md").read_text()
     assert page.startswith("# Invalid: ")
-    assert "- changed: The file has been changed since this was measured." in page
+    assert "- **changed**: The file has been changed since this was measured." in page
     assert "material (not to be believed)" in (project / "reports" / "index.md").read_text()
 
 
@@ -260,7 +260,10 @@ def test_html_is_one_file_without_a_script_and_without_anything_outside(
     project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nasty = "<script>alert(1)</script> ![x](https://e.org/x.png) [y](https://e.org)"
-    write(simulate({"question": nasty, "title": nasty}), project / "investigations" / "case" / "summary.json")
+    write(
+        simulate({"question": nasty, "title": nasty, "hypothesis": nasty}),
+        project / "investigations" / "case" / "summary.json",
+    )
     write_profile(profile, project / "investigations" / "case" / "profile.json")
     assert "reports/case.html" in told(capsys, "--html")[1]
     html = (project / "reports" / "case.html").read_text()

@@ -50,9 +50,16 @@ def section(page: str, title: str) -> str:
     return page.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def test_the_verdict_comes_first(simulate: Any) -> None:
-    title, _, verdict, *_ = said(simulate()).splitlines()
+def judged(page: str) -> list[Kind]:
+    """Return the verdicts of a page: its method says what each of them means."""
+    others = page.replace(section(page, "Method"), "")
+    return [kind for kind in Kind if kind in others]
+
+
+def test_question_and_verdict_come_first(simulate: Any) -> None:
+    title, _, question, _, verdict, *_ = said(simulate()).splitlines()
     assert title == "# What a callback costs"
+    assert question == "**Is it slower?**"
     assert verdict.startswith("- **on** (with one): **material.** Its p50 is ")
     assert "From 5.0 % on a difference matters" in folded(said(simulate()))
 
@@ -63,7 +70,7 @@ def test_an_invalid_session_says_so_in_its_first_line_and_marks_every_verdict(si
     assert page.startswith("# Invalid: What a callback costs\n\n**Nothing in this session is to be believed")
     assert "- noise: p50 differs between two proxies that are the same." in page
     assert "**on** (with one): **material, not to be believed.**" in page
-    verdicts = [row[-2] for row in rows(section(page, "All figures")) if str(Kind.MATERIAL) in row[-2]]
+    verdicts = [row[-1] for row in rows(section(page, "All figures")) if str(Kind.MATERIAL) in row[-1]]
     assert verdicts == ["material (not to be believed)"] * 2
 
 
@@ -71,26 +78,26 @@ def test_an_invalid_session_says_so_in_its_first_line_and_marks_every_verdict(si
 def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None:
     page = said(simulate(pairs=pairs))
     assert "**no verdict.**" in page
-    assert "few-pairs: on against off: " in page
+    assert "**few-pairs**: on against off: " in page
     assert (
-        f"no-look: The session was judged after {pairs} pair{'' if pairs == 1 else 's'}; declared beforehand: 6."
-        in page
+        f"**no-look**: The session was judged after {pairs} pair{'' if pairs == 1 else 's'}; declared beforehand: 6."
+        in folded(page)
     )
-    assert [kind for kind in Kind if kind in page] == []
+    assert judged(page) == []
 
 
 def test_without_any_valid_pair_nothing_is_said(simulate: Any) -> None:
     page = said(simulate(limited=lambda _pair, _arm: True))
     assert page.startswith("# Invalid: ")
     assert "There are no valid pairs, of at least 6." in page
-    assert [kind for kind in Kind if kind in page] == []
+    assert judged(page) == []
 
 
 def test_a_figure_that_decides_and_cannot_be_told_has_no_verdict(simulate: Any) -> None:
     figures = {"p99.9": {"margin": 0.2, "primary": True}, "p50": {"margin": 0.05}}
     page = folded(said(simulate({"figures": figures})))
     assert "**no verdict.** Its p99.9, which decides, cannot be told in every run." in page
-    assert "untold: p99.9 cannot be told in every run of off, on, again" in page
+    assert "**untold**: p99.9 cannot be told in every run of off, on, again" in page
     assert "that is 20,000 in a run" in page
 
 
@@ -106,7 +113,7 @@ def test_functions_need_no_rig(simulate: Any) -> None:
     assert "LiteLLM" not in page + index([case_of(simulate(told))], {})
     assert "mock" not in section(page, "Provenance")
     assert "Prisma" not in section(page, "Provenance")
-    assert "no-noise-floor: The baseline was not measured against itself" in section(page, "Doubts")
+    assert "**no-noise-floor**: The baseline was not measured against itself" in section(page, "Limits")
 
 
 @pytest.mark.parametrize("told", [{"subject": "mock"}, FUNCTION])
@@ -151,14 +158,14 @@ def test_a_short_session_is_told_in_seconds(simulate: Any, pairs: int, words: st
 
 def test_one_is_no_plural(simulate: Any) -> None:
     page = folded(said(simulate(pairs=1)))
-    assert "Up to 1 pair of runs" in page
+    assert "in 1 pair of runs for each two arms" in page
     assert "on against off: 1 valid pair, of at least 6." in page
     assert "judged after 1 pair;" in page
     assert "loaded in the same way once" in page
     assert "1 pairs" not in page
 
 
-@pytest.mark.parametrize(("bad", "words"), [((), "all of them count"), ((2,), "2 of them do not count")])
+@pytest.mark.parametrize(("bad", "words"), [((), "all of them count"), ((2,), "2 of the runs do not count")])
 def test_how_many_runs_count_is_told(simulate: Any, bad: tuple[int, ...], words: str) -> None:
     told = {"arms": {name: {"about": name, "subject": "mock"} for name in ("off", "on")}}
     summary = simulate(told, limited=lambda pair, arm: pair in bad and arm == "on")
@@ -259,28 +266,53 @@ def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[st
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"warm_up": {"on": {"costs": [40, 52, 47], "steady": False}}}, "not-warm: on had not settled"),
+        (
+            {"warm_up": {"on": {"costs": [40, 52, 47], "steady": False}}},
+            "not-warm: What a request cost on still varied, from 40 to 52 ms",
+        ),
         ({"provenance": {"commit": "", "dirty": False}}, "no-commit: "),
         ({"provenance": {"commit": "1", "dirty": True}}, "dirty: "),
         ({"provenance": {"commit": "1", "engine": "stand-in"}}, "stand-in: "),
         ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
         ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
-        ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50%, on for 50%"),
+        ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50 %, on for 50 %"),
         ({"pinned": False}, "no-duets: 12 of 12 pairs were no duets"),
         ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
     ],
 )
 def test_every_doubt_has_a_name(simulate: Any, changed: dict[str, Any], told: str) -> None:
     page = said(simulate(**changed))
-    assert told in section(page, "Doubts")
-    assert told.partition(":")[0] in folded(page).partition("see [Doubts](#doubts)")[0]
+    name, _, says = told.partition(":")
+    assert f"**{name}**:{says}" in folded(section(page, "Limits"))
+    assert name in folded(page).partition("## Method")[0]
 
 
 def test_a_file_that_was_changed_since_is_told(simulate: Any) -> None:
     summary = simulate()
-    assert "None." in section(said(summary, present=summary.investigation), "Doubts")
+    assert "**changed**" not in section(said(summary, present=summary.investigation), "Limits")
     present = simulate({"figures": {"p50": {"margin": 0.1, "primary": True}}}).investigation
-    assert "changed: The file has been changed since this was measured." in said(summary, present=present)
+    assert "**changed**: The file has been changed since this was measured." in said(summary, present=present)
+
+
+def test_words_are_said_as_the_file_says_them_now_but_not_what_was_believed(simulate: Any) -> None:
+    words = {"title": "In other words", "question": "Is it still?"}
+    summary = simulate()
+    page = said(summary, present=simulate(words).investigation)
+    assert page.startswith("# In other words\n\n**Is it still?**\n")
+    assert "**changed**" not in page
+    believed = simulate({"hypothesis": "Of course."}).investigation
+    assert "**changed**" in said(summary, present=believed)
+    assert "Of course." not in said(summary, present=believed)
+
+
+@pytest.mark.parametrize(("pace", "told"), [(100.0, "divided by what it bears"), (10.0, "most of a latency is the")])
+def test_what_a_latency_is_where_clients_send_again_at_once_is_told(simulate: Any, pace: float, told: str) -> None:
+    figures = {"p50": {"margin": 0.05, "primary": True}, "throughput": {"margin": 0.05}, "cpu_ms": {"margin": 0.05}}
+    summary = simulate({"figures": figures, "load": {"duration": 30.0}, "session": {"design": "duets", "looks": [6]}})
+    for runs in summary.done.values():
+        for run in runs:
+            run.figures.update(throughput=pace, cpu_ms=10.0)
+    assert told in folded(section(said(summary), "Limits"))
 
 
 def test_what_a_file_says_stays_text(simulate: Any) -> None:

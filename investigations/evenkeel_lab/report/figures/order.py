@@ -65,8 +65,9 @@ def alt(summary: Summary, _: Judgement) -> str:
     """Say it in words."""
     runs = _runs(summary)
     invalid = sum(not counts for _, _, counts in runs)
-    count = f"{invalid} of them {'does' if invalid == 1 else 'do'} not count" if invalid else "all of them count"
-    return f"{summary.investigation.primary} of {len(runs)} runs in the order in which they ran; {count}"
+    pairs = len({at for at, _, _ in runs})
+    count = f"{invalid} of the runs do not count" if invalid else "all of them count"
+    return f"{summary.investigation.primary} of {len(runs)} runs in {pairs} pairs, in the order of time; {count}"
 
 
 def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:

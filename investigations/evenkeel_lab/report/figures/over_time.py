@@ -78,7 +78,7 @@ def alt(summary: Summary, _: Judgement) -> str:
             moved.append(f"{arm} from {first} to {second}")
     arm, found = next(iter(counts.items()))
     told = f"the median of {arm} lies at {_middle(found)}; from the first half of a run to the second"
-    told += f" the median moves in {'; '.join(moved)}" if moved else " no median moves to another field"
+    told += f" the median moves in {'; '.join(moved)}" if moved else " every median stays in its field"
     return f"Heatmaps of latency over the time of a run, of {', '.join(counts)}: {told}"
 
 

@@ -43,8 +43,9 @@ def _floor(case: Case) -> str:
     head = ("figure", "effect [interval]", "margin", "detectable", "verdict")
     told = (
         f"Noise floor: {one.baseline} against a second proxy that is the same, {counted(one.pairs, 'pair')}. Whatever "
-        "differs here is noise; an interval that reaches beyond the margin means that this session could hardly have "
-        "found what matters."
+        "differs here is noise. Where an interval reaches beyond the margin, a difference of about the margin's size "
+        "could be missed by this session, or made up; one of several times that could not. (*No measurable "
+        "difference* is judged by a narrower interval than the one that is shown, as equivalence is.)"
     )
     return "\n\n".join([paragraph(told), table(head, rows, set(head[1:4]))])
 

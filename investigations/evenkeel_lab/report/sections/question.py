@@ -1,4 +1,4 @@
-"""What was asked, and of whom."""
+"""How it was measured, in a few lines; and of whom."""
 
 from __future__ import annotations
 
@@ -6,41 +6,83 @@ import json
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Rotation, Subjects
+from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.experiment.investigation import Load
     from evenkeel_lab.report.case import Case
 
 DESIGNS = {
-    Design.DUETS: "both runs of a pair at the same moment, each on a core of its own, which they take in turns",
-    Design.ALTERNATING: "the runs of a pair one after the other, in random order",
+    Design.DUETS: "are loaded at the same moment, each on half of the cores, and swap these during the run",
+    Design.ALTERNATING: "are loaded one after the other, in random order",
 }
 SUBJECTS = {
-    Subjects.KEPT: "each two that meet have proxies of their own, which stay up for all pairs",
-    Subjects.FRESH: "each pair has proxies of its own",
+    Subjects.KEPT: "Each two have proxies of their own, which stay up for all pairs",
+    Subjects.FRESH: "Each pair has proxies of its own, booted for it",
+}
+CLOSED = "closed"
+MODES = {
+    "none": "none of them says from which end user it is",
+    "sequential": "each says from which end user it is, who come again in turn",
+    "random": "each says from which end user it is, of whom the proxy has never heard",
+    "created": "each says from which end user it is, whom the proxy's database knows",
 }
 
 
 def question(case: Case, _: Mapping[str, str]) -> str:
-    """Say the question, what was believed beforehand, and which arms are compared."""
+    """Say what a pair is, and which arms are compared."""
     asked = case.asked
     rows = [[_name(asked, name), text(arm.about), _what(arm)] for name, arm in asked.arms.items()]
     if case.noise is not None:
         rows.append(["again", "the baseline once more: what differs between the two is noise", "as the baseline"])
-        rows.append(["direct", "the mock alone: what the rig itself costs", f"in every {DIRECT_EVERY}th pair"])
+        rows.append(
+            ["direct", "the mock alone: what the rig itself costs", f"after pair 1, and every {DIRECT_EVERY}th"]
+        )
     return "\n\n".join(
         [
-            "## Question",
-            paragraph(text(asked.question)),
-            paragraph(f"Believed beforehand: {text(asked.hypothesis)}"),
+            "## Method",
+            paragraph(" ".join(_method(case))),
             table(("arm", "about", "what it is"), rows),
             items(_load(asked)),
         ]
     )
+
+
+def _method(case: Case) -> Iterator[str]:
+    """Say it in five lines."""
+    asked, told = case.asked, case.summary.provenance
+    cores = f" on one machine with {told['cores']} cores" if told.get("cores") else ""
+    if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
+        yield f"Functions of this project are called in turns{cores}, each once for a run, with the pair's seed."
+    else:
+        what = f"Real LiteLLM proxies ({', '.join(case.litellm)})" if case.litellm else "Mock providers"
+        yield f"{what} with Postgres, Valkey (for Redis) and a mock provider run{cores}."
+        yield f"Two that differ in one thing {DESIGNS[asked.session.design]}: a *pair*, which the same disturbs."
+        yield f"{_sent(asked.load)}, after a warm-up that does not count."
+    yield (
+        "An effect is the mean over pairs of the difference of logarithms (of shares, in percentage points), with its "
+        "t-interval. *Material*: all of the interval lies beyond the margin, which is what matters to an operator and "
+        "was fixed beforehand; *no measurable difference*: all of it lies within; *real*: it does not hold zero."
+    )
+    if case.noise is not None:
+        yield "A second proxy that is the same as the baseline (`again`) shows what is noise."
+
+
+def _sent(load: Load) -> str:
+    """Say what a run sends."""
+    many = f"{load.users:,} clients send" if load.users > 1 else "One client sends"
+    if load.arrivals == CLOSED:
+        how = f"{many} the next request as soon as the last one is answered"
+    else:
+        how = f"{many} requests when they are due ({load.arrivals}, {load.rate:g} a second in all)"
+    long = f", for {load.duration:g} s a run" if load.duration else f", {counted(load.requests or 0, 'request')} a run"
+    return how + long
 
 
 def _name(asked: Investigation, name: str) -> str:
@@ -60,22 +102,32 @@ def _what(arm: Arm) -> str:
         told.append(f"patched: {arm.patch}")
     if arm.workers > 1:
         told.append(f"{arm.workers} workers")
+    if arm.bare:
+        told.append("no database, no Redis, the master's key")
     if arm.settings:
         told.append(code(json.dumps(arm.settings, sort_keys=True, default=str)))
+    if arm.env:
+        told.append(code(" ".join(f"{name}={value}" for name, value in sorted(arm.env.items()))))
     if arm.load:
         told.append("sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items()))
     return ", ".join(told)
 
 
 def _load(asked: Investigation) -> list[str]:
+    session = asked.session
     if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
-        return ["Session: each arm is a function, called once for each run with the pair's seed."]
+        return [f"Seed of the session: {session.seed}."]
     load = asked.load.model_dump(mode="json", exclude_defaults=True)
     told = {"scenario": asked.load.scenario, "users": asked.load.users, "arrivals": asked.load.arrivals} | load
-    session = asked.session
-    sent = ", ".join(f"{name} {value}" for name, value in told.items())
+    options = ", ".join(f"{name} {value}" for name, value in told.items())
+    key = (
+        "its master's"
+        if any(arm.bare for arm in asked.arms.values())
+        else "a virtual one, with a team, a user and budgets"
+    )
     return [
-        f"Load: {text(sent)}.",
-        f"Mock: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
-        f"Session: {session.design}, {DESIGNS[session.design]}; {SUBJECTS[session.subjects]}; seed {session.seed}.",
+        f"Requests: {SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}. Their key is {key}.",
+        f"Options of the load: {text(options)}.",
+        f"The mock provider's latency: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
+        f"{SUBJECTS[session.subjects]}. Seed of the session: {session.seed}.",
     ]

@@ -69,13 +69,11 @@ def _code(figure: str, where: str) -> list[str]:
     return [
         "from pathlib import Path",
         "from evenkeel_lab.report.figures import FIGURES",
-        "from evenkeel_lab.session.judge import judge_session",
+        "from evenkeel_lab.session.judge import judge_summary",
         "from evenkeel_lab.session.summary import read",
         "",
         f'summary = read(Path("{where}"))',
-        "asked = summary.investigation",
-        "judgement = judge_session(asked, summary.done, asked.session.looks[-1])",
-        f'FIGURES["{figure}"].draw(summary, judgement)',
+        f'FIGURES["{figure}"].draw(summary, judge_summary(summary))',
     ]
 
 

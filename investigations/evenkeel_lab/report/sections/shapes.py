@@ -19,8 +19,9 @@ TITLES = {
 }
 ABOUT = {
     "shift": "Where an arm differs: at zero it is as fast as the baseline, at the left for the quickest requests, at "
-    "the right for the slowest. Quantiles that not every run can tell are left out.",
-    "tail": "The latency that so many requests keep to. Each step to the right is a rarer request.",
+    "the right for the slowest. Quantiles with too few requests beyond them in some run are left out.",
+    "tail": "The latency within which so large a share of requests was answered; each step to the right is a rarer "
+    "request. Of an arm that met several others, all runs are taken together, and medians of them are drawn.",
     "over_time": "The darker a field, the more requests of a run fall into it. A level that climbs, or a hole, is no "
     "steady state, and a mean over it means little.",
     "order": "What drifts or jumps for all arms alike is the machine; pairs cancel it out.",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.comparison.compare import Compared, Comparison
     from evenkeel_lab.report.case import Case
 
-RIGHT = ("effect [interval]", "margin", "detectable", "p")
+RIGHT = ("effect [interval]", "margin", "detectable")
 
 
 def tables(case: Case, _: Mapping[str, str]) -> str:
@@ -29,9 +29,9 @@ def tables(case: Case, _: Mapping[str, str]) -> str:
         [
             "## All figures",
             paragraph(
-                "Detectable is the smallest effect that so many pairs would have found four times in five. p is a "
-                "second opinion: how often chance alone would do as much, by a permutation test. The figure in bold "
-                "decides; the others are a family, of which only those differ that chance does not explain (Holm)."
+                "The margin is from where on a difference matters; detectable is the smallest effect that so many "
+                "pairs would have found four times in five. The figure in bold decides; the others are a family, of "
+                "which only those differ that chance does not explain (Holm's correction)."
             ),
             *(part for one in shown for part in (f"### {heading(one)}", figures(one, invalid=invalid(case)))),
             items(legend),
@@ -46,7 +46,7 @@ def heading(one: Comparison) -> str:
 
 def figures(one: Comparison, *, invalid: bool) -> str:
     """Return the table of two arms."""
-    head = ("figure", one.baseline, one.candidate, *RIGHT[:3], "verdict", "p")
+    head = ("figure", one.baseline, one.candidate, *RIGHT, "verdict")
     rows = [
         [
             f"**{found.figure.name}**" if found.primary else found.figure.name,
@@ -56,7 +56,6 @@ def figures(one: Comparison, *, invalid: bool) -> str:
             words.margin(found),
             words.detectable(found),
             stated(found, invalid=invalid),
-            chance(found),
         ]
         for found in one.figures
     ]
@@ -67,11 +66,6 @@ def stated(found: Compared, *, invalid: bool) -> str:
     """Say a verdict, and whether it may be believed."""
     said = words.verdict(found)
     return f"{said} ({UNBELIEVED})" if invalid and found.verdict is not None else said
-
-
-def chance(found: Compared) -> str:
-    """Say how probable so large a difference is by chance."""
-    return "" if found.p_permutation is None else f"{found.p_permutation:.3f}"
 
 
 def invalid(case: Case) -> bool:

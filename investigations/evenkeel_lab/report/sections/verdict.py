@@ -1,4 +1,4 @@
-"""What was found, before anything else."""
+"""What was asked and what was found, before anything else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from evenkeel_lab.comparison import words
 from evenkeel_lab.report.case import level, primary
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import items, paragraph, text
+from evenkeel_lab.report.sections.database import dearest
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.case import Case
 
 UNBELIEVED = "not to be believed"
-NUMBERS = {1: "one look", 2: "two looks", 3: "three looks"}
 
 
 def verdict(case: Case, pictures: Mapping[str, str]) -> str:
@@ -29,12 +29,23 @@ def verdict(case: Case, pictures: Mapping[str, str]) -> str:
             paragraph("**Nothing in this session is to be believed, whatever its verdicts say.** What invalidates it:")
         )
         parts.append(items([f"{text(why)}." for why in case.judgement.invalid]))
+    parts += [_book(case), paragraph(f"**{text(case.asked.question)}**")]
+    if case.judgement.invalid:
         parts.append(paragraph("What its figures would say:"))
     said = [_said(case, one) for one in case.candidates]
     if not said and case.noise is not None:
         said = [_said(case, case.noise)]
-    parts += [items(said), paragraph(_how(case)), pictures.get("forest", "")]
+    parts += [items(said), _belief(case), paragraph(_how(case)), pictures.get("forest", "")]
     return "\n\n".join(part for part in parts if part)
+
+
+def _book(case: Case) -> str:
+    """Say of which book it is a chapter, if it is one."""
+    name, chapter = case.summary.name.rpartition("/")[::2]
+    if not name:
+        return ""
+    others = "which has the answer of all its chapters together"
+    return paragraph(f"`{chapter}`, a chapter of [{name}](../{name}.md), {others}.")
 
 
 def _said(case: Case, one: Comparison) -> str:
@@ -45,7 +56,8 @@ def _said(case: Case, one: Comparison) -> str:
     if found is None or found.verdict is None:
         return f"{head} **{words.NO_VERDICT}.** {_why_not(case, found, one)}"
     doubt = f", {UNBELIEVED}" if case.judgement.invalid else ""
-    return f"{head} **{found.verdict.kind}{doubt}.** {words.sentence(found, one.baseline)} {words.meaning(found)}"
+    told = f"{words.sentence(found, one.baseline)} {words.meaning(found)}"
+    return f"{head} **{found.verdict.kind}{doubt}.** {told}{dearest(case, one)}"
 
 
 def _why_not(case: Case, found: Compared | None, one: Comparison) -> str:
@@ -56,14 +68,23 @@ def _why_not(case: Case, found: Compared | None, one: Comparison) -> str:
     return f"There are no valid pairs, of at least {LEAST_PAIRS}."
 
 
+def _belief(case: Case) -> str:
+    return paragraph(f"Believed before it was measured: {text(case.asked.hypothesis)}")
+
+
 def _how(case: Case) -> str:
+    """Say how many pairs there are, of which it was said beforehand when they may be judged."""
     looks = case.asked.session.looks
-    pairs = max((one.pairs for one in case.judgement.comparisons), default=0)
     alpha = alpha_of(looks)
-    names = ", ".join(dict.fromkeys(doubt.name for doubt in case.doubts))
-    doubted = f" Doubts: {names}; see [Doubts](#doubts)." if names else ""
-    declared = NUMBERS[len(looks)]
-    return (
-        f"{case.asked.primary} decides. Up to {counted(pairs, 'pair')} of runs, {level(alpha)} intervals: {declared} "
-        f"declared, each errs at {alpha * 100:.2g} %.{doubted}"
+    valid = [one.pairs for one in case.judgement.comparisons]
+    least, most = min(valid, default=0), max(valid, default=0)
+    pairs = counted(most, "pair") if least == most else f"{least} to {counted(most, 'pair')}"
+    when = " or ".join(map(str, looks)) if len(looks) < 3 else f"{', '.join(map(str, looks[:-1]))} or {looks[-1]}"  # noqa: PLR2004
+    stops = (
+        f"It could be judged after {when} pairs, which was fixed beforehand" if not case.asked.session.seconds else ""
     )
+    keeps = f"; {level(alpha)} intervals keep the chance of a false difference at 5 % in all" if len(looks) > 1 else ""
+    names = ", ".join(dict.fromkeys(doubt.name for doubt in case.doubts))
+    doubted = f" Doubts, each explained under [Limits](#limits): {names}." if names else ""
+    declared = f" {stops}{keeps}." if stops else f" {level(alpha)} intervals."
+    return f"What decides is {case.asked.primary}, in {pairs} of runs for each two arms.{declared}{doubted}"
