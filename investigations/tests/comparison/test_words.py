@@ -44,9 +44,10 @@ def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: 
 
 def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
     assert words.sentence(compared(0.3, 0.0), "off") == (
-        "Its p50 is 35.0 % higher than that of off, with an interval from +35.0 to +35.0 %: 135 ms against 100 ms."
+        "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; the interval of the difference is +35.0 to "
+        "+35.0 %."
     )
-    assert "25.9 % lower than that of off" in words.sentence(compared(-0.3, 0.01), "off")
+    assert "25.9 % lower than that of `off`" in words.sentence(compared(-0.3, 0.01), "off")
     assert "3.5 points higher" in words.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
 
 
@@ -89,9 +90,9 @@ def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float
 
 def test_what_is_the_same_is_neither_higher_nor_lower() -> None:
     assert words.sentence(compared(0.0, 0.0), "off") == (
-        "Its p50 is equal to that of off, with an interval from +0.00 to +0.00 %: 100 ms against 100 ms."
+        "Its p50 is equal to that of `off`, 100 ms against 100 ms; the interval of the difference is +0.00 to +0.00 %."
     )
-    assert "p50 is equal to that of off" in words.sentence(compared(-1e-6, 0.01), "off")
+    assert "p50 is equal to that of `off`" in words.sentence(compared(-1e-6, 0.01), "off")
 
 
 def test_nothing_has_no_sign() -> None:
