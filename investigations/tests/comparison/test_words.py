@@ -44,8 +44,8 @@ def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: 
 
 def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
     assert words.sentence(compared(0.3, 0.0), "off") == (
-        "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; the interval of the difference is +35.0 to "
-        "+35.0 %."
+        "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; "
+        "the interval of the difference is +35.0 to +35.0 %."
     )
     assert "25.9 % lower than that of `off`" in words.sentence(compared(-0.3, 0.01), "off")
     assert "3.5 points higher" in words.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
