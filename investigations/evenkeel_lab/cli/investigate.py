@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.cli.compare import document, table
+from evenkeel_lab.cli.conclusion import conclusion
 from evenkeel_lab.cli.live import View
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.comparison import words
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.experiment import books, find, known, name_of, read, read_book, readme, template
 from evenkeel_lab.experiment.change import least_seconds, quickly, with_pairs, with_versions
@@ -27,10 +27,9 @@ from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.session.judge import judge_summary
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
-from evenkeel_lab.session.summary import FILE as SUMMARY, gather, read as read_summary, write
+from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from evenkeel_lab.comparison.compare import Compared
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.progress import Steps
     from evenkeel_lab.session.judge import Judgement
@@ -107,7 +105,7 @@ def investigate(  # one for each option
         documents = {one.summary.name: told(one.judgement) for one in found}
         click.echo(json.dumps({"chapters": documents} if book else next(iter(documents.values()))))
     elif book and quick:
-        results().print(conclusion(found))
+        results().print(conclusion((one.summary, one.judgement) for one in found))
     if book and quick:
         click.echo(first_pages(book, found), err=as_json)
     context.exit(RIG_INVALID if any(one.judgement.invalid for one in found) else 0)
@@ -211,37 +209,6 @@ def first_pages(folder: Path, found: Sequence[Found]) -> Path:
 
     place = folder.parents[1] / DATA / folder.name / "quick"
     return render_book(folder.name, read_book(folder), [one.summary for one in found], place)
-
-
-def conclusion(found: Sequence[Found]) -> RenderableType:
-    """Say once more what decides, chapter by chapter: tables are long out of sight; and what was measured at length."""
-    shown = Table("chapter", "", "figure", "now", "", "at length", "", box=None, pad_edge=False)
-    for one in found:
-        at_length = decisive(measured_at_length(one.summary.name))
-        for arms, now in decisive(one.judgement).items():
-            then = at_length.get(arms)
-            shown.add_row(
-                one.summary.investigation.title,
-                " against ".join(arms),
-                now.figure.name,
-                words.effect(now),
-                Text(words.verdict(now), style="bold"),
-                words.effect(then) if then else "not measured yet",
-                Text(words.verdict(then), style="bold") if then else "",
-            )
-    return shown
-
-
-def decisive(judgement: Judgement | None) -> dict[tuple[str, str], Compared]:
-    """Return of each two arms, the candidate first, the figure that decides."""
-    compared = judgement.comparisons if judgement else ()
-    return {(one.candidate, one.baseline): found for one in compared for found in one.figures if found.primary}
-
-
-def measured_at_length(name: str) -> Judgement | None:
-    """Return what the session has found that is committed, if there is one."""
-    path = known().get(name, home() / name) / SUMMARY
-    return judge_summary(read_summary(path)) if path.is_file() else None
 
 
 def say_what_is_not_used() -> None:

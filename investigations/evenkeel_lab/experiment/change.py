@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.experiment.investigation import Investigation, Kind
+from evenkeel_lab.experiment.investigation import Investigation, Kind, Subjects
 from evenkeel_lab.stack.subject import require_allowed
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -57,7 +57,8 @@ def least_seconds(investigation: Investigation) -> float:
     asked = quickly(investigation, seconds=1.0)
     runs = [max(asked.load_of(name).duration or QUICK_LEAST for name in pair) for pair in asked.comparisons]
     proxies = sum(asked.arms[name].subject is Kind.PROXY for pair in asked.comparisons for name in pair)
-    return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * proxies
+    booted = LEAST_PAIRS * proxies if asked.session.subjects is Subjects.FRESH else proxies
+    return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * booted
 
 
 def _quick_arm(investigation: Investigation, name: str, window: float) -> dict[str, Any]:

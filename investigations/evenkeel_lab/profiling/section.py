@@ -10,7 +10,7 @@ from evenkeel_lab.profiling.frames import OTHER, UNSEEN
 from evenkeel_lab.profiling.top import difference, on_the_way, top
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel_lab.profiling.profile import Profile, Taken
 
@@ -32,16 +32,20 @@ def figure_of(arm: str) -> str:
     return f"flame-{arm}"
 
 
-def section(profile: Profile, folder: str) -> list[str]:
-    """Return the lines of a chapter; its flame graphs lie in `folder`, seen from the page."""
+def alt_of(arm: str) -> str:
+    """Say what an arm's flame graph shows."""
+    return f"Flame graph of {arm}: which functions its CPU goes to"
+
+
+def section(profile: Profile, pictures: Mapping[str, str]) -> list[str]:
+    """Return the lines of a chapter; `pictures` shows the flame graphs, by their names."""
     lines = ["## Profiles", "", UNCOUNTED, ""]
     for arm in _ordered(profile):
         lines += [f"### `{arm}`", "", *wrap(" ".join(_how(profile.arms[arm])), LINE, break_on_hyphens=False), ""]
         lines += [*_own(profile, arm), "", *_cumulated(profile, arm), ""]
         if arm != profile.baseline and profile.baseline in profile.arms:
             lines += [*_changed(profile, arm), ""]
-        where = f"{folder}/{figure_of(arm)}.svg"
-        lines += [f"![Flame graph of {arm}: which functions its CPU goes to]({where})", ""]
+        lines += [pictures[figure_of(arm)], ""]
     lines += [f"`{arm}` was not profiled: {why}." for arm, why in sorted(profile.skipped.items())]
     return lines
 

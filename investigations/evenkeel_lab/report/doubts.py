@@ -131,7 +131,7 @@ def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
 def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
     for arm, told in summary.warm_up.items():
         if not told["steady"]:
-            least, most = (f"{cost:.3g}" for cost in (min(told["costs"]), max(told["costs"])))
+            least, most = (f"{cost:.3g}" for cost in (min(told["costs"], default=0.0), max(told["costs"], default=0.0)))
             says = (
                 f"What a request cost {arm} still varied, from {least} to {most} ms of CPU time, when its warm-up "
                 f"ended. No pair counts that it ran in before it had settled{_cold(summary)}."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.profiling.section import flame_graphs
+from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs
 from evenkeel_lab.report.figures import FIGURES, svg
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.sections.ablation import ablation
@@ -75,8 +75,10 @@ def page(case: Case) -> Page:
         if drawn is not None:
             figures[name] = svg(drawn, name)
             alts[name] = one.alt(case.summary, case.judgement)
-    flames = flame_graphs(case.profile) if case.profile else {}
-    return Page(case.summary.name, markdown(case, alts), figures | flames)
+    if case.profile:
+        figures |= flame_graphs(case.profile)
+        alts |= {figure_of(arm): alt_of(arm) for arm in case.profile.arms}
+    return Page(case.summary.name, markdown(case, alts), figures)
 
 
 def markdown(case: Case, alts: Mapping[str, str]) -> str:

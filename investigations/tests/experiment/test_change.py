@@ -45,3 +45,7 @@ def test_each_arm_is_quick_in_its_own_load() -> None:
 def test_a_book_shares_its_time_by_what_a_verdict_takes() -> None:
     assert least_seconds(asked(arms=3)) == pytest.approx(2 * least_seconds(asked(arms=2)))
     assert least_seconds(asked(30.0)) < least_seconds(asked(60.0))
+
+
+def test_what_boots_anew_for_each_pair_needs_time_for_it() -> None:
+    assert least_seconds(asked(session={"subjects": "fresh"})) > 2 * least_seconds(asked())

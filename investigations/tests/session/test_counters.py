@@ -52,10 +52,12 @@ async def test_what_postgres_waits_for_is_said_by_name(tmp_path: Path) -> None:
 
 
 def test_a_tree_of_processes_is_counted() -> None:
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
-        while len(counters.tree(process.pid)) < 2:
-            pass
+    # The system counts by hundredths of a second: less is nothing.
+    child = "import time\nwhile time.process_time() < 0.1: pass\nprint('spent', flush=True)\ninput()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"spent\n"
         found = counters.spent(process.pid)
         process.communicate(b"\n")
     assert found.total > 0

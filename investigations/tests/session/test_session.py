@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.warm_up import WarmUp
 
 FUNCTION = "evenkeel_lab.bench.simulation:median"
+BOOK = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
 
 
 def investigation(effect: float, *, looks: tuple[int, ...] = (6,)) -> Investigation:
@@ -313,8 +314,7 @@ def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folde
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = write_book(tmp_path)
-    text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["first"]\n'
-    (book / "book.toml").write_text(text)
+    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
     answer = told(tmp_path, monkeypatch, "book", "--json")
     assert answer.exit_code == 0, answer.output
     assert json.loads(answer.stdout)["chapters"]["book/first"]["settled"]
@@ -332,19 +332,30 @@ def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
     book = write_book(tmp_path)
     (book / "second").mkdir()
     (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
-    text = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\nchapters = ["second", "first"]\n'
-    (book / "book.toml").write_text(f'{text}quick = ["first"]\n')
+    (book / "book.toml").write_text(BOOK + 'chapters = ["second", "first"]\nquick = ["first"]\n')
     answer = told(tmp_path, monkeypatch, "book", "--quick")
     assert answer.exit_code == 0, answer.output
     page = tmp_path / "data" / "book" / "quick" / "book.md"
-    *_, conclusion, path = answer.stdout.splitlines()
+    *_, chapter, now, at_length, path = answer.stdout.splitlines()
     assert path == str(page)
-    assert "slower against plain" in conclusion
-    assert "material" in conclusion
+    assert chapter == "Simulated, value against plain"
+    assert now.split()[:2] == ["slower", "now"]
+    assert now.rstrip().endswith("material")
+    assert at_length.split() == ["at", "length", "not", "measured", "yet"]
     assert "(book/first.md)" in page.read_text()
     assert "24 pairs" in (page.parent / "book" / "first.md").read_text()
     assert "](book/second.md)" not in page.read_text()
     assert not (tmp_path / "reports").exists()
+
+
+def test_a_first_impression_of_a_book_ends_with_what_was_measured_at_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = write_book(tmp_path)
+    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
+    assert told(tmp_path, monkeypatch, "book").exit_code == 0
+    *_, now, at_length, _ = told(tmp_path, monkeypatch, "book", "--quick").stdout.splitlines()
+    assert now.split()[-1] == at_length.split()[-1] == "material"
 
 
 def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
-from evenkeel_lab.experiment.investigation import Design, Kind
+from evenkeel_lab.experiment.investigation import Kind
 from evenkeel_lab.report.markdown import items, text
 from evenkeel_lab.verdicts import Scale
 
@@ -35,7 +35,7 @@ def _limits(case: Case) -> Iterator[str]:
         "One machine, whose cores the proxies share with the load, the mock provider, Postgres and Valkey: effects "
         "carry over, milliseconds do not."
     )
-    if asked.load.arrivals == CLOSED and asked.load.duration and asked.session.design is Design.DUETS:
+    if asked.load.arrivals == CLOSED and asked.load.duration:
         yield _in_a_loop(case)
 
 

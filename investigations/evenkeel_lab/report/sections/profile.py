@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import section
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 ANOTHER = "The profile was taken of another version of this investigation than its pairs."
 
 
-def profile(case: Case, _: Mapping[str, str]) -> str:
+def profile(case: Case, pictures: Mapping[str, str]) -> str:
     """Return the tables of a profile, and its flame graphs."""
     if case.profile is None:
         return ""
-    lines = section(case.profile, PurePosixPath(case.summary.name).name)
+    lines = section(case.profile, pictures)
     if case.profile.digest != digest(case.asked):
         lines[2:2] = [paragraph(ANOTHER), ""]
     return "\n".join(lines).rstrip()

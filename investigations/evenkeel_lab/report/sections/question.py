@@ -61,9 +61,12 @@ def _method(case: Case) -> Iterator[str]:
     if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
         yield f"Functions of this project are called in turns{cores}, each once for a run, with the pair's seed."
     else:
-        what = f"Real LiteLLM proxies ({', '.join(case.litellm)})" if case.litellm else "Mock providers"
-        yield f"{what} with Postgres, Valkey (for Redis) and a mock provider run{cores}."
-        yield f"Two that differ in one thing {DESIGNS[asked.session.design]}: a *pair*, which the same disturbs."
+        if case.litellm:
+            beside = "with Postgres, Valkey for Redis and a mock provider"
+            yield f"Real LiteLLM proxies ({', '.join(case.litellm)}), {beside}, run{cores}."
+        else:
+            yield f"Mock providers run{cores}."
+        yield f"Two of them {DESIGNS[asked.session.design]}: a *pair*, which the same disturbs."
         yield f"{_sent(asked.load)}, after a warm-up that does not count."
     yield (
         "An effect is the mean over pairs of the difference of logarithms (of shares, in percentage points), with its "
@@ -120,14 +123,19 @@ def _load(asked: Investigation) -> list[str]:
     load = asked.load.model_dump(mode="json", exclude_defaults=True)
     told = {"scenario": asked.load.scenario, "users": asked.load.users, "arrivals": asked.load.arrivals} | load
     options = ", ".join(f"{name} {value}" for name, value in told.items())
-    key = (
-        "its master's"
-        if any(arm.bare for arm in asked.arms.values())
-        else "a virtual one, with a team, a user and budgets"
-    )
+    other = " What an arm is sent otherwise stands beside it." if any(arm.load for arm in asked.arms.values()) else ""
     return [
-        f"Requests: {SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}. Their key is {key}.",
-        f"Options of the load: {text(options)}.",
+        f"Requests: {SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}. {' '.join(_keys(asked))}",
+        f"Options of the load: {text(options)}.{other}",
         f"The mock provider's latency: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
         f"{SUBJECTS[session.subjects]}. Seed of the session: {session.seed}.",
     ]
+
+
+def _keys(asked: Investigation) -> Iterator[str]:
+    """Say who asks."""
+    bare = {arm.bare for arm in asked.arms.values() if arm.subject is Kind.PROXY}
+    if False in bare:
+        yield "Their key is a virtual one, of a team and a user, all with budgets."
+    if True in bare:
+        yield "A proxy without a database is asked with its master's key."
