@@ -10,10 +10,11 @@ import pytest
 from evenkeel_lab.report.case import case_of
 from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.report.index import index
-from evenkeel_lab.report.page import markdown
+from evenkeel_lab.report.page import markdown, page
 from evenkeel_lab.verdicts import Kind
 
 if TYPE_CHECKING:
+    from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.session.summary import Summary
 
 FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
@@ -143,6 +144,12 @@ def test_no_commit_is_checked_out_that_a_session_was_not_measured_with(
     told = section(said(simulate(provenance=provenance), committed=True), "How to reproduce it")
     assert "git checkout" not in told
     assert why in folded(told)
+
+
+def test_a_flame_graph_names_its_command_and_is_no_figure_of_a_summary(simulate: Any, profile: Profile) -> None:
+    told = page(case_of(simulate(), profile=profile, committed=True)).markdown
+    assert "*flame-on.svg, drawn by* `evenkeel report case`" in told
+    assert "flame" not in section(told, "How to reproduce it")
 
 
 def test_a_page_that_is_not_committed_is_not_made_by_a_command(simulate: Any) -> None:

@@ -11,6 +11,7 @@ from evenkeel_lab.experiment.investigation import Kind
 from evenkeel_lab.report.case import level
 from evenkeel_lab.report.counts import counted, lasted
 from evenkeel_lab.report.doubts import pairs_done
+from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
 from evenkeel_lab.verdicts import alpha_of
 
@@ -29,11 +30,13 @@ UNKNOWN = "not known"
 def reproduce(case: Case, pictures: Mapping[str, str]) -> str:
     """Return the commands for this page and for a new session, and the code that draws a figure alone."""
     parts = ["## How to reproduce it", *_this_page(case), *_new_session(case)]
-    if pictures:
+    # A flame graph is drawn of a profile, not of a summary.
+    drawn = [name for name in pictures if name in FIGURES]
+    if drawn:
         where = f"investigations/{case.summary.name}/summary.json" if case.committed else "summary.json"
         parts += [
-            paragraph(f"A figure alone, for example in a notebook; there are {', '.join(pictures)}:"),
-            fenced(_code(next(iter(pictures)), where), "python"),
+            paragraph(f"A figure alone, for example in a notebook; there are {', '.join(drawn)}:"),
+            fenced(_code(drawn[0], where), "python"),
         ]
     return "\n\n".join(parts)
 
