@@ -11,7 +11,7 @@ import click
 import pytest
 
 from evenkeel_lab.cli import COMMANDS, evenkeel
-from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.experiment import Book, Investigation
 
 pytestmark = pytest.mark.docs
 
@@ -108,8 +108,9 @@ def test_every_markdown_line_fits() -> None:
 
 
 def fields() -> set[str]:
-    schema = Investigation.model_json_schema()
-    return {name for node in (schema, *schema["$defs"].values()) for name in node.get("properties", {})}
+    schemas = (Investigation.model_json_schema(), Book.model_json_schema())
+    nodes = (node for schema in schemas for node in (schema, *schema["$defs"].values()))
+    return {name for node in nodes for name in node.get("properties", {})}
 
 
 @pytest.mark.parametrize("field", sorted(fields()))

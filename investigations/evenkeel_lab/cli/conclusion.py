@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.comparison import words
+from evenkeel_lab.errors import LabError
 from evenkeel_lab.experiment import known
 from evenkeel_lab.session.judge import judge_summary
 from evenkeel_lab.session.summary import FILE as SUMMARY, read
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from evenkeel_lab.comparison.compare import Compared
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
+
+UNMEASURED = ("not measured yet", "")
 
 
 def conclusion(found: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
@@ -29,28 +31,35 @@ def conclusion(found: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
 
 
 def _chapter(summary: Summary, judgement: Judgement) -> Iterator[RenderableType]:
-    asked, then = summary.investigation, _decisive(_at_length(summary.name))
+    asked, then = summary.investigation, _decided(_at_length(summary.name))
     yield Text(f"{asked.title}, {asked.primary} against {asked.baseline}", style="bold")
     shown = Table(box=None, pad_edge=False, show_header=False)
-    for arms, now in _decisive(judgement).items():
-        candidate, baseline = arms
+    for (candidate, baseline), now in _decided(judgement).items():
         name = candidate if baseline == asked.baseline else f"{candidate} against {baseline}"
-        shown.add_row(f"  {name}", "now", *_said(now))
-        shown.add_row("", "at length", *(_said(then[arms]) if arms in then else ("not measured yet",)))
+        shown.add_row(f"  {name}", "now", now[0], Text(now[1], style="bold"))
+        effect, verdict = then.get((candidate, baseline), UNMEASURED)
+        shown.add_row("", "at length", effect, Text(verdict, style="bold"))
     yield shown
+    yield from (Text(f"  invalid: {why}", style="bold yellow") for why in judgement.invalid)
 
 
-def _said(compared: Compared) -> tuple[RenderableType, RenderableType]:
-    return words.effect(compared), Text(words.verdict(compared), style="bold")
-
-
-def _decisive(judgement: Judgement | None) -> dict[tuple[str, str], Compared]:
-    """Return of each two arms, the candidate first, the figure that decides."""
-    compared = judgement.comparisons if judgement else ()
-    return {(one.candidate, one.baseline): found for one in compared for found in one.figures if found.primary}
+def _decided(judgement: Judgement | None) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return of each two arms, the candidate first, the effect in what decides, and the verdict."""
+    found = {}
+    for one in judgement.comparisons if judgement else ():
+        told = next((figure for figure in one.figures if figure.primary), None)
+        invalid = bool(judgement and judgement.invalid)
+        said = (words.effect(told), words.stated(told, invalid=invalid)) if told else ("", words.NO_VERDICT)
+        found[one.candidate, one.baseline] = said
+    return found
 
 
 def _at_length(name: str) -> Judgement | None:
-    """Return what the session has found that is committed, if there is one."""
+    """Return what the session has found that is committed, if there is one that can be read."""
     folder = known().get(name)
-    return judge_summary(read(folder / SUMMARY)) if folder and (folder / SUMMARY).is_file() else None
+    if folder is None or not (folder / SUMMARY).is_file():
+        return None
+    try:
+        return judge_summary(read(folder / SUMMARY))
+    except LabError:
+        return None

@@ -56,7 +56,7 @@ QUICK_SECONDS = 340.0
 @click.option(
     "--quick",
     is_flag=True,
-    help="A first impression, of which nothing is committed: six short pairs; of a book, five minutes.",
+    help="A first impression, of which nothing is committed: six short pairs; of a book, less than six minutes.",
 )
 @click.option("--pairs", type=click.IntRange(LEAST_PAIRS), help="The last look, instead of the file's.")
 @click.option(
@@ -108,7 +108,8 @@ def investigate(  # one for each option
         results().print(conclusion((one.summary, one.judgement) for one in found))
     if book and quick:
         click.echo(first_pages(book, found), err=as_json)
-    context.exit(RIG_INVALID if any(one.judgement.invalid for one in found) else 0)
+    is_told = all(one.judgement.has_basis and not one.judgement.invalid for one in found)
+    context.exit(0 if is_told else RIG_INVALID)
 
 
 def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
@@ -168,8 +169,8 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
     steps, stop = shown_on(console), Event()
     profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None
     with store.claimed(), View(console, wanted) as view:
-        # What a clock ends is never continued: it would be judged again and again, after any number of pairs.
-        if way.fresh or wanted.session.seconds:
+        # A first impression of a book is one of now.
+        if way.fresh or way.seconds:
             store.clear()
         session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
@@ -177,7 +178,7 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
     write(summary, store.folder / SUMMARY)
     if not as_json:
         results().print(report(judgement))
-    is_ours = known().get(name) == folder
+    is_ours = known().get(name) == folder.resolve()
     for path in publish(summary, store, steps) if way.lasts and is_ours else [impression(summary, store)]:
         click.echo(path, err=as_json)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):

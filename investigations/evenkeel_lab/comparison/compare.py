@@ -34,6 +34,12 @@ class Compared:
     """A second opinion on the verdict, which assumes no normal distribution."""
     primary: bool
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the interval of the effect begins and ends: shares of the baseline, or points."""
+        assert self.verdict is not None
+        return self.margin.effect(self.verdict.low), self.margin.effect(self.verdict.high)
+
 
 @dataclass(frozen=True)
 class Comparison:

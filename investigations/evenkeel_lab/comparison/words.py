@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.comparison.figures import Figure
     from evenkeel_lab.verdicts import Verdict
 
-NO_VERDICT = "no verdict"
+NO_VERDICT, UNBELIEVED = "no verdict", "not to be believed"
 HUGE = 1e9
 """From here on digits are not written out."""
 BY_CHANCE = "among so many figures it may be chance"
@@ -55,6 +55,12 @@ def verdict(one: Compared) -> str:
     if one.verdict.kind.is_settled:
         return str(one.verdict.kind)
     return f"{one.verdict.kind}: {further(one.verdict)}"
+
+
+def stated(one: Compared, *, invalid: bool) -> str:
+    """Say a verdict, and whether it may be believed: nothing of an invalid session may."""
+    said = verdict(one)
+    return f"{said} ({UNBELIEVED})" if invalid and one.verdict is not None else said
 
 
 def further(found: Verdict) -> str:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
+from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.experiment.finding import Finding, Share, quotations
 from evenkeel_lab.experiment.investigation import Effect, Name, Part, Text
+from evenkeel_lab.verdicts import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -36,6 +38,12 @@ class Cure(Finding):
     """What somebody can do about it."""
 
     does: Text = Field(description="What is to be done.")
+
+    @model_validator(mode="after")
+    def _can_be_ranked(self) -> Self:
+        if FIGURES[self.figure].usual.scale is Scale.POINTS:
+            raise ValueError(f"{self.figure} is a share", "Cures are ranked by factors: choose another figure.")
+        return self
 
 
 class Book(Part):
@@ -66,7 +74,7 @@ class Book(Part):
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:
-        if len(set(self.chapters)) < len(self.chapters):
+        if any(len(set(some)) < len(some) for some in (self.chapters, self.quick)):
             raise ValueError("a chapter is named twice")
         named = [*(one.chapter for one in (*self.claims, *self.cures, *self.quotations)), *self.quick]
         for name in named:

@@ -41,8 +41,9 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
     if seconds is None:
         session |= {"looks": [LEAST_PAIRS]}
     else:
-        # No time for a noise floor either.
-        session |= {"looks": [QUICK_PAIRS], "seconds": seconds, "noise": False}
+        # No time for a noise floor either, if there is anything else to compare.
+        noise = investigation.session.noise and len(investigation.arms) == 1
+        session |= {"looks": [QUICK_PAIRS], "seconds": seconds, "noise": noise}
     return _changed(
         investigation,
         session=session,
@@ -62,8 +63,9 @@ def least_seconds(investigation: Investigation) -> float:
 
 
 def _quick_arm(investigation: Investigation, name: str, window: float) -> dict[str, Any]:
-    arm = investigation.arms[name]
-    told = arm.model_dump() | {"load": arm.load | _shorter(arm.load, investigation.load_of(name).users)}
+    arm, load = investigation.arms[name], investigation.load_of(name)
+    own = {field: getattr(load, field) for field in arm.load}
+    told = arm.model_dump() | {"load": own | _shorter(own, load.users)}
     return told if arm.warm_up is None else told | {"warm_up": min(arm.warm_up, window)}
 
 

@@ -13,6 +13,7 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -278,6 +279,18 @@ class Queue(Part):
     arms: list[Name] = Field(description="Which arms; of a closed load, each with other `users`.", min_length=3)
 
 
+def _told(where: str, error: ValidationError) -> tuple[str, ...]:
+    """Say what is wrong with an arm's load, and the cure, if there is one."""
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        return f"{where}: there is no field {field!r}", nearest(field, Load.model_fields)
+    if first["type"] == "value_error":
+        what, *cure = first["ctx"]["error"].args
+        return f"{where}: {what}", *cure
+    return (f"{where}.{field}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}",)
+
+
 class Investigation(Part):
     """All of the file."""
 
@@ -311,7 +324,10 @@ class Investigation(Part):
     @model_validator(mode="after")
     def _loads_of_arms_are_loads(self) -> Self:
         for name, arm in self.arms.items():
-            load = self.load_of(name)
+            try:
+                load = self.load_of(name)
+            except ValidationError as error:
+                raise ValueError(*_told(f"arms.{name}.load", error)) from error
             if arm.bare and (load.user_mode == "created" or load.key_mode != SHARED):
                 raise ValueError(f"arms.{name} is bare: without a database there are no users, and no keys")
         return self
@@ -324,6 +340,8 @@ class Investigation(Part):
             raise ValueError("queue: its users wait for their answers", f'Give its arms arrivals = "{CLOSED}".')
         if len({one.users for one in loads}) < len(arms):
             raise ValueError("queue: each of its arms has other users")
+        if any(self.arms[name].workers > 1 for name in arms):
+            raise ValueError("queue: it has one server", "Give its arms one worker each.")
         return self
 
     @model_validator(mode="after")

@@ -74,6 +74,7 @@ def read(folder: Path) -> Investigation:
 
 def read_book(folder: Path) -> Book:
     """Read a book, all of whose chapters are there."""
+    check_name(folder.resolve().name)
     found = _read(Book, folder / BOOK)
     there = [path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))]
     for name in found.chapters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
@@ -14,8 +15,8 @@ from evenkeel_lab.report.figures.style import svg
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.ruling import lying, ruled
-from evenkeel_lab.report.sections.reproduce import day, seconds
-from evenkeel_lab.report.sections.tables import invalid, stated
+from evenkeel_lab.report.sections.reproduce import commit, day, seconds
+from evenkeel_lab.report.sections.tables import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from evenkeel_lab.experiment.finding import Finding
     from evenkeel_lab.report.case import Case
 
-UNMEASURED = "not measured yet"
+UNMEASURED, UNTOLD = "not measured yet", "cannot be told"
 IMPRESSION = (
     "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
-    "is the same. What is committed was measured at length."
+    "is the same."
 )
-SHORT = 8
 # What an operator asks first, where a chapter judges it.
 SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls")
 
@@ -50,7 +50,7 @@ def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool =
         if figures
         else "",
         f"## Question\n\n{paragraph(text(book.question))}",
-        f"## Method\n\n{paragraph(text(book.method))}",
+        f"## Method\n\n{paragraph(('At length: ' if quick else '') + text(book.method))}",
         _evidence(name, book, cases),
         _claims(name, book.claims, cases),
         _cures(name, book.cures, cases),
@@ -74,7 +74,10 @@ def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
 
 def _told(told: str, cases: Mapping[str, Case]) -> str:
     """Return words of the book's, with the numbers that they quote."""
-    return QUOTATION.sub(lambda found: _quoted(quoted(found[1]), cases), text(told))
+    # Numbers stand for what is quoted, whose names may hold what is markup elsewhere.
+    wanted, number = QUOTATION.findall(told), count()
+    numbered = QUOTATION.sub(lambda _: f"{{{next(number)}}}", told)
+    return QUOTATION.sub(lambda found: _quoted(quoted(wanted[int(found[1])]), cases), text(numbered))
 
 
 def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
@@ -83,10 +86,10 @@ def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
         return UNMEASURED
     if not isinstance(one, Share):
         found = _found(one, cases)
-        return f"{words.effect(found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNMEASURED
+        return f"{words.effect(found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
     known = case.attribution.pieces if case.attribution else ()
     share = next((piece.share for piece in known if piece.name == one.switch), None)
-    return f"{words.share(share.mean, share.low, share.high)}{_unbelieved(case)}" if share else "what cannot be told"
+    return f"{words.share(share.mean, share.low, share.high)}{_unbelieved(case)}" if share else UNTOLD
 
 
 def _short(case: Case, arm: str, found: Compared | None) -> str:
@@ -132,7 +135,7 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
 def _decided(case: Case, found: Compared | None) -> str:
     if found is None:
         return words.NO_VERDICT
-    return f"{found.figure.name}: **{stated(found, invalid=invalid(case))}**"
+    return f"{found.figure.name}: **{words.stated(found, invalid=invalid(case))}**"
 
 
 def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> str:
@@ -144,7 +147,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         low, high = (f"{end * 100:+g}" for end in one.between)
         ruling = ruled(one.between, found) if found else None
         lies = lying(one.between, found) if found else ""
-        said = f"open: {_why_not(found)}" if ruling is None else str(ruling)
+        said = f"open: {_why_not(one, found, cases)}" if ruling is None else str(ruling)
         is_believed = one.chapter in cases and not invalid(cases[one.chapter])
         rows.append(
             [
@@ -158,7 +161,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         )
     sources = ", ".join(dict.fromkeys(text(one.source) for one in claims))
     told = (
-        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before anything was "
+        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before its chapter was "
         "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
         "direction, but not all of our interval lies in the range. *Refuted*: our interval lies outside the range, and "
         "does not point its way. *Open*: anything else."
@@ -171,27 +174,33 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     if not cures:
         return ""
     measured = [(one, found) for one in cures if (found := _found(one, cases)) and found.verdict]
-    # What can be believed to bring most comes first, whichever way is better.
-    measured.sort(key=lambda pair: _surely(pair[1]), reverse=True)
+    # What can be believed to bring most comes first, whichever way is better; what cannot be believed comes last.
+    measured.sort(key=lambda pair: (not invalid(cases[pair[0].chapter]), _surely(pair[1])), reverse=True)
     rows = [
         [
             text(one.does),
             _where(name, one),
             one.figure,
             words.effect(found),
-            stated(found, invalid=invalid(cases[one.chapter])),
+            words.stated(found, invalid=invalid(cases[one.chapter])),
         ]
         for one, found in measured
     ]
     rows += [
-        [text(one.does), _where(name, one) if one.chapter in cases else one.chapter, one.figure, "", _why_not(found)]
+        [
+            text(one.does),
+            _where(name, one) if one.chapter in cases else one.chapter,
+            one.figure,
+            "",
+            _why_not(one, found, cases),
+        ]
         for one in cures
         if not (found := _found(one, cases)) or not found.verdict
     ]
     head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
     told = (
-        "Ranked by what they surely bring: the end of the interval that is nearer to nothing, as a factor. Each was "
-        "measured under its chapter's load."
+        "Ranked by what they surely bring: the worse end of the interval, as a factor. Each was measured under its "
+        "chapter's load."
     )
     return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
 
@@ -202,8 +211,10 @@ def _surely(found: Compared) -> float:
     return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
 
 
-def _why_not(found: Compared | None) -> str:
-    return UNMEASURED if found is None else found.why_not
+def _why_not(one: Finding, found: Compared | None, cases: Mapping[str, Case]) -> str:
+    if one.chapter not in cases:
+        return UNMEASURED
+    return UNTOLD if found is None else found.why_not
 
 
 def _where(name: str, one: Finding) -> str:
@@ -242,7 +253,7 @@ def _reproduce(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             counted(pairs_done(case.summary), "pair"),
             lasted(seconds(case.summary)),
             ", ".join(case.litellm),
-            str(case.summary.provenance.get("commit", ""))[:SHORT],
+            commit(case.summary),
         ]
         for chapter, case in cases.items()
     ]

@@ -45,6 +45,11 @@ class Case:
         return self.summary.investigation
 
     @property
+    def disbelief(self) -> str:
+        """What is to be said of whatever was derived from an invalid session; nothing of any other."""
+        return " **This session is invalid: none of it is to be believed.**" if self.judgement.invalid else ""
+
+    @property
     def litellm(self) -> list[str]:
         """The versions of LiteLLM that ran; functions and the mock need none."""
         return sorted({arm.litellm for arm in self.asked.arms.values() if arm.subject is Kind.PROXY})

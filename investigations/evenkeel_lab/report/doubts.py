@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
@@ -13,7 +13,8 @@ from evenkeel_lab.report.counts import counted
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import arms_of, meetings
 from evenkeel_lab.session.sketch import SURE
-from evenkeel_lab.session.warm_up import COLD
+from evenkeel_lab.session.store import WORDS as ALL_WORDS
+from evenkeel_lab.session.warm_up import COLD, WINDOWS
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 STAND_IN = "stand-in"
 # What may be said otherwise, and is still the same question; not what was believed, nor what others claim.
-WORDS: dict[str, Any] = {"title": True, "question": True, "arms": {"__all__": {"about"}}}
+WORDS = {name: part for name, part in ALL_WORDS.items() if name not in {"hypothesis", "expected"}}
 # From which share of its time on a proxy that has to wait for a core is worth a word.
 CROWDED = 0.2
 
@@ -129,24 +130,23 @@ def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
 
 
 def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
-    for arm, told in summary.warm_up.items():
-        if not told["steady"]:
-            least, most = (f"{cost:.3g}" for cost in (min(told["costs"], default=0.0), max(told["costs"], default=0.0)))
-            says = (
-                f"What a request cost {arm} still varied, from {least} to {most} ms of CPU time, when its warm-up "
-                f"ended. No pair counts that it ran in before it had settled{_cold(summary)}."
+    for process, told in summary.warm_up.items():
+        if not told["steady"] and told["costs"]:
+            last = told["costs"][-WINDOWS:]
+            yield Doubt(
+                "not-warm",
+                f"What a request cost {process} still varied, from {min(last):.3g} to {max(last):.3g} ms of CPU time, "
+                "when its warm-up ended. It went on in its runs, of which none counts before it had settled.",
             )
-            yield Doubt("not-warm", says)
-
-
-def _cold(summary: Summary) -> str:
-    """Say which pairs these were."""
-    found = [
-        name.partition("+")[0].lstrip("0") + " of " + " and ".join(arms_of(name))
+    cold = [
+        f"{name.partition('+')[0].lstrip('0')} of {' and '.join(arms_of(name))}"
         for name, runs in sorted(summary.done.items())
         if any(COLD in run.limited for run in runs)
     ]
-    return f": {', '.join(found)}" if found else ""
+    if cold:
+        yield Doubt(
+            "not-warm", f"These pairs do not count, as one of their proxies was not warm yet: {', '.join(cold)}."
+        )
 
 
 def _figures(summary: Summary, _: Judgement) -> Iterator[Doubt]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.comparison import words
 from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.markdown import items, paragraph, table, text
-from evenkeel_lab.report.sections.reproduce import day
-from evenkeel_lab.report.sections.verdict import UNBELIEVED
+from evenkeel_lab.report.sections.reproduce import commit, day
+from evenkeel_lab.report.sections.tables import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.case import Case
 
 HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "measured")
-SHORT = 8
 
 
 def index(cases: Sequence[Case], waiting: Mapping[str, Investigation], books: Mapping[str, str] | None = None) -> str:
@@ -42,8 +41,7 @@ def _rows(case: Case) -> list[list[str]]:
     shown = case.candidates or [one for one in [case.noise] if one]
     rows = [["", "", *_found(case, one), ""] for one in shown] or [[""] * len(HEAD)]
     ran = f"LiteLLM {', '.join(case.litellm)}" if case.litellm else ""
-    commit = str(case.summary.provenance.get("commit", ""))[:SHORT]
-    measured = [day(case.summary), ran, str(case.summary.provenance.get("kernel", "")), commit]
+    measured = [day(case.summary), ran, str(case.summary.provenance.get("kernel", "")), commit(case.summary)]
     rows[0][:2] = [f"[{name}]({name}.md)", text(case.asked.question)]
     rows[0][-1] = text(", ".join(filter(None, measured)))
     return rows
@@ -54,5 +52,4 @@ def _found(case: Case, one: Comparison) -> list[str]:
     if found is None:
         return [one.candidate, "", words.NO_VERDICT]
     effect = f"{found.figure.name} {words.effect(found)}" if found.verdict else ""
-    said = words.verdict(found)
-    return [one.candidate, effect, f"{said} ({UNBELIEVED})" if case.judgement.invalid and found.verdict else said]
+    return [one.candidate, effect, words.stated(found, invalid=invalid(case))]

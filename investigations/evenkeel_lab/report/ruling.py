@@ -22,13 +22,13 @@ class Ruling(StrEnum):
     """It may be as it says, or not."""
 
 
-def ruling(claimed: tuple[float, float], low: float, high: float) -> Ruling:
-    """Rule on a claim of effects within a range, where ours lies between `low` and `high`."""
+def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bool) -> Ruling:
+    """Rule on a claim of effects within a range, where ours lies between `low` and `high`, if it is real at all."""
     least, most = claimed
     if least <= low and high <= most:
         return Ruling.CONFIRMED
     is_on_its_way = (least >= 0 and low > 0) or (most <= 0 and high < 0)
-    if is_on_its_way:
+    if is_real and is_on_its_way:
         return Ruling.REFINED
     return Ruling.REFUTED if high < least or low > most else Ruling.OPEN
 
@@ -37,7 +37,7 @@ def lying(claimed: tuple[float, float], found: Compared) -> str:
     """Say where our interval lies beside a range that was claimed."""
     if found.verdict is None:
         return ""
-    low, high = (found.margin.effect(end) for end in (found.verdict.low, found.verdict.high))
+    low, high = found.ends
     least, most = claimed
     if high < least:
         return "below it"
@@ -50,5 +50,4 @@ def ruled(claimed: tuple[float, float], found: Compared) -> Ruling | None:
     """Rule on a claim by a figure; None if nothing may be said of that."""
     if found.verdict is None:
         return None
-    low, high = (found.margin.effect(end) for end in (found.verdict.low, found.verdict.high))
-    return ruling(claimed, low, high)
+    return ruling(claimed, *found.ends, is_real=found.verdict.kind.is_real)

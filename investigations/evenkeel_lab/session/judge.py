@@ -28,6 +28,11 @@ class Judgement:
     """Why nothing of it may be believed; empty if it may."""
 
     @property
+    def has_basis(self) -> bool:
+        """Whether what decides can be judged, of each two arms."""
+        return all(any(found.primary and found.verdict for found in one.figures) for one in self.comparisons)
+
+    @property
     def settled(self) -> bool:
         """Whether more pairs would only narrow what is known already."""
         judged = [one for one in self.comparisons if one.candidate != AGAIN]

@@ -121,7 +121,7 @@ def fit(latencies: Iterable[tuple[int, float]], start: Server) -> Server:
 def _point(arm: str, users: int, runs: Sequence[Run], alpha: float) -> Point:
     told = DescrStatsW(np.log([run.figures["mean"] for run in runs]))
     low, high = np.exp(told.tconfint_mean(alpha))
-    throughput = fmean(run.requests / run.seconds for run in runs)
+    throughput = fmean(run.figures["throughput"] for run in runs)
     return Point(arm, users, float(np.exp(told.mean)), float(low), float(high), throughput)
 
 

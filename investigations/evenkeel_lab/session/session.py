@@ -60,7 +60,7 @@ class Session:
         self.store.reword(self.investigation)
         done = self.store.done()
         wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
-        if self._settled(done):
+        if self._settled(done) or self.store.is_over:
             wanted.clear()
         if wanted or self.after:
             warm_up = WarmUp(self.investigation, self.store, self.stop)
@@ -93,7 +93,11 @@ class Session:
             self.told.meeting(meeting, runs, judge_session(self.investigation, done, last), left)
             is_pair = not coming or coming[0].pair != meeting.pair
             another = each * len(self.investigation.comparisons)
-            if self._settled(done) or (is_pair and another > self._seconds_left()):
+            if self._settled(done):
+                return
+            if is_pair and another > self._seconds_left():
+                # Never continued: it would be judged again and again, after any number of pairs.
+                self.store.end()
                 return
 
     def _begin(self) -> None:

@@ -1,6 +1,7 @@
 """What a session has measured, on disk: it may be killed at any moment, and goes on where it was.
 
 session.json      what is measured, with what, on which machine
+over              is there when a clock has ended it
 warm-up.json      how fast each subject was, window after window, before its first run
 meetings.jsonl    a line for each meeting that came to its end
 MEETING/ARM/      the records of each run
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.meetings import Meeting
 
 SCHEMA = 3
-HEAD, WARM_UP, MEETINGS = "session.json", "warm-up.json", "meetings.jsonl"
+HEAD, WARM_UP, MEETINGS, OVER = "session.json", "warm-up.json", "meetings.jsonl", "over"
 DIGITS = 12
 # What may be said otherwise without anything else being asked.
 WORDS: dict[str, Any] = {
@@ -132,6 +133,15 @@ class Store:
         asked = investigation.model_dump(mode="json")
         told = {"schema": SCHEMA, "name": name, "investigation": asked, "provenance": asdict(where)}
         _write(self.folder / HEAD, json.dumps(told, indent=1) + "\n")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for it has been used up."""
+        return (self.folder / OVER).exists()
+
+    def end(self) -> None:
+        """Know that the time for it has been used up."""
+        (self.folder / OVER).touch()
 
     def clear(self) -> None:
         """Forget what has been measured."""

@@ -64,6 +64,8 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
     ("was", "becomes", "told"),
     [
         ('["bug", "fix"]', '["bug", "fix", "bug"]', ("a chapter is named twice", "")),
+        ('quick = ["fix"]', 'quick = ["fix", "fix"]', ("a chapter is named twice", "")),
+        ('figure = "cpu_ms"', 'figure = "error_rate"', ("error_rate is a share", "Cures are ranked by factors")),
         ('["bug", "fix"]', '["bug", "fixx"]', ("there is no chapter 'fix'", "Did you mean fixx?")),
         ('"bug", "fix"]', '"bug", "fix", "more"]', ("there is no chapter 'more'", "")),
         (

@@ -49,3 +49,14 @@ def test_a_book_shares_its_time_by_what_a_verdict_takes() -> None:
 
 def test_what_boots_anew_for_each_pair_needs_time_for_it() -> None:
     assert least_seconds(asked(session={"subjects": "fresh"})) > 2 * least_seconds(asked())
+
+
+def test_a_single_arm_is_still_compared_with_itself() -> None:
+    assert quickly(asked(arms=1), seconds=60.0).comparisons == [("arm-0", "again")]
+    assert ("arm-0", "again") not in quickly(asked(arms=2), seconds=60.0).comparisons
+
+
+def test_what_a_load_says_in_other_words_is_quick_too() -> None:
+    arms = {"arm-0": {"about": "x"}, "slow": {"about": "x", "load": {"duration": "120"}}}
+    wanted = Investigation.model_validate(asked().model_dump() | {"arms": arms})
+    assert quickly(wanted).load_of("slow").duration == 20.0

@@ -62,6 +62,12 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
             '[arms.x]\nabout = "x"\nbare = true\nload = { user_mode = "created", requests_per_user = 0 }\n[arms.on]',
             ("arms.x is bare: without a database", ""),
         ),
+        (
+            "[arms.on]",
+            "[arms.x]\nabout = 'x'\nload = { user = 3 }\n[arms.on]",
+            ("arms.x.load: there is no field 'user'", "Did you mean users?"),
+        ),
+        ("[arms.on]", "[arms.x]\nabout = 'x'\nload = { users = 0 }\n[arms.on]", ("arms.x.load.users: ", "")),
         ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
         ("title =", "title", ("cannot be read", "")),
         ("margin = 0.05\nfloor", "margin = true\nfloor", ("figures.p50.margin: true and false are no values", "")),
@@ -91,6 +97,13 @@ def test_a_queue_is_of_users_who_wait(tmp_path: Path) -> None:
     assert read(write(tmp_path / "x", text)).queue is not None
     text = text.replace("duration = 60.0", 'duration = 60.0\narrivals = "poisson"\nrate = 5.0')
     with pytest.raises(WrongUse, match="its users wait for their answers"):
+        read(write(tmp_path / "x", text))
+
+
+def test_a_queue_has_one_server(tmp_path: Path) -> None:
+    arms = "".join(f"[arms.x{n}]\nabout = 'x'\nworkers = {n}\nload = {{ users = {n} }}\n" for n in (1, 2, 3))
+    text = template("x").replace("[arms.on]", f'[queue]\narms = ["x1", "x2", "x3"]\n{arms}[arms.on]')
+    with pytest.raises(WrongUse, match="it has one server"):
         read(write(tmp_path / "x", text))
 
 

@@ -46,6 +46,7 @@ class Simulate(Protocol):
         effects: Mapping[str, float] | None = None,
         pairs: int = 6,
         limited: Callable[[int, str], bool] = ...,
+        why: str = ...,
         requests: int = 400,
         pinned: bool = True,
         waited: float = 0.0,
@@ -89,6 +90,7 @@ def simulate() -> Simulate:
         effects: Mapping[str, float] | None = None,
         pairs: int = 6,
         limited: Callable[[int, str], bool] = lambda _pair, _arm: False,
+        why: str = "requests were sent late",
         requests: int = 400,
         pinned: bool = True,
         waited: float = 0.0,
@@ -106,6 +108,7 @@ def simulate() -> Simulate:
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
                 figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
                 figures |= {"cpu_ms": level / 10, "mean": float(latencies.mean()), "error_rate": 0.0}
+                figures["throughput"] = 1e5 / level
                 spent: dict[str, Any] = {}
                 if functions:
                     figures = {"value": level}
@@ -113,9 +116,9 @@ def simulate() -> Simulate:
                     sketches[meeting.name][arm] = _sketch(latencies)
                     spent["cpu"] = {"litellm": level / 10_000 * requests}
                     spent["operations"] = {"UserTable.findUnique": requests if arm == "on" else 0}
-                why = ("requests were sent late",) if limited(meeting.pair, arm) else ()
+                reasons = (why,) if limited(meeting.pair, arm) else ()
                 cores = (core,) if pinned else ()
-                runs.append(Run(arm, now, 8.0, requests, figures, **spent, limited=why, cores=cores, waited=waited))
+                runs.append(Run(arm, now, 8.0, requests, figures, **spent, limited=reasons, cores=cores, waited=waited))
             done[meeting.name] = runs
             now += STEP
         fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed

@@ -108,11 +108,28 @@ def test_cures_are_ranked_by_what_they_surely_bring(simulate: Any) -> None:
         finding("bug", does="Make it worse."),
         finding("later", does="Wait."),
         finding("fix", does="Mend it."),
-        finding("fix", figure="error_rate", does="Nothing is known of it."),
+        finding("fix", figure="p99", does="Nothing is known of it."),
     ]
     found = rows(said(simulate, {"bug": 1.5, "fix": 0.5}, cures=cures), "What can be done")
     assert [row[0] for row in found] == ["Mend it.", "Make it worse.", "Wait.", "Nothing is known of it."]
-    assert [row[4] for row in found[2:]] == ["not measured yet", "not measured yet"]
+    assert [row[4] for row in found[2:]] == ["not measured yet", "cannot be told"]
+
+
+def test_cures_of_invalid_sessions_come_last(simulate: Any) -> None:
+    cases = {
+        name: case_of(replace(simulate(effects=effects), name=f"book/{name}"))
+        for name, effects in {"bug": {"on": 0.5, "again": 2.0}, "fix": {"on": 0.9, "again": 1.0}}.items()
+    }
+    cures = [finding(name, does=name) for name in cases]
+    page = book_page("book", Book.model_validate(BOOK | {"cures": cures}), cases).markdown
+    assert [row[0] for row in rows(page, "What can be done")] == ["fix", "bug"]
+
+
+def test_a_name_that_is_quoted_is_read_as_it_stands(simulate: Any) -> None:
+    told = {"arms": {name: {"about": name} for name in ("off", "on__", "on")}}
+    case = case_of(replace(simulate(told, effects={"on__": 1.5}), name="book/bug"))
+    book = Book.model_validate(BOOK | {"answer": "It is *more*: {bug: on__, p50}."})
+    assert re.search(r"\nIt is \\\*more\\\*: \+\d+", book_page("book", book, {"bug": case}).markdown)
 
 
 def test_a_claim_may_be_about_two_arms_of_which_none_is_the_baseline(simulate: Any) -> None:

@@ -62,7 +62,10 @@ def runs(late: tuple[str, ...] = ()) -> dict[str, list[Run]]:
                 start_ns=0,
                 seconds=10.0,
                 requests=int(SERVER.throughput(users) * 10),
-                figures={"mean": SERVER.latency(users) * source.normal(1, 0.01)},
+                figures={
+                    "mean": SERVER.latency(users) * source.normal(1, 0.01),
+                    "throughput": SERVER.throughput(users),
+                },
                 cpu={"litellm": SERVER.service / 1000 * SERVER.throughput(users) * 10, "engine": 0.01},
                 limited=("sent late",) if arm in late else (),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli.investigate import investigate
-from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.errors import RIG_INVALID, RigFailure, WrongUse
 from evenkeel_lab.experiment import Investigation, template
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.doubts import doubts
 from evenkeel_lab.session.arms import Target
+from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import Judgement, judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from evenkeel_lab.experiment import Arm
     from evenkeel_lab.session.subjects import Subjects
     from evenkeel_lab.session.warm_up import WarmUp
 
@@ -348,6 +351,24 @@ def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
     assert not (tmp_path / "reports").exists()
 
 
+def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = write_book(tmp_path)
+    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
+
+    async def limited(name: str, arm: Arm, seed: int) -> Run:
+        return replace(await call(name, arm, seed), limited=("a gate",) if seed % 3 == 0 else ())
+
+    monkeypatch.setattr("evenkeel_lab.session.session.call", limited)
+    answer = told(tmp_path, monkeypatch, "book", "--quick")
+    assert answer.exit_code == RIG_INVALID
+    *_, now, at_length, why, _ = answer.stdout.splitlines()
+    assert now.rstrip().endswith("material (not to be believed)")
+    assert at_length.split()[:2] == ["at", "length"]
+    assert why.startswith("  invalid: gates: ")
+
+
 def test_a_first_impression_of_a_book_ends_with_what_was_measured_at_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +387,9 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
     # One is measured in any case, and in full.
     assert len(heard.heard) == 1
     assert not judgement.settled
+    # What a clock has ended stays as it is.
+    asyncio.run(session(tmp_path, hasty, heard).conduct())
+    assert len(heard.heard) == 1
     assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
 
 

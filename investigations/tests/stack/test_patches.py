@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evenkeel_lab.experiment.investigation import Patch
 from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, UPDATES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BUDGETS = ("key", "team", "user")
 
@@ -70,10 +73,19 @@ async def test_it_leaves_out_what_is_asked_for(patch: str, at_once: list[str], i
     assert [one.removesuffix(" 1") for one in log] == (in_the_end or at_once)
 
 
-def test_the_cache_is_asked_by_who_asked_the_database_alone() -> None:
-    module = SimpleNamespace(get_user_object=lambda user, *, check_db_only=None: (user, check_db_only))
+def test_the_cache_is_asked_by_who_asked_the_database_alone(tmp_path: Path) -> None:
+    callback = tmp_path / "integrations" / "prometheus.py"
+    callback.parent.mkdir()
+    module = SimpleNamespace(
+        __file__=str(tmp_path / "proxy" / "auth" / "auth_checks.py"),
+        get_user_object=lambda user, *, check_db_only=None: (user, check_db_only),
+    )
     where, patched = PATCHES["cached_budgets"]
     assert where == AUTH
+    callback.write_text("get_user_object(check_db_only=False)")
+    with pytest.raises(AttributeError, match="asks the cache first already"):
+        patched(module)
+    callback.write_text("get_user_object(check_db_only=True)")
     patched(module)
     assert module.get_user_object("u", check_db_only=True) == ("u", None)
 

@@ -42,8 +42,7 @@ def ablation(case: Case, pictures: Mapping[str, str]) -> str:
         "what is left is how far the arm without it still stands above the baseline. The rest belongs to none of the "
         "parts; below zero, two parts share a cost."
     )
-    doubt = " **This session is invalid: none of it is to be believed.**" if case.judgement.invalid else ""
-    parts = [title, paragraph(told + doubt), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
+    parts = [title, paragraph(told + case.disbelief), table(HEAD, rows, HEAD[2:]), pictures.get("waterfall", "")]
     return "\n\n".join(part for part in parts if part)
 
 

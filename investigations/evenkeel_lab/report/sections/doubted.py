@@ -9,13 +9,13 @@ from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import Kind
 from evenkeel_lab.report.markdown import items, text
 from evenkeel_lab.verdicts import Scale
+from evenkeel_load.arrivals import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.report.case import Case
 
-CLOSED = "closed"
 # From which share of a core on a process has no time to spare.
 SATURATED = 0.7
 

@@ -9,7 +9,7 @@ from evenkeel_lab.comparison.compare import compare
 from evenkeel_lab.comparison.figures import FIGURES, ordered
 from evenkeel_lab.comparison.runs import Runs
 from evenkeel_lab.report.markdown import paragraph, table, text
-from evenkeel_lab.report.sections.tables import figures, invalid, stated
+from evenkeel_lab.report.sections.tables import figures, invalid
 from evenkeel_lab.verdicts import Scale
 
 if TYPE_CHECKING:
@@ -49,12 +49,11 @@ def _claim(case: Case, one: Expected, name: str) -> list[str]:
         return [name, told, "", "", "not judged here"]
     if found.verdict is None:
         return [name, told, "", "", words.verdict(found)]
-    return [name, told, words.effect(found), _where(found, claim), stated(found, invalid=invalid(case))]
+    return [name, told, words.effect(found), _where(found, claim), words.stated(found, invalid=invalid(case))]
 
 
 def _where(found: Compared, claim: float) -> str:
-    assert found.verdict is not None
-    low, high = (found.margin.effect(end) for end in (found.verdict.low, found.verdict.high))
+    low, high = found.ends
     return "below our interval" if claim < low else "above our interval" if claim > high else "within our interval"
 
 

@@ -9,7 +9,7 @@ from evenkeel_lab.comparison.figures import FIGURES, ordered
 from evenkeel_lab.experiment.investigation import DIRECT
 from evenkeel_lab.report.counts import counted, times
 from evenkeel_lab.report.markdown import paragraph, table
-from evenkeel_lab.report.sections.tables import invalid, stated
+from evenkeel_lab.report.sections.tables import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def _floor(case: Case) -> str:
             words.effect(found),
             words.margin(found),
             words.detectable(found),
-            stated(found, invalid=invalid(case)),
+            words.stated(found, invalid=invalid(case)),
         ]
         for found in one.figures
     ]

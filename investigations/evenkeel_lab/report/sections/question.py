@@ -9,6 +9,8 @@ from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Rotation, S
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
+from evenkeel_load.arrivals import CLOSED
+from evenkeel_load.options import SHARED
 from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ SUBJECTS = {
     Subjects.KEPT: "Each two have proxies of their own, which stay up for all pairs",
     Subjects.FRESH: "Each pair has proxies of its own, booted for it",
 }
-CLOSED = "closed"
+OTHERWISE = " Where an arm is met or loaded otherwise, that stands beside it."
 MODES = {
     "none": "none of them says from which end user it is",
     "sequential": "each says from which end user it is, who come again in turn",
@@ -67,11 +69,17 @@ def _method(case: Case) -> Iterator[str]:
         else:
             yield f"Mock providers run{cores}."
         yield f"Two of them {DESIGNS[asked.session.design]}: a *pair*, which the same disturbs."
-        yield f"{_sent(asked.load)}, after a warm-up that does not count."
+        warm = (
+            "warm, after a load that does not count"
+            if asked.warm_up_of(asked.baseline)
+            else "when it has just been booted"
+        )
+        yield f"{_sent(asked.load)}; each proxy is met {warm}.{OTHERWISE if _differ(asked) else ''}"
     yield (
         "An effect is the mean over pairs of the difference of logarithms (of shares, in percentage points), with its "
         "t-interval. *Material*: all of the interval lies beyond the margin, which is what matters to an operator and "
-        "was fixed beforehand; *no measurable difference*: all of it lies within; *real*: it does not hold zero."
+        "was fixed beforehand; *no measurable difference*: the narrower one that equivalence takes lies within it; "
+        "*real*: it does not hold zero."
     )
     if case.noise is not None:
         yield "A second proxy that is the same as the baseline (`again`) shows what is noise."
@@ -86,6 +94,11 @@ def _sent(load: Load) -> str:
         how = f"{many} requests when they are due ({load.arrivals}, {load.rate:g} a second in all)"
     long = f", for {load.duration:g} s a run" if load.duration else f", {counted(load.requests or 0, 'request')} a run"
     return how + long
+
+
+def _differ(asked: Investigation) -> bool:
+    """Whether not all arms are sent the same, or met alike."""
+    return any(arm.load or arm.warm_up is not None for arm in asked.arms.values())
 
 
 def _name(asked: Investigation, name: str) -> str:
@@ -107,13 +120,19 @@ def _what(arm: Arm) -> str:
         told.append(f"{arm.workers} workers")
     if arm.bare:
         told.append("no database, no Redis, the master's key")
+    return ", ".join([*told, *_own(arm)])
+
+
+def _own(arm: Arm) -> Iterator[str]:
+    """Say what an arm has of its own, in the words of its file."""
     if arm.settings:
-        told.append(code(json.dumps(arm.settings, sort_keys=True, default=str)))
+        yield code(json.dumps(arm.settings, sort_keys=True, default=str))
     if arm.env:
-        told.append(code(" ".join(f"{name}={value}" for name, value in sorted(arm.env.items()))))
+        yield code(" ".join(f"{name}={value}" for name, value in sorted(arm.env.items())))
+    if arm.warm_up is not None:
+        yield "met warm" if arm.warm_up else "met when it has just been booted"
     if arm.load:
-        told.append("sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items()))
-    return ", ".join(told)
+        yield "sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items())
 
 
 def _load(asked: Investigation) -> list[str]:
@@ -123,10 +142,11 @@ def _load(asked: Investigation) -> list[str]:
     load = asked.load.model_dump(mode="json", exclude_defaults=True)
     told = {"scenario": asked.load.scenario, "users": asked.load.users, "arrivals": asked.load.arrivals} | load
     options = ", ".join(f"{name} {value}" for name, value in told.items())
-    other = " What an arm is sent otherwise stands beside it." if any(arm.load for arm in asked.arms.values()) else ""
+    where = ", where nothing else stands beside the arm" if _differ(asked) else ""
+    requests = f"{SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}."
     return [
-        f"Requests: {SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}. {' '.join(_keys(asked))}",
-        f"Options of the load: {text(options)}.{other}",
+        " ".join([f"Requests{where}: {requests}", *_keys(asked)]),
+        f"Options of the load{where}: {text(options)}.",
         f"The mock provider's latency: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
         f"{SUBJECTS[session.subjects]}. Seed of the session: {session.seed}.",
     ]
@@ -136,6 +156,7 @@ def _keys(asked: Investigation) -> Iterator[str]:
     """Say who asks."""
     bare = {arm.bare for arm in asked.arms.values() if arm.subject is Kind.PROXY}
     if False in bare:
-        yield "Their key is a virtual one, of a team and a user, all with budgets."
+        whose = "Their key is a virtual one" if asked.load.key_mode == SHARED else "Each client has a virtual key"
+        yield f"{whose}, of a team and a user, all with budgets."
     if True in bare:
         yield "A proxy without a database is asked with its master's key."

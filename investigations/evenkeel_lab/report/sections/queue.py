@@ -35,8 +35,7 @@ def queue(case: Case, pictures: Mapping[str, str]) -> str:
         f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) there is somebody "
         "before one whenever one comes. By Little's law, as many requests are under way as there are users."
     )
-    doubt = " **This session is invalid: none of it is to be believed.**" if case.judgement.invalid else ""
-    parts = [title, paragraph(told + doubt), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
+    parts = [title, paragraph(told + case.disbelief), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
     return "\n\n".join(filter(None, parts))
 
 

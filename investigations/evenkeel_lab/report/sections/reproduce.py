@@ -25,6 +25,7 @@ NS = 1e9
 # A step that is so much longer than the usual one was a pause.
 PAUSE = 3
 UNKNOWN = "not known"
+SHORT = 8
 
 
 def reproduce(case: Case, pictures: Mapping[str, str]) -> str:
@@ -107,6 +108,11 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
 
 def _known(told: Mapping[str, object], *names: str) -> str:
     return ", ".join(str(told[name]) for name in names if told.get(name)) or UNKNOWN
+
+
+def commit(summary: Summary) -> str:
+    """Say with which commit a session was measured, in as few digits as tell it."""
+    return str(summary.provenance.get("commit", ""))[:SHORT]
 
 
 def day(summary: Summary) -> str:

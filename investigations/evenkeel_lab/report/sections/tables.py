@@ -8,12 +8,11 @@ from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES, ordered
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import items, paragraph, table
-from evenkeel_lab.report.sections.verdict import UNBELIEVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Compared, Comparison
+    from evenkeel_lab.comparison.compare import Comparison
     from evenkeel_lab.report.case import Case
 
 RIGHT = ("effect [interval]", "margin", "detectable")
@@ -55,17 +54,11 @@ def figures(one: Comparison, *, invalid: bool) -> str:
             words.effect(found),
             words.margin(found),
             words.detectable(found),
-            stated(found, invalid=invalid),
+            words.stated(found, invalid=invalid),
         ]
         for found in one.figures
     ]
     return table(head, rows, {one.baseline, one.candidate, *RIGHT})
-
-
-def stated(found: Compared, *, invalid: bool) -> str:
-    """Say a verdict, and whether it may be believed."""
-    said = words.verdict(found)
-    return f"{said} ({UNBELIEVED})" if invalid and found.verdict is not None else said
 
 
 def invalid(case: Case) -> bool:

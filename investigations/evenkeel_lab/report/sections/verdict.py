@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.comparison.compare import Compared, Comparison
     from evenkeel_lab.report.case import Case
 
-UNBELIEVED = "not to be believed"
-
 
 def verdict(case: Case, pictures: Mapping[str, str]) -> str:
     """Say in the first lines what was found, and whether it may be believed."""
@@ -42,7 +40,8 @@ def verdict(case: Case, pictures: Mapping[str, str]) -> str:
 def _book(case: Case) -> str:
     """Say of which book it is a chapter, if it is one."""
     name, chapter = case.summary.name.rpartition("/")[::2]
-    if not name:
+    # Of what is not committed there may be no such page.
+    if not name or not case.committed:
         return ""
     others = "which has the answer of all its chapters together"
     return paragraph(f"`{chapter}`, a chapter of [{name}](../{name}.md), {others}.")
@@ -55,7 +54,7 @@ def _said(case: Case, one: Comparison) -> str:
     head = f"**{one.candidate}**{what}:"
     if found is None or found.verdict is None:
         return f"{head} **{words.NO_VERDICT}.** {_why_not(case, found, one)}"
-    doubt = f", {UNBELIEVED}" if case.judgement.invalid else ""
+    doubt = f", {words.UNBELIEVED}" if case.judgement.invalid else ""
     told = f"{words.sentence(found, one.baseline)} {words.meaning(found)}"
     return f"{head} **{found.verdict.kind}{doubt}.** {told}{dearest(case, one)}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 CALLBACK, AUTH = "litellm.integrations.prometheus", "litellm.proxy.auth.auth_checks"
 SUCCESS, BUDGETS = "async_log_success_event", "_increment_remaining_budget_metrics"
-# All that a success updates, but for the gauges of budgets.
+# All that the event after an answer updates, but for the gauges of budgets.
 UPDATES = (
     "_increment_top_level_request_and_spend_metrics",
     "_increment_token_metrics",
@@ -34,12 +35,12 @@ async def nothing(*_: Any, **__: Any) -> None:
 
 
 def early_return(module: ModuleType) -> None:
-    """Let it return at once."""
+    """Let its event after an answer return at once; what it counts when an answer is sent is counted."""
     replace(module.PrometheusLogger, SUCCESS, lambda _: nothing)
 
 
 def skip_updates(module: ModuleType) -> None:
-    """Let it update no metrics, but look budgets up."""
+    """Let its event after an answer update no metrics, but look budgets up."""
     for name in UPDATES:
         replace(module.PrometheusLogger, name, lambda _: lambda *_, **__: None)
 
@@ -102,6 +103,9 @@ def parallel_budgets(module: ModuleType) -> None:
 
 def cached_budgets(module: ModuleType) -> None:
     """Let it ask the proxy's cache for a user before the database."""
+    callback = Path(module.__file__ or "").parents[2] / "integrations" / "prometheus.py"
+    if "check_db_only=True" not in callback.read_text(encoding="utf-8"):
+        raise AttributeError("LiteLLM's Prometheus callback asks the cache first already")
 
     def with_cache(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
