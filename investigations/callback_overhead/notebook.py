@@ -43,7 +43,8 @@ def draw(axes: Axes, rows: list[tuple[str, str]], figure: str, color: str) -> No
 # ## The same callback under seven loads
 #
 # LiteLLM 1.81.8 with its callback against none. Where requests wait for the proxy, they wait longer by what the
-# callback adds; where they wait for the provider, nobody notices: the CPU of a request is the same in all of them.
+# callback adds. Where they wait for the provider, hardly anybody notices, though a request costs more CPU in all of
+# them.
 
 # %%
 figures = ["throughput", "p50", "p95", "cpu_ms"]
