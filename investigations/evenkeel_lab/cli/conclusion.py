@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
 
-UNMEASURED = ("not measured yet", "")
-
 
 def conclusion(found: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
     """Say it once more: the tables of a session are long out of sight."""
@@ -37,7 +35,7 @@ def _chapter(summary: Summary, judgement: Judgement) -> Iterator[RenderableType]
     for (candidate, baseline), now in _decided(judgement).items():
         name = candidate if baseline == asked.baseline else f"{candidate} against {baseline}"
         shown.add_row(f"  {name}", "now", now[0], Text(now[1], style="bold"))
-        effect, verdict = then.get((candidate, baseline), UNMEASURED)
+        effect, verdict = then.get((candidate, baseline), (words.UNMEASURED, ""))
         shown.add_row("", "at length", effect, Text(verdict, style="bold"))
     yield shown
     yield from (Text(f"  invalid: {why}", style="bold yellow") for why in judgement.invalid)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.comparison.figures import Figure
     from evenkeel_lab.verdicts import Verdict
 
-NO_VERDICT, UNBELIEVED = "no verdict", "not to be believed"
+NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "not to be believed", "not measured yet"
 HUGE = 1e9
 """From here on digits are not written out."""
 BY_CHANCE = "among so many figures it may be chance"

@@ -21,6 +21,7 @@ from pydantic import (
 
 from evenkeel_lab.comparison.figures import FIGURES, figure
 from evenkeel_lab.errors import nearest
+from evenkeel_lab.experiment.mistakes import cure, what
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
 from evenkeel_lab.verdicts import Margin, Scale, check_looks
 from evenkeel_load.arrivals import CLOSED
@@ -279,18 +280,6 @@ class Queue(Part):
     arms: list[Name] = Field(description="Which arms; of a closed load, each with other `users`.", min_length=3)
 
 
-def _told(where: str, error: ValidationError) -> tuple[str, ...]:
-    """Say what is wrong with an arm's load, and the cure, if there is one."""
-    first = error.errors()[0]
-    field = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        return f"{where}: there is no field {field!r}", nearest(field, Load.model_fields)
-    if first["type"] == "value_error":
-        what, *cure = first["ctx"]["error"].args
-        return f"{where}: {what}", *cure
-    return (f"{where}.{field}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}",)
-
-
 class Investigation(Part):
     """All of the file."""
 
@@ -327,7 +316,8 @@ class Investigation(Part):
             try:
                 load = self.load_of(name)
             except ValidationError as error:
-                raise ValueError(*_told(f"arms.{name}.load", error)) from error
+                first = error.errors()[0]
+                raise ValueError(what(first, "arms", name, "load"), cure(Load, first)) from error
             if arm.bare and (load.user_mode == "created" or load.key_mode != SHARED):
                 raise ValueError(f"arms.{name} is bare: without a database there are no users, and no keys")
         return self

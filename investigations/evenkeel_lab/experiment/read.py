@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,11 +13,7 @@ from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.experiment.book import Book
 from evenkeel_lab.experiment.finding import Finding, Share
 from evenkeel_lab.experiment.investigation import NAME, Investigation, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic_core import ErrorDetails
+from evenkeel_lab.experiment.mistakes import cure, what
 
 T = TypeVar("T", bound=Part)
 FOLDER, FILE, BOOK = "investigations", "investigation.toml", "book.toml"
@@ -122,7 +118,7 @@ def _read(kind: type[T], path: Path) -> T:
     except ValidationError as error:
         # A field that does not exist explains one that is missing.
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise WrongUse(f"{path}: {_what(first)}.", cure=_cure(kind, first)) from error
+        raise WrongUse(f"{path}: {what(first)}.", cure=cure(kind, first)) from error
 
 
 def _told(path: Path) -> dict[str, Any]:
@@ -145,45 +141,3 @@ def check_name(name: str) -> None:
     if name in TAKEN or not re.fullmatch(NAME, name):
         cure = f"Small letters, digits, - and _; not {' or '.join(TAKEN)}."
         raise WrongUse(f"{name!r} is no name for an investigation.", cure=cure)
-
-
-def _what(error: ErrorDetails) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    match error["type"]:
-        case "extra_forbidden":
-            return f"there is no field {where!r}"
-        case "missing":
-            return f"{where} is missing"
-        case "value_error":
-            message = str(error["ctx"]["error"].args[0])
-            return f"{where}: {message}" if where else message
-        case _:
-            return f"{where}: {error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
-
-
-def _cure(kind: type[Part], error: ErrorDetails) -> str:
-    *above, name = error["loc"] or ("",)
-    fields = _fields_at(kind, above)
-    if error["type"] == "extra_forbidden":
-        return nearest(str(name), fields)
-    if error["type"] == "value_error" and len(told := error["ctx"]["error"].args) > 1:
-        return str(told[1])
-    if fields.get(str(name)):
-        return f"It is this: {fields[str(name)]}"
-    return "docs/investigations.md says what may be."
-
-
-def _fields_at(kind: type[Part], place: Sequence[str | int]) -> dict[str, str]:
-    """Return the fields that a place in the file may have, and what they say of themselves."""
-    schema = kind.model_json_schema()
-
-    def resolved(node: dict[str, Any]) -> dict[str, Any]:
-        node = next((one for one in node.get("anyOf", ()) if "$ref" in one), node)
-        return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
-
-    node = schema
-    for part in place:
-        fields = node.get("properties", {})
-        named = [*node.get("patternProperties", {}).values(), node.get("additionalProperties"), node.get("items"), {}]
-        node = resolved(fields[part] if part in fields else next(one for one in named if isinstance(one, dict)))
-    return {name: field.get("description", "") for name, field in node.get("properties", {}).items()}

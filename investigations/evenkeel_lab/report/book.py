@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.experiment.finding import Finding
     from evenkeel_lab.report.case import Case
 
-UNMEASURED, UNTOLD = "not measured yet", "cannot be told"
+UNTOLD = "cannot be told"
 IMPRESSION = (
     "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
     "is the same."
@@ -64,7 +64,7 @@ def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     said = []
     for chapter in book.chapters:
         if chapter not in cases:
-            said.append(f"**{chapter}**: {UNMEASURED}.")
+            said.append(f"**{chapter}**: {words.UNMEASURED}.")
             continue
         case = cases[chapter]
         found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.candidates)
@@ -83,7 +83,7 @@ def _told(told: str, cases: Mapping[str, Case]) -> str:
 def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
     case = cases.get(one.chapter)
     if case is None:
-        return UNMEASURED
+        return words.UNMEASURED
     if not isinstance(one, Share):
         found = _found(one, cases)
         return f"{words.effect(found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
@@ -116,7 +116,7 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     rows: list[list[str]] = []
     for chapter in book.chapters:
         if chapter not in cases:
-            rows.append([chapter, "", UNMEASURED, *("" for _ in SHOWN)])
+            rows.append([chapter, "", words.UNMEASURED, *("" for _ in SHOWN)])
             continue
         case, shown = cases[chapter], _link(name, chapter, chapter)
         for one in case.candidates:
@@ -213,7 +213,7 @@ def _surely(found: Compared) -> float:
 
 def _why_not(one: Finding, found: Compared | None, cases: Mapping[str, Case]) -> str:
     if one.chapter not in cases:
-        return UNMEASURED
+        return words.UNMEASURED
     return UNTOLD if found is None else found.why_not
 
 

@@ -65,7 +65,7 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         (
             "[arms.on]",
             "[arms.x]\nabout = 'x'\nload = { user = 3 }\n[arms.on]",
-            ("arms.x.load: there is no field 'user'", "Did you mean users?"),
+            ("there is no field 'arms.x.load.user'", "Did you mean users?"),
         ),
         ("[arms.on]", "[arms.x]\nabout = 'x'\nload = { users = 0 }\n[arms.on]", ("arms.x.load.users: ", "")),
         ("[arms.on]", "[arms.again]", ("the engine has an arm 'again' of its own", "")),
