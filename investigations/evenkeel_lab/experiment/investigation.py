@@ -63,7 +63,7 @@ class Prometheus(StrEnum):
 
 
 class Patch(StrEnum):
-    """What LiteLLM's own Prometheus callback does otherwise than it would; see stack/probe/patches_of_proxy.py."""
+    """What LiteLLM does otherwise than it would, its own Prometheus callback above all; see patches_of_proxy.py."""
 
     NONE = ""
     EARLY_RETURN = "early_return"
@@ -78,6 +78,8 @@ class Patch(StrEnum):
     """It looks up all of them at once."""
     CACHED_BUDGETS = "cached_budgets"
     """It asks the proxy's cache before the database: what 1.81.9 has mended."""
+    LARGE_KEY_CACHE = "large_key_cache"
+    """Not the callback: what is known of keys, teams and users stays in memory, however much it is."""
 
 
 class Rotation(StrEnum):
@@ -120,7 +122,7 @@ class Arm(Part):
     subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
     litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
     prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
-    patch: Patch = Field(Patch.NONE, description="What LiteLLM's own callback leaves out, or does otherwise.")
+    patch: Patch = Field(Patch.NONE, description="What LiteLLM leaves out, or does otherwise.")
     rotation: Rotation = Field(
         Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
     )
@@ -141,7 +143,8 @@ class Arm(Part):
             raise ValueError("an arm has a function if, and only if, its subject is `function`")
         if self.subject is Kind.FUNCTION and self.load:
             raise ValueError("nothing is sent to a function: leave out its load")
-        if self.patch is not Patch.NONE and self.prometheus is not Prometheus.STOCK:
+        of_callback = self.patch not in (Patch.NONE, Patch.LARGE_KEY_CACHE)
+        if of_callback and self.prometheus is not Prometheus.STOCK:
             raise ValueError('it is LiteLLM\'s own callback that is patched: this needs prometheus = "stock"')
         return self
 

@@ -62,7 +62,7 @@ class Subject:
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of its own, beside those that the stack sets."""
     patch: str = ""
-    """What LiteLLM's own Prometheus callback leaves out, or does otherwise; see probe/patches_of_proxy.py."""
+    """What LiteLLM leaves out, or does otherwise; see probe/patches_of_proxy.py."""
     keep_alive: int | None = None
     """Seconds for which an idle connection is kept; LiteLLM's usual 5 if not given. One that is closed while a request
     is on its way is lost to its client, which a busy proxy does now and then."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel_lab.experiment.investigation import Patch
-from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, UPDATES
+from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, SERVER, UPDATES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +88,14 @@ def test_the_cache_is_asked_by_who_asked_the_database_alone(tmp_path: Path) -> N
     callback.write_text("get_user_object(check_db_only=True)")
     patched(module)
     assert module.get_user_object("u", check_db_only=True) == ("u", None)
+
+
+def test_the_cache_of_keys_has_room_for_all() -> None:
+    cache = SimpleNamespace(in_memory_cache=SimpleNamespace(max_size_in_memory=200))
+    where, patched = PATCHES["large_key_cache"]
+    assert where == SERVER
+    patched(SimpleNamespace(user_api_key_cache=cache))
+    assert cache.in_memory_cache.max_size_in_memory >= 10_000
 
 
 @pytest.mark.parametrize("patch", PATCHES)

@@ -1,4 +1,4 @@
-"""Has LiteLLM's own Prometheus callback leave something out, or do it otherwise: to learn what of it costs how much.
+"""Has LiteLLM leave something out or do it otherwise, its own Prometheus callback above all, to learn what it costs.
 
 PATCH_OF_PROXY names what. A version that does not have what is to be patched is an error at boot: else something would
 be measured that is not what was asked for.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 CALLBACK, AUTH = "litellm.integrations.prometheus", "litellm.proxy.auth.auth_checks"
+SERVER = "litellm.proxy.proxy_server"
 SUCCESS, BUDGETS = "async_log_success_event", "_increment_remaining_budget_metrics"
 # All that the event after an answer updates, but for the gauges of budgets.
 UPDATES = (
@@ -28,6 +29,10 @@ UPDATES = (
     "set_llm_deployment_success_metrics",
     "_increment_cache_metrics",
 )
+
+
+# Far more than any load here has keys, users and teams.
+MANY = 100_000
 
 
 async def nothing(*_: Any, **__: Any) -> None:
@@ -118,6 +123,11 @@ def cached_budgets(module: ModuleType) -> None:
     replace(module, "get_user_object", with_cache)
 
 
+def large_key_cache(module: ModuleType) -> None:
+    """Let what is known of keys, teams and users stay in memory, however much it is."""
+    replace(module.user_api_key_cache.in_memory_cache, "max_size_in_memory", lambda _: MANY)
+
+
 PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "early_return": (CALLBACK, early_return),
     "skip_updates": (CALLBACK, skip_updates),
@@ -125,6 +135,7 @@ PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "background_budgets": (CALLBACK, background_budgets),
     "parallel_budgets": (CALLBACK, parallel_budgets),
     "cached_budgets": (AUTH, cached_budgets),
+    "large_key_cache": (SERVER, large_key_cache),
 }
 """What may be asked for: which module it is about, and what is done with that once it is there."""
 
