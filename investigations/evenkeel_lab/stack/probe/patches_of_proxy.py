@@ -29,8 +29,6 @@ UPDATES = (
     "set_llm_deployment_success_metrics",
     "_increment_cache_metrics",
 )
-
-
 # Far more than any load here has keys, users and teams.
 MANY = 100_000
 
