@@ -10,6 +10,7 @@ from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
 from evenkeel_lab.report.counts import counted
+from evenkeel_lab.report.markdown import text
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import arms_of, meetings
 from evenkeel_lab.session.sketch import SURE
@@ -18,7 +19,7 @@ from evenkeel_lab.session.warm_up import COLD, WINDOWS
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from evenkeel_lab.comparison.compare import Comparison
     from evenkeel_lab.experiment import Investigation
@@ -221,11 +222,15 @@ def _reaches_beyond(found: Verdict) -> bool:
 
 
 def _provenance(summary: Summary, _: Judgement) -> Iterator[Doubt]:
-    told: Mapping[str, object] = summary.provenance
+    told = summary.provenance
     if not told.get("commit"):
         yield Doubt("no-commit", "The commit that this was measured with is not known.")
-    if told.get("dirty"):
+    changes = told.get("later", [])
+    if any(one.get("dirty") for one in (told, *changes)):
         yield Doubt("dirty", "There were changes beside the commit that this was measured with.")
+    if changes:
+        others = ", ".join(sorted({text(name.replace("_", " ")) for one in changes for name in one}))
+        yield Doubt("resumed", f"This was stopped and went on with something else than it began with: {others}.")
     if told.get("engine") == STAND_IN:
         yield Doubt(
             "stand-in",

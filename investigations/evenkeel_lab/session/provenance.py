@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -34,6 +35,17 @@ class Provenance:
     """Whether there were changes beside the commit."""
     engine: str = ""
     """Which query engine stood between LiteLLM and Postgres."""
+    later: list[dict[str, Any]] = field(default_factory=list)
+    """What was another when it went on after a stop, each time that anything was."""
+
+    def went_on(self, now: Provenance) -> Provenance:
+        """Return the same, of something that was begun here and has more done to it now."""
+        found = asdict(now)
+        last = asdict(self)
+        for change in last.pop("later"):
+            last |= change
+        change = {name: found[name] for name, before in last.items() if found[name] != before}
+        return replace(self, later=[*self.later, change]) if change else self
 
 
 def provenance(engine: str, code: Path = HERE) -> Provenance:

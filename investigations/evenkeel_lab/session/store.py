@@ -118,9 +118,11 @@ class Store:
         return (self.folder / HEAD).exists()
 
     def begin(self, name: str, investigation: Investigation, where: Provenance) -> None:
-        """Write down what is going to be measured, unless that was done before."""
-        if not self.exists:
-            self._write_head(name, investigation, where)
+        """Write down what is going to be measured, and with what; beside that, with what the first of it was."""
+        if self.exists and self.done():
+            head = self.head()
+            name, where = head.name, head.provenance.went_on(where)
+        self._write_head(name, investigation, where)
 
     def reword(self, investigation: Investigation) -> None:
         """Keep the words that an investigation has now, if anything has been measured: all else is the same."""

@@ -36,13 +36,15 @@ async def subjects(
     """
     investigation, store = warm_up.investigation, warm_up.store
     if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
-        store.begin(name, investigation, provenance(engine="none"))
+        if measured:
+            store.begin(name, investigation, provenance(engine="none"))
         yield lambda _: contextlib.nullcontext({})
         return
     mock = investigation.mock
     options = options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
     async with stack(options, steps=steps) as below:
-        store.begin(name, investigation, provenance(below.engine.kind))
+        if measured:
+            store.begin(name, investigation, provenance(below.engine.kind))
         for version in sorted({arm.litellm for arm in proxies(investigation).values()}):
             await below.services(version)
         installed()

@@ -137,7 +137,11 @@ def test_how_to_make_the_page_and_how_to_measure_anew_are_told_apart(simulate: A
 
 @pytest.mark.parametrize(
     ("provenance", "why"),
-    [({"commit": "1", "dirty": True}, "with changes beside its commit"), ({"commit": ""}, "is not known")],
+    [
+        ({"commit": "1", "dirty": True}, "with changes beside its commit"),
+        ({"commit": "1", "later": [{"commit": "2"}]}, "went on with another commit"),
+        ({"commit": ""}, "is not known"),
+    ],
 )
 def test_no_commit_is_checked_out_that_a_session_was_not_measured_with(
     simulate: Any, provenance: dict[str, Any], why: str
@@ -290,6 +294,11 @@ def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[st
         ({"provenance": {"commit": "", "dirty": False}}, "no-commit: "),
         ({"provenance": {"commit": "1", "dirty": True}}, "dirty: "),
         ({"provenance": {"commit": "1", "engine": "stand-in"}}, "stand-in: "),
+        ({"provenance": {"commit": "1", "later": [{"dirty": True}]}}, "dirty: "),
+        (
+            {"provenance": {"commit": "1", "later": [{"commit": "2", "kernel": "6"}]}},
+            "resumed: This was stopped and went on with something else than it began with: commit, kernel.",
+        ),
         ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
         ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
         ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50 %, on for 50 %"),

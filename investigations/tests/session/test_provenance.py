@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+import tomllib
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.session.provenance import provenance
+from evenkeel_lab.experiment import Investigation, template
+from evenkeel_lab.session.meetings import meetings
+from evenkeel_lab.session.provenance import Provenance, provenance
+from evenkeel_lab.session.run import Run
+from evenkeel_lab.session.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,3 +54,22 @@ def test_anything_else_beside_the_commit_does(code: Path, tmp_path: Path, change
 def test_nothing_is_said_of_code_that_lies_in_no_repository(tmp_path: Path) -> None:
     found = provenance("none", tmp_path)
     assert (found.commit, found.dirty) == ("", False)
+
+
+def test_a_session_says_with_what_it_went_on(tmp_path: Path) -> None:
+    wanted, store = Investigation.model_validate(tomllib.loads(template("x"))), Store(tmp_path)
+
+    def went_on(kernel: str) -> tuple[str, list[dict[str, Any]]]:
+        store.begin("x", wanted, Provenance(kernel=kernel))
+        found = Store(tmp_path).head().provenance
+        return found.kernel, found.later
+
+    # What has measured nothing begins now.
+    assert went_on("1") == ("1", [])
+    assert went_on("2") == ("2", [])
+    first = next(meetings(wanted, 6))
+    store.add(first, [Run(arm, 0, 1.0, 1, {}) for arm in first.arms])
+    assert went_on("2") == ("2", [])
+    assert went_on("3") == ("2", [{"kernel": "3"}])
+    assert went_on("3") == ("2", [{"kernel": "3"}])
+    assert went_on("2") == ("2", [{"kernel": "3"}, {"kernel": "2"}])

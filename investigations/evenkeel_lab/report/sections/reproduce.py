@@ -62,6 +62,8 @@ def _new_session(case: Case) -> list[str]:
         about += ", with options of its own, such as `--quick`"
     elif not commit:
         about += "; the commit that it was measured with is not known"
+    elif any("commit" in change for change in told.get("later", [])):
+        about += "; it was stopped and went on with another commit, so that there is no one to check out"
     elif told.get("dirty"):
         about += "; it was measured with changes beside its commit, so that there is none to check out"
     else:
@@ -98,12 +100,17 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
         "versions": versions or UNKNOWN,
         "LiteLLM": ", ".join(case.litellm),
         "commit": _known(told, "commit") + (", and changes beside it" if told.get("dirty") else ""),
+        "went on with": "; ".join(_changed(one) for one in told.get("later", [])),
         "Prisma's engine": _known(told, "engine") if case.litellm else "",
         "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {level(alpha)} intervals",
         "seeds": f"session {case.asked.session.seed}{mock}",
     }
     shown = [[name, text(said)] for name, said in rows.items() if said]
     return "\n\n".join(["## Provenance", table(("what", "which"), shown)])
+
+
+def _changed(change: Mapping[str, object]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {said}" for name, said in change.items())
 
 
 def _known(told: Mapping[str, object], *names: str) -> str:
