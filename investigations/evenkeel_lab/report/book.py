@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
+from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.finding import QUOTATION, Share, quoted
 from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.counts import counted, lasted
@@ -68,7 +69,7 @@ def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             continue
         case = cases[chapter]
         found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.candidates)
-        said.append(f"{_link(name, chapter, text(case.asked.title))}: {found}.")
+        said.append(f"{_link(name, chapter, text(case.asked.title))}, against {case.asked.baseline}: {found}.")
     return items(said)
 
 
@@ -126,10 +127,12 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             shown = ""
     head = ("chapter", "arm", "what decides, and the verdict", *SHOWN)
     told = (
-        "Each arm against its chapter's baseline, with intervals; all others are on the chapter's page. Chapters "
-        "were measured one after the other: effects may be compared between them with care, milliseconds not at all."
+        "Each arm against its chapter's baseline, with intervals: of 95 %, or wider where a chapter could be judged "
+        "more than once. What an arm is, and all other figures, are on the chapter's page. Chapters were measured one "
+        "after the other: effects may be compared between them with care, milliseconds not at all."
     )
-    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {*SHOWN})])
+    legend = [f"**{each}**: {FIGURES[each].about}" for each in SHOWN]
+    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {*SHOWN}), items(legend)])
 
 
 def _decided(case: Case, found: Compared | None) -> str:
@@ -163,8 +166,8 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
     told = (
         f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before its chapter was "
         "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
-        "direction, but not all of our interval lies in the range. *Refuted*: our interval lies outside the range, and "
-        "does not point its way. *Open*: anything else."
+        "direction, or one where none that matters was claimed, but not all of our interval lies in the range. "
+        "*Refuted*: our interval lies outside the range, and does not point its way. *Open*: anything else."
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
     return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])

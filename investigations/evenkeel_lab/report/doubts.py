@@ -10,6 +10,7 @@ from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
 from evenkeel_lab.report.counts import counted
+from evenkeel_lab.report.figures.data import counted_over_time, halves, median
 from evenkeel_lab.report.markdown import text
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import arms_of, meetings
@@ -33,6 +34,7 @@ STAND_IN = "stand-in"
 WORDS = {name: part for name, part in ALL_WORDS.items() if name not in {"hypothesis", "expected"}}
 # From which share of its time on a proxy that has to wait for a core is worth a word.
 CROWDED = 0.2
+STEADY = 1.2
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def doubts(summary: Summary, judgement: Judgement, present: Investigation | None
     found = list(map(Doubt.of, judgement.invalid))
     if present is not None and not same(present, summary.investigation):
         found.append(Doubt("changed", "The file has been changed since this was measured."))
-    for kind in (_pairs, _design, _runs, _crowd, _warm_up, _figures, _second_opinion, _noise, _provenance):
+    for kind in (_pairs, _design, _runs, _crowd, _warm_up, _figures, _steadiness, _second_opinion, _noise, _provenance):
         found += kind(summary, judgement)
     return found
 
@@ -162,6 +164,20 @@ def _figures(summary: Summary, _: Judgement) -> Iterator[Doubt]:
         if arms:
             who = ", ".join(arms)
             yield Doubt("untold", f"{name} cannot be told in every run of {who}, and is not judged there{_why(name)}.")
+
+
+def _steadiness(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+    moved = []
+    for arm, counts in counted_over_time(summary).items():
+        first, second = map(median, halves(counts))
+        if first and second and not 1 / STEADY <= second / first <= STEADY:
+            moved.append(arm)
+    if moved:
+        yield Doubt(
+            "unsteady",
+            f"From the first half of a run to the second the median of {', '.join(moved)} changes by more than a "
+            "fifth: a mean over both is of no steady state.",
+        )
 
 
 def _why(name: str) -> str:

@@ -27,10 +27,13 @@ def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bo
     least, most = claimed
     if least <= low and high <= most:
         return Ruling.CONFIRMED
+    is_beyond = high < least or low > most
     is_on_its_way = (least >= 0 and low > 0) or (most <= 0 and high < 0)
-    if is_real and is_on_its_way:
+    # Where no difference that matters was claimed, there is one, of which it is open whether it matters.
+    is_small = least < 0 < most and (low > 0 or high < 0) and not is_beyond
+    if is_real and (is_on_its_way or is_small):
         return Ruling.REFINED
-    return Ruling.REFUTED if high < least or low > most else Ruling.OPEN
+    return Ruling.REFUTED if is_beyond else Ruling.OPEN
 
 
 def lying(claimed: tuple[float, float], found: Compared) -> str:

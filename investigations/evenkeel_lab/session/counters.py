@@ -107,13 +107,13 @@ async def waits(url: str) -> dict[str, int]:
     return {row["what"]: int(row["count"]) for row in rows}
 
 
-async def commands(url: str) -> int:
-    """Read how many commands Valkey has carried out on the connections to a database of its own."""
+async def commands(url: str) -> dict[str, int]:
+    """Read how many commands Valkey has carried out on each connection to a database of its own."""
     number = urlsplit(url).path.lstrip("/") or "0"
     async with Redis.from_url(url) as client:
         own = await client.client_id()
         clients = await client.client_list()
-    return sum(int(one.get("tot-cmds", 0)) for one in clients if one["db"] == number and int(one["id"]) != own)
+    return {one["id"]: int(one.get("tot-cmds", 0)) for one in clients if one["db"] == number and int(one["id"]) != own}
 
 
 def lags(place: Path, start_ns: int, end_ns: int) -> Iterator[float]:

@@ -25,7 +25,8 @@ class Readings:
     """The mock's CPU seconds."""
     database: Mapping[str, int]
     operations: Mapping[str, int]
-    commands: int | None
+    commands: Mapping[str, int] | None
+    """Valkey's, by connection; one that was closed has taken its own with it."""
 
     @classmethod
     async def of(cls, target: Target) -> Readings:
@@ -47,7 +48,7 @@ class Readings:
             self.provider - before.provider,
             {name: count - before.database[name] for name, count in self.database.items()},
             {name: count - before.operations.get(name, 0) for name, count in self.operations.items()},
-            None if self.commands is None or before.commands is None else self.commands - before.commands,
+            _added(self.commands, before.commands),
         )
 
     def figures(self, requests: int) -> dict[str, float]:
@@ -61,5 +62,12 @@ class Readings:
         if self.operations and min(self.operations.values()) >= 0:
             found["prisma_calls"] = sum(self.operations.values())
         if self.commands is not None:
-            found["valkey_calls"] = self.commands
+            found["valkey_calls"] = sum(self.commands.values())
         return {name: value / requests for name, value in found.items()} if requests else {}
+
+
+def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """Return what each connection has carried out meanwhile; None if one is gone, and with it what it would tell."""
+    if now is None or before is None or before.keys() - now.keys():
+        return None
+    return {connection: count - before.get(connection, 0) for connection, count in now.items()}

@@ -50,6 +50,7 @@ class Simulate(Protocol):
         requests: int = 400,
         pinned: bool = True,
         waited: float = 0.0,
+        climb: float = 1.0,
         **changed: Any,
     ) -> Summary: ...
 
@@ -94,6 +95,7 @@ def simulate() -> Simulate:
         requests: int = 400,
         pinned: bool = True,
         waited: float = 0.0,
+        climb: float = 1.0,
         **changed: Any,
     ) -> Summary:
         wanted = asked(**(told or {}))
@@ -106,6 +108,7 @@ def simulate() -> Simulate:
             for core, arm in enumerate(meeting.arms):
                 level = 100 * known.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
+                latencies[requests // 2 :] *= climb
                 figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
                 figures |= {"cpu_ms": level / 10, "mean": float(latencies.mean()), "error_rate": 0.0}
                 figures["throughput"] = 1e5 / level

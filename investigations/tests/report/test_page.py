@@ -302,6 +302,7 @@ def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[st
         ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
         ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
         ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50 %, on for 50 %"),
+        ({"climb": 0.7}, "unsteady: From the first half of a run to the second the median of off, on, again, direct"),
         ({"pinned": False}, "no-duets: 12 of 12 pairs were no duets"),
         ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
     ],

@@ -24,6 +24,9 @@ RANGES = st.tuples(ENDS, ENDS).map(sorted).filter(lambda pair: pair[0] < pair[1]
         ((0.1, 0.5), (-0.05, 0.02), Ruling.REFUTED),
         ((0.1, 0.5), (-0.05, 0.2), Ruling.OPEN),
         ((-0.05, 0.05), (-0.01, 0.2), Ruling.OPEN),
+        # There is a difference, and it may be too small to matter.
+        ((-0.05, 0.05), (0.03, 0.2), Ruling.REFINED),
+        ((-0.05, 0.05), (-0.2, -0.03), Ruling.REFINED),
     ],
 )
 def test_a_claim_is_ruled_on_by_where_our_interval_lies(
@@ -56,3 +59,4 @@ def test_what_may_be_chance_refines_nothing() -> None:
     assert ruling((0.25, 0.6), 0.005, 0.3, is_real=True) is Ruling.REFINED
     assert ruling((0.25, 0.6), 0.005, 0.3, is_real=False) is Ruling.OPEN
     assert ruling((0.25, 0.6), 0.005, 0.2, is_real=False) is Ruling.REFUTED
+    assert ruling((-0.05, 0.05), 0.005, 0.2, is_real=False) is Ruling.OPEN

@@ -11,14 +11,18 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import Meeting
-from evenkeel_lab.session.sketch import GRID
+from evenkeel_lab.session.sketch import EDGES_MS, GRID, TIMES
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from evenkeel_lab.session.sketch import Sketch
     from evenkeel_lab.session.summary import Summary
+
+    Counts = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,35 @@ def sketches(summary: Summary) -> dict[str, list[Sketch]]:
         for arm, one in summary.sketches.get(meeting, {}).items():
             found.setdefault(arm, []).append(one)
     return {arm: told for arm, told in found.items() if any(any(map(sum, one.over_time)) for one in told)}
+
+
+def counted_over_time(summary: Summary) -> Mapping[str, Counts]:
+    """Return how many requests of a run of each arm fall into each bin of times and of latencies, in the mean."""
+    return {
+        arm: np.mean([np.asarray(one.over_time, dtype=np.float64) for one in found], axis=0)
+        for arm, found in sketches(summary).items()
+    }
+
+
+def halves(counts: Counts) -> tuple[Counts, Counts]:
+    """Return those of the first half of a run, and of the second."""
+    return counts[: TIMES // 2], counts[TIMES // 2 :]
+
+
+def middle(counts: Counts) -> int | None:
+    """Return the bin of latencies in which the median lies; None where nothing was answered."""
+    below = np.cumsum(counts.sum(axis=0))
+    return int(np.searchsorted(below, below[-1] / 2)) if below[-1] else None
+
+
+def median(counts: Counts) -> float | None:
+    """Return the median latency in milliseconds, as if all of a bin were spread evenly over it."""
+    at = middle(counts)
+    if at is None:
+        return None
+    of_bins = counts.sum(axis=0)
+    share = (of_bins.sum() / 2 - of_bins[:at].sum()) / of_bins[at]
+    return float(EDGES_MS[at] * (EDGES_MS[at + 1] / EDGES_MS[at]) ** share)
 
 
 def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:

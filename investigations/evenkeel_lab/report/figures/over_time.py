@@ -12,7 +12,7 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from evenkeel_lab.report.figures.data import sketches
+from evenkeel_lab.report.figures.data import counted_over_time, halves, middle
 from evenkeel_lab.report.figures.scales import log_axis, log_ticks, said
 from evenkeel_lab.report.figures.style import figure, headline, named, styled
 from evenkeel_lab.session.sketch import EDGES_MS, TIMES
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from evenkeel_lab.report.figures.data import Counts
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
-
-    Counts = npt.NDArray[np.float64]
 
 MOST_COLUMNS = 3
 HEIGHT, REST = 1.7, 0.9
@@ -36,7 +35,7 @@ HEIGHT, REST = 1.7, 0.9
 @styled
 def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     """Draw a panel for each arm: the darker a field, the more requests of a run fall into it."""
-    counts = _counts(summary)
+    counts = counted_over_time(summary)
     if not counts:
         return None
     baseline = summary.investigation.baseline
@@ -70,10 +69,10 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
 
 def alt(summary: Summary, _: Judgement) -> str:
     """Say it in words."""
-    counts = _counts(summary)
+    counts = counted_over_time(summary)
     moved = []
     for arm, found in counts.items():
-        first, second = _middle(found[: TIMES // 2]), _middle(found[TIMES // 2 :])
+        first, second = map(_middle, halves(found))
         if first != second:
             moved.append(f"{arm} from {first} to {second}")
     arm, found = next(iter(counts.items()))
@@ -82,20 +81,11 @@ def alt(summary: Summary, _: Judgement) -> str:
     return f"Heatmaps of latency over the time of a run, of {', '.join(counts)}: {told}"
 
 
-def _counts(summary: Summary) -> Mapping[str, Counts]:
-    """Return how many requests of a run of each arm fall into each field, in the mean."""
-    return {
-        arm: np.mean([np.asarray(one.over_time, dtype=np.float64) for one in found], axis=0)
-        for arm, found in sketches(summary).items()
-    }
-
-
 def _middle(counts: Counts) -> str:
     """Say where the median lies, as far as bins tell."""
-    below = np.cumsum(counts.sum(axis=0))
-    if not below[-1]:
+    at = middle(counts)
+    if at is None:
         return "nothing"
-    at = int(np.searchsorted(below, below[-1] / 2))
     return f"{said(float(f'{EDGES_MS[at]:.2g}'), 'ms')} to {said(float(f'{EDGES_MS[at + 1]:.2g}'), 'ms')}"
 
 

@@ -29,11 +29,13 @@ def queue(case: Case, pictures: Mapping[str, str]) -> str:
     measured, fitted = found.measured, found.fitted
     told = (
         "Users in a loop, one server that serves them one at a time, and a delay that keeps nobody waiting (mean value "
-        "analysis). Once, the server is made of what no queue changes: of a request's CPU time on the core for which "
+        "analysis). First, the server is made of what no queue changes: of a request's CPU time on the core for which "
         f"requests wait ({_ms(measured.service)}), and of what is left of the latency where there are fewest users "
-        f"({_ms(measured.delay)}). Once, it is the server that comes nearest to all points: {_ms(fitted.service)} and "
+        f"({_ms(measured.delay)}). Then, it is the server that comes nearest to all points: {_ms(fitted.service)} and "
         f"{_ms(fitted.delay)}. From {measured.knee:.1f} users on (by the fit, {fitted.knee:.1f}) there is somebody "
-        "before one whenever one comes. By Little's law, as many requests are under way as there are users."
+        "before one whenever one comes. By Little's law, throughput times latency is how many requests "
+        "are under way. That is as many as there are users, less what is missing at the ends of a run, where the last "
+        "ones are waited for and no others come."
     )
     parts = [title, paragraph(told + case.disbelief), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
     return "\n\n".join(filter(None, parts))

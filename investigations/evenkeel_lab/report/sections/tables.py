@@ -12,7 +12,7 @@ from evenkeel_lab.report.markdown import items, paragraph, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Comparison
+    from evenkeel_lab.comparison.compare import Compared, Comparison
     from evenkeel_lab.report.case import Case
 
 RIGHT = ("effect [interval]", "margin", "detectable")
@@ -49,8 +49,7 @@ def figures(one: Comparison, *, invalid: bool) -> str:
     rows = [
         [
             f"**{found.figure.name}**" if found.primary else found.figure.name,
-            words.amount(found, found.baseline),
-            words.amount(found, found.candidate),
+            *_amounts(found),
             words.effect(found),
             words.margin(found),
             words.detectable(found),
@@ -59,6 +58,13 @@ def figures(one: Comparison, *, invalid: bool) -> str:
         for found in one.figures
     ]
     return table(head, rows, {one.baseline, one.candidate, *RIGHT})
+
+
+def _amounts(found: Compared) -> list[str]:
+    """Return nothing where the rig has miscounted: nothing that is measured lies below zero."""
+    if min((*found.baseline, *found.candidate), default=0) < 0:
+        return ["", ""]
+    return [words.amount(found, found.baseline), words.amount(found, found.candidate)]
 
 
 def invalid(case: Case) -> bool:
