@@ -38,7 +38,7 @@ setup: .venv/.ready ## build .venv with everything in it
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/.ready ## what Prometheus costs a proxy, then, today, and with ours: less than six minutes, beginning with nothing
+demo: .venv/.ready ## what Prometheus costs a proxy, then, today, and with ours: less than six minutes, once all is installed
 	@$(BIN)/evenkeel investigate callback_overhead --quick
 
 test: .venv/.ready ## the tests, without the slow ones

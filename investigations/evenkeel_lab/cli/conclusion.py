@@ -29,7 +29,7 @@ def conclusion(found: Iterable[tuple[Summary, Judgement]]) -> RenderableType:
 
 
 def _chapter(summary: Summary, judgement: Judgement) -> Iterator[RenderableType]:
-    asked, then = summary.investigation, _decided(_at_length(summary.name))
+    asked, then = summary.investigation, _decided(_at_length(summary))
     yield Text(f"{asked.title}, {asked.primary} against {asked.baseline}", style="bold")
     shown = Table(box=None, pad_edge=False, show_header=False)
     for (candidate, baseline), now in _decided(judgement).items():
@@ -52,12 +52,19 @@ def _decided(judgement: Judgement | None) -> dict[tuple[str, str], tuple[str, st
     return found
 
 
-def _at_length(name: str) -> Judgement | None:
-    """Return what the session has found that is committed, if there is one that can be read."""
-    folder = known().get(name)
+def _at_length(quick: Summary) -> Judgement | None:
+    """Return what the session has found that is committed, if there is one that can be read and asked the same."""
+    folder = known().get(quick.name)
     if folder is None or not (folder / SUMMARY).is_file():
         return None
     try:
-        return judge_summary(read(folder / SUMMARY))
+        found = read(folder / SUMMARY)
     except LabError:
         return None
+    return judge_summary(found) if _subjects(found) == _subjects(quick) else None
+
+
+def _subjects(summary: Summary) -> tuple[str, list[tuple[str, str, str]]]:
+    """Return what decides, and the arms as far as they are the same at length."""
+    asked = summary.investigation
+    return asked.primary, [(name, arm.subject, arm.litellm) for name, arm in asked.arms.items()]

@@ -19,10 +19,10 @@ from evenkeel_lab.cli.compare import document, table
 from evenkeel_lab.cli.conclusion import conclusion
 from evenkeel_lab.cli.live import View
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.errors import RIG_INVALID, WrongUse
+from evenkeel_lab.errors import RIG_INVALID, LabError, WrongUse
 from evenkeel_lab.experiment import books, find, known, name_of, read, read_book, readme, template
 from evenkeel_lab.experiment.change import least_seconds, quickly, with_pairs, with_versions
-from evenkeel_lab.experiment.read import BEGIN, FILE, check_name, home
+from evenkeel_lab.experiment.read import BEGIN, FILE, FOLDER, check_name, find_book, home
 from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
@@ -34,13 +34,12 @@ from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
 
     from evenkeel_lab.experiment import Investigation
-    from evenkeel_lab.progress import Steps
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
 
@@ -99,8 +98,8 @@ def investigate(  # one for each option
         raise click.UsageError("--quick decides itself how many --pairs there are: choose one of the two.")
     say_what_is_not_used()
     way = Way(pairs, versions, quick=quick, fresh=fresh, profiled=profiled)
-    book = books().get(names[0])
-    found = [conduct(folder, one, as_json=as_json) for folder, one in chosen(names[0], way)]
+    book = find_book(names[0])
+    found, failed = conduct_all(chosen(names[0], way), as_json=as_json)
     if as_json:
         documents = {one.summary.name: told(one.judgement) for one in found}
         click.echo(json.dumps({"chapters": documents} if book else next(iter(documents.values()))))
@@ -108,13 +107,15 @@ def investigate(  # one for each option
         results().print(conclusion((one.summary, one.judgement) for one in found))
     if book and quick:
         click.echo(first_pages(book, found), err=as_json)
+    if failed:
+        raise failed
     is_told = all(one.judgement.has_basis and not one.judgement.invalid for one in found)
     context.exit(0 if is_told else RIG_INVALID)
 
 
 def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
     """Return what is to be measured, and how: of a book, its chapters, which share the time if it is to be quick."""
-    place = books().get(name)
+    place = find_book(name)
     if place is None:
         return [(find(name), way)]
     book = read_book(place)
@@ -155,16 +156,35 @@ class Way:
 
 @dataclass(frozen=True)
 class Found:
-    """What a session has found."""
+    """What a session has found, and where it lies."""
 
     summary: Summary
     judgement: Judgement
+    store: Store
+    home: Path | None
+    """Where it is committed; None for one that lies elsewhere."""
+
+
+def conduct_all(wanted: Sequence[tuple[Path, Way]], *, as_json: bool) -> tuple[list[Found], LabError | None]:
+    """Measure one after the other, and lay it down; return also what kept something from being laid down."""
+    found: list[Found] = []
+    failed = None
+    for folder, way in wanted:
+        found.append(conduct(folder, way, as_json=as_json))
+        try:
+            lay_down(found[-1], as_json=as_json)
+        except LabError as error:
+            # A file that cannot be read, wherever it lies, keeps nobody from measuring the rest.
+            failed = failed or error
+    return found, failed
 
 
 def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
-    """Measure one investigation, say what was found, and lay it down."""
+    """Measure one investigation, and say what was found."""
     name, wanted = name_of(folder), way.asked(folder)
-    store = Store(folder.resolve().parents[name.count("/") + 1] / DATA / name / digest(wanted))
+    is_ours = known().get(name) == folder.resolve()
+    place = folder.resolve().parents[name.count("/")]
+    store = Store((place.parent if place.name == FOLDER else place) / DATA / name / digest(wanted))
     console = Console(stderr=True)
     steps, stop = shown_on(console), Event()
     profiler = Profiler(name, wanted, store, steps, stop) if way.profiled else None
@@ -178,30 +198,34 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
     write(summary, store.folder / SUMMARY)
     if not as_json:
         results().print(report(judgement))
-    is_ours = known().get(name) == folder.resolve()
-    for path in publish(summary, store, steps) if way.lasts and is_ours else [impression(summary, store)]:
-        click.echo(path, err=as_json)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
         click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
-    return Found(summary, judgement)
+    return Found(summary, judgement, store, folder.resolve() if is_ours and way.lasts else None)
 
 
-def publish(summary: Summary, store: Store, steps: Steps) -> list[Path]:
-    """Lay down what is to be committed: the summary, the profile, the report, the notebook."""
+def lay_down(found: Found, *, as_json: bool) -> None:
+    """Write what is to be committed: the summary, the profile, the report, the notebook; else a report beside it."""
+    for path in publish(found) if found.home else [impression(found)]:
+        click.echo(path, err=as_json)
+
+
+def publish(found: Found) -> Iterator[Path]:
+    """Write what is to be committed, and name each file."""
     from evenkeel_lab.cli.report import publish as render  # noqa: PLC0415  # what draws takes long to import
 
-    folder = known()[summary.name]
-    write(summary, folder / SUMMARY)
-    if (store.folder / PROFILE).exists():
-        shutil.copyfile(store.folder / PROFILE, folder / PROFILE)
-    return [folder / SUMMARY, *render([summary.name], steps)]
+    assert found.home is not None
+    write(found.summary, found.home / SUMMARY)
+    yield found.home / SUMMARY
+    if (found.store.folder / PROFILE).exists():
+        shutil.copyfile(found.store.folder / PROFILE, found.home / PROFILE)
+    yield from render([found.summary.name], shown_on(Console(stderr=True)))
 
 
-def impression(summary: Summary, store: Store) -> Path:
+def impression(found: Found) -> Path:
     """Write the report of a session that is not to last, beside its records."""
     from evenkeel_lab.report import render  # noqa: PLC0415  # as above
 
-    return render(summary, store.folder)
+    return render(found.summary, found.store.folder)
 
 
 def first_pages(folder: Path, found: Sequence[Found]) -> Path:

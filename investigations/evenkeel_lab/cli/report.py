@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from evenkeel_lab.experiment import books, known, name_of
-from evenkeel_lab.experiment.read import FOLDER
+from evenkeel_lab.experiment import books, known, name_of, read_book
+from evenkeel_lab.experiment.read import BOOK, FOLDER
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.session.summary import FILE as SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,5 +79,11 @@ def drifted(names: Sequence[str], steps: Steps) -> list[str]:
 
 
 def _measured(rendered: Rendered) -> list[Path]:
+    """Return the folders of what was measured; of a book, once all of it was."""
     folders = known() | books()
-    return [folders[page.name] for page in rendered.pages]
+    return [folder for page in rendered.pages if _is_whole(folder := folders[page.name])]
+
+
+def _is_whole(folder: Path) -> bool:
+    chapters = read_book(folder).chapters if (folder / BOOK).is_file() else []
+    return all((folder / chapter / SUMMARY).is_file() for chapter in chapters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.experiment.investigation import Investigation, Kind, Subjects
+from evenkeel_lab.experiment.investigation import Design, Investigation, Kind, Subjects
 from evenkeel_lab.stack.subject import require_allowed
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -56,8 +56,10 @@ def quickly(investigation: Investigation, seconds: float | None = None) -> Inves
 def least_seconds(investigation: Investigation) -> float:
     """Return for about how long a quick session has to last, so that it has a verdict."""
     asked = quickly(investigation, seconds=1.0)
-    runs = [max(asked.load_of(name).duration or QUICK_LEAST for name in pair) for pair in asked.comparisons]
-    proxies = sum(asked.arms[name].subject is Kind.PROXY for pair in asked.comparisons for name in pair)
+    together = max if asked.session.design is Design.DUETS else sum
+    runs = [together(asked.load_of(name).duration or QUICK_LEAST for name in pair) for pair in asked.comparisons]
+    met = [asked.arm(name) for pair in asked.comparisons for name in pair]
+    proxies = sum(arm is not None and arm.subject is Kind.PROXY for arm in met)
     booted = LEAST_PAIRS * proxies if asked.session.subjects is Subjects.FRESH else proxies
     return LEAST_PAIRS * sum(BESIDE_RUN + seconds for seconds in runs) + UNTIL_WARM * booted
 

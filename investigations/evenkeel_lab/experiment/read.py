@@ -50,6 +50,12 @@ def books(start: Path | None = None) -> dict[str, Path]:
         return {}
 
 
+def find_book(name: str, start: Path | None = None) -> Path | None:
+    """Return the folder of a book, named or given as a path; None if it is none."""
+    given = Path(name)
+    return books(start).get(name) or (given if (given / BOOK).is_file() else None)
+
+
 def find(name: str, start: Path | None = None) -> Path:
     """Return the folder of an investigation, named or given as a path."""
     there = known(start)
@@ -58,6 +64,10 @@ def find(name: str, start: Path | None = None) -> Path:
     given = Path(name)
     if (given / FILE).is_file():
         return given
+    book = books(start).get(name.partition("/")[0])
+    if book is not None:
+        # One that cannot be read says why.
+        there = {f"{book.name}/{chapter}": book / chapter for chapter in read_book(book).chapters}
     cure = nearest(name, there) if there else f"There are none here: {BEGIN}"
     raise WrongUse(f"There is no investigation {name!r}.", cure=cure)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.profiling.stacks import Spent, Stack, beginnings, largest, pruned
+from evenkeel_lab.session.written import replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,9 +73,7 @@ def write(profile: Profile, path: Path) -> None:
     text = next((text for text in texts if len(text) < MOST_BYTES), None)
     if text is None:
         raise RigFailure(f"The profile of {len(profile.arms)} arms is too large to be kept.", cure="Profile fewer.")
-    new = path.with_name(path.name + ".new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    replace_text(path, text)
 
 
 def read(path: Path) -> Profile:

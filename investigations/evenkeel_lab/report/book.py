@@ -68,7 +68,7 @@ def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             said.append(f"**{chapter}**: {words.UNMEASURED}.")
             continue
         case = cases[chapter]
-        found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.candidates)
+        found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.shown)
         said.append(f"{_link(name, chapter, text(case.asked.title))}, against {case.asked.baseline}: {found}.")
     return items(said)
 
@@ -105,9 +105,9 @@ def _unbelieved(case: Case) -> str:
 
 def _alt(cases: Mapping[str, Case]) -> str:
     told = [
-        f"{chapter}, {one.candidate}: {found.figure.name} {words.effect(found)}"
+        f"{chapter}, {one.candidate}: {found.figure.name} {words.effect(found)}{_unbelieved(case)}"
         for chapter, case in cases.items()
-        for one in case.candidates
+        for one in case.shown
         if (found := primary(one)) and found.verdict
     ]
     return f"Forest plot of what decides in each chapter: {'; '.join(told)}"
@@ -120,7 +120,7 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             rows.append([chapter, "", words.UNMEASURED, *("" for _ in SHOWN)])
             continue
         case, shown = cases[chapter], _link(name, chapter, chapter)
-        for one in case.candidates:
+        for one in case.shown:
             found = {each.figure.name: each for each in one.figures}
             effects = [words.effect(found[each]) if each in found else "" for each in SHOWN]
             rows.append([shown, one.candidate, _decided(case, primary(one)), *effects])
@@ -155,7 +155,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         rows.append(
             [
                 text(one.says),
-                f"{_where(name, one)}: {one.figure} {low} to {high}",
+                f"{_where(name, one, cases)}: {one.figure} {low} to {high}",
                 words.effect(found) if found else "",
                 lies,
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
@@ -167,7 +167,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before its chapter was "
         "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
         "direction, or one where none that matters was claimed, but not all of our interval lies in the range. "
-        "*Refuted*: our interval lies outside the range, and does not point its way. *Open*: anything else."
+        "*Refuted*: our interval lies outside the range, and does not surely point its way. *Open*: anything else."
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
     return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])
@@ -182,7 +182,7 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     rows = [
         [
             text(one.does),
-            _where(name, one),
+            _where(name, one, cases),
             one.figure,
             words.effect(found),
             words.stated(found, invalid=invalid(cases[one.chapter])),
@@ -192,7 +192,7 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     rows += [
         [
             text(one.does),
-            _where(name, one) if one.chapter in cases else one.chapter,
+            _where(name, one, cases) if one.chapter in cases else one.chapter,
             one.figure,
             "",
             _why_not(one, found, cases),
@@ -203,7 +203,8 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
     told = (
         "Ranked by what they surely bring: the worse end of the interval, as a factor. Each was measured under its "
-        "chapter's load."
+        "chapter's load, against what stands beside it; only those of one chapter are comparable. Of many that bring "
+        "nothing, one in twenty would seem to bring something."
     )
     return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
 
@@ -220,8 +221,8 @@ def _why_not(one: Finding, found: Compared | None, cases: Mapping[str, Case]) ->
     return UNTOLD if found is None else found.why_not
 
 
-def _where(name: str, one: Finding) -> str:
-    against = f" against {one.against}" if one.against else ""
+def _where(name: str, one: Finding, cases: Mapping[str, Case]) -> str:
+    against = f" against {one.against or cases[one.chapter].asked.baseline}" if one.chapter in cases else ""
     return f"{_link(name, one.chapter, one.chapter)}, {one.arm}{against}"
 
 

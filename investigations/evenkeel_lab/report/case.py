@@ -60,6 +60,11 @@ class Case:
         return [one for one in self._against_baseline if one.candidate != AGAIN]
 
     @property
+    def shown(self) -> list[Comparison]:
+        """What there is to say: of a single arm, whether it differs from one that is the same."""
+        return self.candidates or [one for one in [self.noise] if one]
+
+    @property
     def switched(self) -> list[Comparison]:
         """What an ablation sets against its full arm."""
         return [one for one in self.judgement.comparisons if one.baseline != self.asked.baseline]

@@ -15,7 +15,7 @@ from evenkeel_lab.report.markdown import text
 from evenkeel_lab.session.judge import paired
 from evenkeel_lab.session.meetings import arms_of, meetings
 from evenkeel_lab.session.sketch import SURE
-from evenkeel_lab.session.store import WORDS as ALL_WORDS
+from evenkeel_lab.session.store import BELIEVED, WORDS as ALL_WORDS
 from evenkeel_lab.session.warm_up import COLD, WINDOWS
 from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STAND_IN = "stand-in"
 # What may be said otherwise, and is still the same question; not what was believed, nor what others claim.
-WORDS = {name: part for name, part in ALL_WORDS.items() if name not in {"hypothesis", "expected"}}
+WORDS = {name: part for name, part in ALL_WORDS.items() if name not in BELIEVED}
 # From which share of its time on a proxy that has to wait for a core is worth a word.
 CROWDED = 0.2
 STEADY = 1.2

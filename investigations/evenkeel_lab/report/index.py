@@ -38,7 +38,7 @@ def index(cases: Sequence[Case], waiting: Mapping[str, Investigation], books: Ma
 def _rows(case: Case) -> list[list[str]]:
     """Return a row for each arm; what is the same in all of them stands in the first one."""
     name = case.summary.name
-    shown = case.candidates or [one for one in [case.noise] if one]
+    shown = case.shown
     rows = [["", "", *_found(case, one), ""] for one in shown] or [[""] * len(HEAD)]
     ran = f"LiteLLM {', '.join(case.litellm)}" if case.litellm else ""
     measured = [day(case.summary), ran, str(case.summary.provenance.get("kernel", "")), commit(case.summary)]

@@ -17,7 +17,7 @@ class Ruling(StrEnum):
     REFINED = "refined"
     """There is such an effect, but of another size, or of one that may be another."""
     REFUTED = "refuted"
-    """All of our interval lies beyond what it says, and not on its way there."""
+    """All of our interval lies beyond what it says, and does not surely point its way."""
     OPEN = "open"
     """It may be as it says, or not."""
 
@@ -33,7 +33,9 @@ def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bo
     is_small = least < 0 < most and (low > 0 or high < 0) and not is_beyond
     if is_real and (is_on_its_way or is_small):
         return Ruling.REFINED
-    return Ruling.REFUTED if is_beyond else Ruling.OPEN
+    # What may be chance refutes a difference, but not that there is none.
+    is_refuted = is_beyond and (is_real or not least < 0 < most)
+    return Ruling.REFUTED if is_refuted else Ruling.OPEN
 
 
 def lying(claimed: tuple[float, float], found: Compared) -> str:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncpg import PostgresError
+from httpx import HTTPError
+from redis.exceptions import RedisError
+
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.session import counters
 from evenkeel_lab.session.cores import stolen
 
@@ -31,6 +36,14 @@ class Readings:
     @classmethod
     async def of(cls, target: Target) -> Readings:
         """Read them."""
+        try:
+            return await cls._of(target)
+        except (OSError, HTTPError, PostgresError, RedisError) as error:
+            what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
+            raise RigFailure(what, cure="One of its servers is gone; its log says why.") from error
+
+    @classmethod
+    async def _of(cls, target: Target) -> Readings:
         return cls(
             stolen(),
             counters.spent(target.pid) if target.pid else None,

@@ -25,7 +25,7 @@ from evenkeel_lab.experiment import Investigation
 from evenkeel_lab.session.meetings import arms_of
 from evenkeel_lab.session.provenance import Provenance
 from evenkeel_lab.session.run import Run
-from evenkeel_lab.session.written import text_of, understood
+from evenkeel_lab.session.written import replace_text, text_of, understood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +47,8 @@ WORDS: dict[str, Any] = {
     # It is asked of what was measured in any case.
     "queue": True,
 }
+# Of those words, what must have been there before.
+BELIEVED = ("hypothesis", "expected")
 
 
 class Head(BaseModel):
@@ -121,20 +123,21 @@ class Store:
         """Write down what is going to be measured, and with what; beside that, with what the first of it was."""
         if self.exists and self.done():
             head = self.head()
-            name, where = head.name, head.provenance.went_on(where)
+            name, investigation, where = head.name, head.investigation, head.provenance.went_on(where)
         self._write_head(name, investigation, where)
 
     def reword(self, investigation: Investigation) -> None:
-        """Keep the words that an investigation has now, if anything has been measured: all else is the same."""
+        """Keep the words that an investigation has now; but what was believed, as it was when that was measured."""
         if self.exists:
             head = self.head()
-            self._write_head(head.name, investigation, head.provenance)
+            believed = {name: getattr(head.investigation, name) for name in BELIEVED} if self.done() else {}
+            self._write_head(head.name, investigation.model_copy(update=believed), head.provenance)
 
     def _write_head(self, name: str, investigation: Investigation, where: Provenance) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         asked = investigation.model_dump(mode="json")
         told = {"schema": SCHEMA, "name": name, "investigation": asked, "provenance": asdict(where)}
-        _write(self.folder / HEAD, json.dumps(told, indent=1) + "\n")
+        replace_text(self.folder / HEAD, json.dumps(told, indent=1) + "\n")
 
     @property
     def is_over(self) -> bool:
@@ -146,7 +149,8 @@ class Store:
         (self.folder / OVER).touch()
 
     def clear(self) -> None:
-        """Forget what has been measured."""
+        """Forget what has been measured, and first of all that it was: who is stopped here has measured nothing."""
+        (self.folder / MEETINGS).unlink(missing_ok=True)
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -157,7 +161,7 @@ class Store:
 
     def warmed_up(self, told: dict[str, Any]) -> None:
         """Write down how the subjects were warmed up."""
-        _write(self.folder / WARM_UP, json.dumps(told, indent=1) + "\n")
+        replace_text(self.folder / WARM_UP, json.dumps(told, indent=1) + "\n")
 
     def warm_up(self) -> dict[str, Any]:
         """Return how the subjects were warmed up; nothing if they were not."""
@@ -201,9 +205,3 @@ class Store:
             whole = content[: content.rfind(b"\n") + 1]
             if whole != content:
                 path.write_bytes(whole)
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)

@@ -18,7 +18,7 @@ from evenkeel_lab.session.provenance import Provenance
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.sketch import Sketch, sketch
 from evenkeel_lab.session.store import Warmed
-from evenkeel_lab.session.written import text_of, understood
+from evenkeel_lab.session.written import replace_text, text_of, understood
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def write(summary: Summary, path: Path) -> None:
         },
     }
     # The order of arms and switches is the file's: tables and charts keep to it.
-    path.write_text(json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n", encoding="utf-8")
+    replace_text(path, json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 def read(path: Path) -> Summary:

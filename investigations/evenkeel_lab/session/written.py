@@ -1,4 +1,4 @@
-"""Reads what a session has written: whatever became of it since, a reader gets what it expects, or a sentence."""
+"""What a session writes, all of it or nothing; and reads: whatever became of it, as it is expected, or a sentence."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ class Refused(Protocol):
 
     def __call__(self, what: str, /) -> LabError:
         """Return it."""
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file that is whole at any moment, whoever is killed meanwhile."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 def text_of(path: Path, refused: Refused) -> str:

@@ -91,7 +91,7 @@ def test_claims_are_ruled_on(simulate: Any) -> None:
     found = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
     assert [row[3] for row in found] == ["in it", "below it", "above it", ""]
     assert [row[4] for row in found] == ["**confirmed**", "**refined**", "**refuted**", "**open: not measured yet**"]
-    assert found[1][1] == "[bug](book/bug.md), on: p50 +90 to +110"
+    assert found[1][1] == "[bug](book/bug.md), on against off: p50 +90 to +110"
     assert found[1][5] == "Another machine."
 
 

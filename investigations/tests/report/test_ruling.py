@@ -60,3 +60,4 @@ def test_what_may_be_chance_refines_nothing() -> None:
     assert ruling((0.25, 0.6), 0.005, 0.3, is_real=False) is Ruling.OPEN
     assert ruling((0.25, 0.6), 0.005, 0.2, is_real=False) is Ruling.REFUTED
     assert ruling((-0.05, 0.05), 0.005, 0.2, is_real=False) is Ruling.OPEN
+    assert ruling((-0.05, 0.05), 0.06, 0.2, is_real=False) is Ruling.OPEN

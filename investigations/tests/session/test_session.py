@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from evenkeel_lab.cli.investigate import investigate
-from evenkeel_lab.errors import RIG_INVALID, RigFailure, WrongUse
-from evenkeel_lab.experiment import Investigation, template
+from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.experiment import Investigation
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.doubts import doubts
 from evenkeel_lab.session.arms import Target
-from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import Judgement, judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
+from evenkeel_lab.session.provenance import Provenance
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
-from evenkeel_lab.session.summary import gather, read
+from evenkeel_lab.session.summary import gather
 from evenkeel_lab.session.warm_up import COLD
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import Kind
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from evenkeel_lab.experiment import Arm
     from evenkeel_lab.session.subjects import Subjects
     from evenkeel_lab.session.warm_up import WarmUp
 
@@ -108,18 +103,6 @@ def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     assert again.heard == []
 
 
-def test_nobody_measures_where_somebody_does_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, 0.3)
-    assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
-    (place,) = (tmp_path / "data" / "simulated").iterdir()
-    before = (place / "meetings.jsonl").read_bytes()
-    with Store(place).claimed():
-        answer = told(tmp_path, monkeypatch, "simulated", "--fresh")
-    assert isinstance(answer.exception, WrongUse)
-    assert "is being measured already" in str(answer.exception)
-    assert (place / "meetings.jsonl").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
@@ -151,6 +134,19 @@ def test_other_words_ask_for_nothing_else(tmp_path: Path) -> None:
     asyncio.run(session(tmp_path, other, rest).conduct())
     assert rest.heard == []
     assert gather(Store(tmp_path)).investigation.title == "y"
+
+
+def test_what_was_believed_stays_as_it_was_when_it_was_measured(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    wiser = wanted.model_copy(update={"hypothesis": "We knew it.", "title": "y"})
+    store = Store(tmp_path)
+    store.begin("x", wanted, Provenance())
+    store.reword(wanted.model_copy(update={"hypothesis": "Now."}))
+    assert store.head().investigation.hypothesis == "Now."
+    asyncio.run(session(tmp_path, wanted).conduct())
+    asyncio.run(session(tmp_path, wiser).conduct())
+    found = gather(store).investigation
+    assert (found.title, found.hypothesis) == ("y", wanted.hypothesis)
 
 
 @pytest.mark.parametrize(
@@ -254,131 +250,6 @@ def test_runs_that_failed_a_gate_do_not_count_and_many_of_them_invalidate_everyt
     assert all(why.startswith("gates: 4 pairs") for why in invalid)
 
 
-def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
-    monkeypatch.chdir(folder)
-    return CliRunner().invoke(investigate, list(arguments))
-
-
-def write(folder: Path, effect: float) -> None:
-    place = folder / "investigations" / "simulated"
-    place.mkdir(parents=True)
-    place.joinpath("investigation.toml").write_text(
-        f"""
-        title = "Simulated"
-        question = "Is it slower?"
-        hypothesis = "It is."
-        baseline = "plain"
-        [arms.plain]
-        about = "a simulation"
-        subject = "function"
-        function = "{FUNCTION}"
-        [arms.slower]
-        about = "a slower one"
-        subject = "function"
-        function = "{FUNCTION}"
-        arguments = {{ effect = {effect} }}
-        [figures.value]
-        margin = 0.05
-        primary = true
-        """
-    )
-
-
-def write_book(folder: Path) -> Path:
-    """Write a book with a single chapter, `first`."""
-    write(folder, 0.3)
-    book = folder / "investigations" / "book"
-    book.mkdir()
-    (folder / "investigations" / "simulated").rename(book / "first")
-    return book
-
-
-def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, 0.3)
-    answer = told(tmp_path, monkeypatch, "simulated", "--pairs", "8")
-    assert answer.exit_code == 0, answer.output
-    assert "slower against plain, 6 pairs" in answer.stdout
-    assert "material" in answer.stdout
-    document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--fresh", "--json").stdout)
-    assert document["settled"]
-    assert document["comparisons"][0]["pairs"] == 6
-    # Neither was what the file asks for: each has a report, but beside its records.
-    committed = tmp_path / "investigations" / "simulated" / "summary.json"
-    assert not committed.exists()
-    assert not (tmp_path / "reports").exists()
-    assert len(list(tmp_path.glob("data/simulated/*/simulated.md"))) == 2
-    assert told(tmp_path, monkeypatch, "simulated").exit_code == 0
-    assert "**slower**" in (tmp_path / "reports" / "simulated.md").read_text()
-    assert judge_session(read(committed).investigation, read(committed).done, 24).settled
-    assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
-
-
-def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-    answer = told(tmp_path, monkeypatch, "book", "--json")
-    assert answer.exit_code == 0, answer.output
-    assert json.loads(answer.stdout)["chapters"]["book/first"]["settled"]
-    assert (book / "first" / "summary.json").exists()
-    assert "(book/first.md)" in (tmp_path / "reports" / "book.md").read_text()
-    assert "Why?" in told(tmp_path, monkeypatch, "--list").stdout
-    (book / "book.toml").unlink()
-    monkeypatch.chdir(book)
-    assert CliRunner().invoke(investigate, ["first", "--quick"]).exit_code == 0
-
-
-def test_of_a_book_a_first_impression_takes_as_many_pairs_as_there_is_time_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = write_book(tmp_path)
-    (book / "second").mkdir()
-    (book / "second" / "investigation.toml").write_text((book / "first" / "investigation.toml").read_text())
-    (book / "book.toml").write_text(BOOK + 'chapters = ["second", "first"]\nquick = ["first"]\n')
-    answer = told(tmp_path, monkeypatch, "book", "--quick")
-    assert answer.exit_code == 0, answer.output
-    page = tmp_path / "data" / "book" / "quick" / "book.md"
-    *_, chapter, now, at_length, path = answer.stdout.splitlines()
-    assert path == str(page)
-    assert chapter == "Simulated, value against plain"
-    assert now.split()[:2] == ["slower", "now"]
-    assert now.rstrip().endswith("material")
-    assert at_length.split() == ["at", "length", "not", "measured", "yet"]
-    assert "(book/first.md)" in page.read_text()
-    assert "24 pairs" in (page.parent / "book" / "first.md").read_text()
-    assert "](book/second.md)" not in page.read_text()
-    assert not (tmp_path / "reports").exists()
-
-
-def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-
-    async def limited(name: str, arm: Arm, seed: int) -> Run:
-        return replace(await call(name, arm, seed), limited=("a gate",) if seed % 3 == 0 else ())
-
-    monkeypatch.setattr("evenkeel_lab.session.session.call", limited)
-    answer = told(tmp_path, monkeypatch, "book", "--quick")
-    assert answer.exit_code == RIG_INVALID
-    *_, now, at_length, why, _ = answer.stdout.splitlines()
-    assert now.rstrip().endswith("material (not to be believed)")
-    assert at_length.split()[:2] == ["at", "length"]
-    assert why.startswith("  invalid: gates: ")
-
-
-def test_a_first_impression_of_a_book_ends_with_what_was_measured_at_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = write_book(tmp_path)
-    (book / "book.toml").write_text(BOOK + 'chapters = ["first"]\n')
-    assert told(tmp_path, monkeypatch, "book").exit_code == 0
-    *_, now, at_length, _ = told(tmp_path, monkeypatch, "book", "--quick").stdout.splitlines()
-    assert now.split()[-1] == at_length.split()[-1] == "material"
-
-
 def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
     wanted = investigation(0.0, looks=(6, 24))
     hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 1e-6})})
@@ -391,37 +262,3 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
     asyncio.run(session(tmp_path, hasty, heard).conduct())
     assert len(heard.heard) == 1
     assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
-
-
-def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, 0.3)
-    answer = told(tmp_path, monkeypatch, "new", "mine")
-    place = tmp_path / "investigations" / "mine"
-    assert answer.stdout.splitlines() == [
-        str(place / name) for name in ("investigation.toml", "README.md", "notebook.py")
-    ]
-    for name in ("mine", "No Name", "index", "new", "../outside"):
-        again = told(tmp_path, monkeypatch, "new", name)
-        assert isinstance(again.exception, WrongUse)
-    assert not (tmp_path / "investigations" / "No Name").exists()
-    # A question of somebody who writes [markup], and a file that is none: the others are listed all the same.
-    (place / "investigation.toml").write_text(template("mine").replace("Does it", "[Does] it"))
-    (tmp_path / "investigations" / "broken").mkdir()
-    (tmp_path / "investigations" / "broken" / "investigation.toml").write_text("nonsense")
-    listed = told(tmp_path, monkeypatch, "--list")
-    assert listed.exit_code == 0
-    assert "[Does] it make a difference?" in listed.stdout
-    assert "cannot be read" in listed.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [(("simulatd",), "Did you mean simulated?"), (("simulated", "--litellm", "1.83"), "1.83")],
-)
-def test_wrong_use_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], error: str
-) -> None:
-    write(tmp_path, 0.3)
-    answer = told(tmp_path, monkeypatch, *arguments)
-    assert isinstance(answer.exception, WrongUse)
-    assert error in str(answer.exception)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 REST = 1.2
 NAME = "answers"
+# Chapters ask for different things: a few that are far out are not to press all others together.
+MOST, ROOM = 0.75, 1.5
 
 
 @styled
@@ -38,6 +40,6 @@ def answers(cases: Mapping[str, Case]) -> Figure | None:
     if not shown:
         return None
     drawn = figure(len(rows) * ROW + REST)
-    column(drawn.subplots(), rows, ends(shown), known, len(rows))
+    column(drawn.subplots(), rows, ends(shown, MOST, ROOM), known, len(rows))
     headline(drawn, "What decides in each chapter, with its interval; grey: what does not matter; hollow: not settled")
     return drawn

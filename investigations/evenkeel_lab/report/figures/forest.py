@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.comparison import words
@@ -120,8 +121,11 @@ def _percent(one: Compared, difference: float) -> float:
     return one.margin.effect(difference) * 100
 
 
-def ends(shown: Sequence[Compared]) -> tuple[float, float]:
-    """Return how far the axis goes: what lies far beyond what decides is told in numbers, and drawn as an arrow."""
+def ends(shown: Sequence[Compared], most: float = 1.0, room: float = 1.1) -> tuple[float, float]:
+    """Return how far the axis goes: what lies far beyond is told in numbers, and drawn as an arrow.
+
+    There is room for so large a share of what decides.
+    """
     lows, highs, margins, main = [], [], [], [0.0]
     for one in shown:
         assert one.verdict is not None
@@ -132,7 +136,7 @@ def ends(shown: Sequence[Compared]) -> tuple[float, float]:
         if one.primary:
             main += [abs(low), abs(high)]
     least = 1.3 * max(margins)
-    far = max(FAR * max(margins), 1.1 * max(main))
+    far = max(FAR * max(margins), room * float(np.quantile(main, most)))
     return -min(far, max(least, -1.08 * min(lows))), min(far, max(least, 1.08 * max(highs)))
 
 

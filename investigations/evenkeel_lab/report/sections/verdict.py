@@ -82,8 +82,9 @@ def _how(case: Case) -> str:
     stops = (
         f"It could be judged after {when} pairs, which was fixed beforehand" if not case.asked.session.seconds else ""
     )
-    keeps = f"; {level(alpha)} intervals keep the chance of a false difference at 5 % in all" if len(looks) > 1 else ""
+    intervals = f"{level(alpha)} intervals"
+    keeps = f"; {intervals} keep the chance of a false difference of each two at 5 % in all" if len(looks) > 1 else ""
     names = ", ".join(dict.fromkeys(doubt.name for doubt in case.doubts))
     doubted = f" Doubts, each explained under [Limits](#limits): {names}." if names else ""
-    declared = f" {stops}{keeps}." if stops else f" {level(alpha)} intervals."
+    declared = f" {stops}{keeps}." if stops else f" {intervals}."
     return f"What decides is {case.asked.primary}, in {pairs} of runs for each two arms.{declared}{doubted}"
