@@ -143,11 +143,14 @@ async def landed(database_url: str, made: Entities) -> list[Landing]:
             for where, query, entity in SPEND:
                 row = await connection.fetchrow(query, getattr(made, entity))
                 found.append(Landing(where, row[0], float(row[1] or 0)) if row else Landing(where, 0, 0.0))
-            complete = found[0].rows >= REQUESTS and all(
-                abs(landing.dollars - found[0].dollars) < 0.01 * found[0].dollars for landing in found
-            )
-            if complete or time.monotonic() > deadline:
+            if have_landed(found) or time.monotonic() > deadline:
                 return found
             await asyncio.sleep(0.5)
     finally:
         await connection.close()
+
+
+def have_landed(found: list[Landing]) -> bool:
+    """Whether every request is in the log, and no table lags behind it."""
+    log, *_ = found
+    return log.rows >= REQUESTS and all(abs(one.dollars - log.dollars) < 0.01 * log.dollars for one in found)

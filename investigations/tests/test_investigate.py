@@ -172,6 +172,9 @@ def test_a_new_investigation_is_written_once(tmp_path: Path, monkeypatch: pytest
     assert listed.exit_code == 0
     assert "[Does] it make a difference?" in listed.stdout
     assert "cannot be read" in listed.stdout
+    found = json.loads(told(tmp_path, monkeypatch, "--list", "--json").stdout)
+    assert set(found["questions"]) == {"simulated", "mine"}
+    assert set(found["broken"]) == {"broken"}
 
 
 @pytest.mark.parametrize(

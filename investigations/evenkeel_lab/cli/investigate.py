@@ -86,7 +86,7 @@ def investigate(  # one for each option
     The same command goes on where a stopped one was.
     """
     if listed:
-        results().print(listing())
+        show_all(as_json=as_json)
         return
     if len(names) == 2 and names[0] == NEW:  # noqa: PLR2004  # the word and the name
         click.echo("\n".join(map(str, create(names[1]))))
@@ -243,16 +243,22 @@ def say_what_is_not_used() -> None:
             click.echo(f"{name} is not used: subjects that are measured share no servers.", err=True)
 
 
-def listing() -> RenderableType:
-    """Say which investigations there are."""
-    shown = Table(box=None, pad_edge=False, show_header=False)
+def show_all(*, as_json: bool) -> None:
+    """Say which investigations there are, and what they ask."""
     read_by = dict.fromkeys(known(), read) | dict.fromkeys(books(), read_book)
+    questions, broken = {}, {}
     for name, folder in sorted((known() | books()).items()):
         try:
-            shown.add_row(name, Text(read_by[name](folder).question))
+            questions[name] = read_by[name](folder).question
         except WrongUse as error:
-            shown.add_row(name, Text(str(error), style="yellow"))
-    return shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}")
+            broken[name] = str(error)
+    if as_json:
+        click.echo(json.dumps({"questions": questions, "broken": broken}))
+        return
+    shown = Table(box=None, pad_edge=False, show_header=False)
+    for name in sorted(questions | broken):
+        shown.add_row(name, Text(questions[name]) if name in questions else Text(broken[name], style="yellow"))
+    results().print(shown if shown.row_count else Text(f"There are no investigations here: {BEGIN}"))
 
 
 def create(name: str) -> list[Path]:

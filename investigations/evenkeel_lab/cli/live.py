@@ -29,7 +29,9 @@ class View:
 
     def __init__(self, console: Console, investigation: Investigation) -> None:
         self._console = console
-        self._looks = investigation.session.looks
+        looks, timed = investigation.session.looks, investigation.session.seconds
+        self._of = "" if timed else f" of {looks[-1]}"
+        self._when = "when the time is over" if timed else f"after {' or '.join(map(str, looks))} pairs"
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:
@@ -45,7 +47,7 @@ class View:
 
     def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
         """Show what a meeting has changed."""
-        where = f"pair {meeting.pair} of {self._looks[-1]}, {_minutes(left)} left"
+        where = f"pair {meeting.pair}{self._of}, {_minutes(left)} left"
         limited = [f"{run.arm}: {why}" for run in runs for why in run.limited]
         if self._live is not None:
             if not self._live.is_started:
@@ -61,8 +63,7 @@ class View:
         shown = Table(box=None, pad_edge=False, show_header=False)
         for row in _estimates(judgement):
             shown.add_row(*row)
-        looks = " or ".join(map(str, self._looks))
-        shown.caption, shown.caption_justify = f"judged after {looks} pairs", "left"
+        shown.caption, shown.caption_justify = f"judged {self._when}", "left"
         return shown
 
 

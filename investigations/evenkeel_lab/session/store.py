@@ -107,12 +107,16 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         place = os.open(self.folder, os.O_RDONLY)
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock(place)
             yield
-        except BlockingIOError as error:
-            raise WrongUse(f"{self.folder} is being measured already.", cure="Wait for its end, or stop it.") from error
         finally:
             os.close(place)
+
+    def _lock(self, place: int) -> None:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise WrongUse(f"{self.folder} is being measured already.", cure="Wait for its end, or stop it.") from error
 
     @property
     def exists(self) -> bool:

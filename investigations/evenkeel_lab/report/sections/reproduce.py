@@ -88,7 +88,8 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
     told, looks = case.summary.provenance, case.asked.session.looks
     versions = ", ".join(f"{name} {version}" for name, version in sorted(told.get("versions", {}).items()))
     alpha = alpha_of(looks)
-    declared = f"after {', '.join(map(str, looks))} pairs"
+    timed = case.asked.session.seconds
+    declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
     functions = all(arm.subject is Kind.FUNCTION for arm in case.asked.arms.values())
     mock = "" if functions else f", mock {case.asked.mock.seed}"
     rows = {
