@@ -203,8 +203,8 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
     head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
     told = (
         "Ranked by what they surely bring: the worse end of the interval, as a factor. Each was measured under its "
-        "chapter's load, against what stands beside it; only those of one chapter are comparable. Of many that bring "
-        "nothing, one in twenty would seem to bring something."
+        "chapter's load, against what stands beside it; only those of one chapter are comparable. Of many that do "
+        "nothing, one in twenty would seem to make a difference."
     )
     return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
 
