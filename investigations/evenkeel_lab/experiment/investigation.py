@@ -203,7 +203,9 @@ class Session(Part):
     subjects: Subjects = Field(Subjects.KEPT, description="Whether proxies are kept for all pairs, or fresh for each.")
     looks: list[PositiveInt] = Field([6, 12, 24], description="After how many pairs it may be judged.")
     seconds: PositiveFloat | None = Field(
-        None, description="How long it may take once all is installed: no further pair is begun that would end later."
+        None,
+        description="How long it may take once all is installed: no further pair is begun that would end later, unless "
+        "there are too few for a verdict; then it may take half as long again.",
     )
     seed: int = Field(1, ge=0, description="What orders, cores and arrivals are drawn from.")
     warm_up: NonNegativeFloat = Field(

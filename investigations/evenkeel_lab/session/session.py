@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Options
 
 
+# Where booting takes longer than elsewhere, there may be no time left for the pairs that a verdict needs.
+OVERTIME = 0.5
+
+
 class Told(Protocol):
     """Somebody who wants to know how far a session is."""
 
@@ -89,13 +93,15 @@ class Session:
             self.store.add(meeting, runs)
             done[meeting.name] = runs
             each, coming = (time.monotonic() - began) / number, wanted[number:]
-            left = min(each * len(coming), self._seconds_left())
-            self.told.meeting(meeting, runs, judge_session(self.investigation, done, last), left)
+            left = max(0.0, min(each * len(coming), self._seconds_left()))
+            judgement = judge_session(self.investigation, done, last)
+            self.told.meeting(meeting, runs, judgement, left)
             is_pair = not coming or coming[0].pair != meeting.pair
             another = each * len(self.investigation.comparisons)
             if self._settled(done):
                 return
-            if is_pair and another > self._seconds_left():
+            overtime = 0.0 if judgement.has_basis else self._overtime
+            if is_pair and another > self._seconds_left() + overtime:
                 # Never continued: it would be judged again and again, after any number of pairs.
                 self.store.end()
                 return
@@ -105,7 +111,12 @@ class Session:
 
     def _seconds_left(self) -> float:
         limit = self.investigation.session.seconds
-        return math.inf if limit is None else max(0.0, self.begun + limit - time.monotonic())
+        return math.inf if limit is None else self.begun + limit - time.monotonic()
+
+    @property
+    def _overtime(self) -> float:
+        """For how much longer a session may go on that would be over a few pairs before its first verdict."""
+        return OVERTIME * (self.investigation.session.seconds or 0.0)
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
         """Whether a look that was declared beforehand has been reached, and settles it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -262,3 +263,20 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
     asyncio.run(session(tmp_path, hasty, heard).conduct())
     assert len(heard.heard) == 1
     assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
+
+
+class Slow(Listening):
+    """Takes its time to hear of a meeting."""
+
+    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+        super().meeting(meeting, runs, judgement, left)
+        time.sleep(0.3)
+
+
+def test_where_pairs_take_long_there_is_time_for_those_that_a_verdict_needs(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(24,))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 1.6})})
+    heard = Slow()
+    judgement = asyncio.run(session(tmp_path, hasty, heard).conduct())
+    assert judgement.has_basis
+    assert len(heard.heard) == 6
