@@ -35,7 +35,7 @@ def test_a_whole_tree_of_processes_is_pinned_and_let_go_again() -> None:
 
 @pytest.mark.skipif(not CAN_PIN, reason="this system pins nothing")
 def test_threads_that_run_already_are_pinned_too() -> None:
-    code = "import threading; threading.Thread(target=input).start(); print(); threading.Event().wait()"
+    code = "import threading; threading.Thread(target=input).start(); print(flush=True); threading.Event().wait()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
