@@ -34,10 +34,10 @@ def install(desk: Desk, metrics: Callable[[], bytes]) -> None:
     mount(app, desk, metrics, authenticated)
 
 
-def install_health(budgets: Callable[[], dict[str, Any]]) -> None:
-    """Add the route that tells how it goes with budgets to the running proxy."""
+def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
+    """Add the route that tells how it goes with a part of the plugin to the running proxy."""
     app, authenticated = _of_proxy()
-    mount_health(app, budgets, authenticated)
+    mount_health(app, part, document, authenticated)
 
 
 def _of_proxy() -> tuple[FastAPI, Callable[..., Any]]:
@@ -47,15 +47,17 @@ def _of_proxy() -> tuple[FastAPI, Callable[..., Any]]:
     return app, user_api_key_auth
 
 
-def mount_health(app: FastAPI, budgets: Callable[[], dict[str, Any]], authenticated: Callable[..., Any]) -> None:
+def mount_health(
+    app: FastAPI, part: str, document: Callable[[], dict[str, Any]], authenticated: Callable[..., Any]
+) -> None:
     """Add it to an app; `authenticated` is the dependency that says who asks."""
 
     async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
         return _allowed(auth, MAY_LOOK)
 
-    @app.get("/evenkeel/budgets/health", tags=["evenkeel"], dependencies=[Depends(looker)])
+    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[Depends(looker)])
     async def health() -> Response:
-        return JSONResponse(budgets())
+        return JSONResponse(document())
 
 
 def mount(app: FastAPI, desk: Desk, metrics: Callable[[], bytes], authenticated: Callable[..., Any]) -> None:

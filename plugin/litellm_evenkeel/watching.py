@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import REGISTRY
 
 from litellm_evenkeel.desk import Desk, Worker
+from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.gauges import Gauges
 from litellm_evenkeel.rotation.metrics import Metrics
-from litellm_evenkeel.rotation.scraping import Collector, Writer, exposition, is_multiprocess
+from litellm_evenkeel.scraping import exposition, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +26,6 @@ LOG = logging.getLogger("litellm_evenkeel.rotation")
 SERVER = "litellm.proxy.proxy_server"
 # LiteLLM's command reads it; who starts workers otherwise does not say how many.
 WORKERS = "NUM_WORKERS"
-# A loop holds its tasks weakly.
-_TASKS: set[asyncio.Task[None]] = set()
 
 
 def begin(
@@ -43,10 +41,7 @@ def begin(
         # Those of the first rotation of this process are there; of this one, nobody asked.
         return
     gauges = Gauges(watch, counted.accounts, counted.models, is_shared)
-    if is_multiprocess(environ):
-        _write(Writer(gauges.samples, happened=happened))
-    else:
-        Collector(gauges.samples, counted.registry, happened=happened)
+    show(gauges.samples, series.READ, counted.registry, environ, happened=happened)
     if SERVER in sys.modules:
         # Not there, and not wanted, without a proxy.
         from litellm_evenkeel import admin  # noqa: PLC0415
@@ -75,14 +70,3 @@ def workers(environ: Mapping[str, str]) -> int | None:
     """Return how many workers there are, if anybody says so."""
     told = environ.get(WORKERS, "")
     return int(told) if told.isdecimal() and told.isascii() and len(told) < len("10000") else None
-
-
-def _write(writer: Writer) -> None:
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        # A proxy imports its callbacks in its loop; what has none is no worker that anybody scrapes.
-        return
-    task = loop.create_task(writer.keep_writing())
-    _TASKS.add(task)
-    task.add_done_callback(_TASKS.discard)

@@ -20,6 +20,7 @@ from collections import deque
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel.mishaps import Mishaps
 from litellm_evenkeel.rotation.observer import Unobserved
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.steering import Steering
@@ -97,7 +98,7 @@ class Ours:
     """The rotation, under a steady load."""
 
     def __init__(self, number: int) -> None:
-        self._random = random.Random(number)  # noqa: S311 - the same requests in each run
+        self._random = random.Random(number)
         self._deployments = deployments(number)
         self._now = 1_000_000.0
         self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
@@ -110,7 +111,7 @@ class Ours:
             seat=lambda deployment, model: Seat.of(deployment, {}, model),
             observer=self._rebuilds,
         )
-        self._plugin = router.Rotation_PROXY_(terms, steering, router.Errors())
+        self._plugin = router.Rotation_PROXY_(terms, steering, Mishaps("rotation"))
         self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from litellm_evenkeel.picked import CARRIED, Picked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from litellm_evenkeel.rotation.attempts import Attempt
 
-CARRIED = "evenkeel_call"
-
 
 class Call:
     """One request of a client, with all its attempts."""
 
-    __slots__ = ("account", "broken", "name", "streams")
+    __slots__ = ("broken", "name", "picked", "streams")
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         """What tells it from others where no logging object does: outside of a proxy."""
-        self.account: str | None = None
+        self.picked: Picked | None = None
         """Where it was sent last."""
         self.streams: tuple[Attempt, ...] = ()
         """Those of its streams that are open, the oldest first."""
@@ -41,6 +41,10 @@ class Call:
         if found is None:
             found = details[CARRIED] = cls()
         return found
+
+    def sent(self, account: str, reason: str) -> None:
+        """Know of another attempt."""
+        self.picked = Picked(account, reason, 1 if self.picked is None else self.picked.attempt + 1)
 
     @staticmethod
     def told(details: Mapping[str, Any]) -> Call | None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.labels import OTHER
 from litellm_evenkeel.rotation.standing import side_standing, sides
+from litellm_evenkeel.scraping import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.described import Series
     from litellm_evenkeel.rotation.group import Group
     from litellm_evenkeel.rotation.labels import Labels
     from litellm_evenkeel.rotation.pool import Pool
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 # Looking at more would keep requests waiting: accounts as a whole and models at them, together.
 MOST_SIDES = 500
 SESSIONS = ("hits", "misses", "escapes", "repins", "refused", "evicted", "adopted")
-
-
-class Sample(NamedTuple):
-    """One value."""
-
-    series: Series
-    labels: tuple[str, ...]
-    value: float
 
 
 class Watched(Protocol):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client import REGISTRY
 
-from litellm_evenkeel.described import Form
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.labels import Labels
 from litellm_evenkeel.rotation.tally import Tally
+from litellm_evenkeel.scraping import made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from prometheus_client import CollectorRegistry
 
     from litellm_evenkeel.described import Series
@@ -25,31 +23,6 @@ if TYPE_CHECKING:
 MOST_ACCOUNTS = 200
 MOST_MODELS = 200
 NO_CANDIDATES = "no candidates"
-
-
-def made(one: Series, registry: CollectorRegistry | None) -> Any:
-    """Return a metric of a library's own."""
-    return _MAKERS[one.form](one.base_name, one, registry)
-
-
-def _counter(name: str, one: Series, registry: CollectorRegistry | None) -> Counter:
-    return Counter(name, one.about, one.labels, registry=registry)
-
-
-def _gauge(name: str, one: Series, registry: CollectorRegistry | None) -> Gauge:
-    mode: Any = one.mode
-    return Gauge(name, one.about, one.labels, registry=registry, multiprocess_mode=mode)
-
-
-def _histogram(name: str, one: Series, registry: CollectorRegistry | None) -> Histogram:
-    return Histogram(name, one.about, one.labels, registry=registry, buckets=one.buckets)
-
-
-_MAKERS: Mapping[Form, Callable[[str, Series, CollectorRegistry | None], Any]] = {
-    Form.COUNTER: _counter,
-    Form.GAUGE: _gauge,
-    Form.HISTOGRAM: _histogram,
-}
 
 
 class Metrics:

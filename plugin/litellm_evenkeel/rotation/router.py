@@ -6,10 +6,8 @@ An error of ours never fails a request: it is logged without a word of what was 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 import time
-import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,12 +25,10 @@ from litellm_evenkeel.rotation.signals import Signal, classify
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from litellm_evenkeel.mishaps import Mishaps
     from litellm_evenkeel.rotation.steering import Steering
     from litellm_evenkeel.rotation.terms import RotationTerms
 
-LOG = logging.getLogger("litellm_evenkeel.rotation")
-# An error of ours is logged once in so many seconds.
-QUIET_SECONDS = 30.0
 ACCOUNT_HEADER = "x-evenkeel-account"
 # How LiteLLM says that no deployment suits a request: its tags, its length, its region.
 LITELLMS_OWN = (ValueError, litellm.BadRequestError)
@@ -47,7 +43,7 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         self,
         terms: RotationTerms,
         steering: Steering,
-        errors: Errors,
+        errors: Mishaps,
         begin: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         super().__init__()
@@ -185,36 +181,9 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
         """Name the account of the final attempt."""
         # Not all answers can tell which deployment they are of, the non-streamed of /v1/messages for one.
         del user_api_key_dict, response, request_headers, litellm_call_info
-        account = Call.of(data).account
+        picked = Call.of(data).picked
         # A name may hold what no header may.
-        return None if account is None else {ACCOUNT_HEADER: quote(account, safe=" @:/+,;=")}
-
-
-class Errors:
-    """Errors of ours: counted, and logged so seldom that a log survives them."""
-
-    def __init__(self, count: Callable[[str], None] = lambda _: None) -> None:
-        self._count = count
-        self.counts: dict[str, int] = {}
-        self._quiet_until = 0.0
-
-    def happened(self, where: str, error: Exception) -> None:
-        """Know of one. Its text may hold what a client or a provider wrote, so only its kind and its place are told."""
-        self.counts[where] = self.counts.get(where, 0) + 1
-        self._count(where)
-        now = time.monotonic()
-        if now < self._quiet_until:
-            return
-        self._quiet_until = now + QUIET_SECONDS
-        frames = traceback.extract_tb(error.__traceback__)[-3:]
-        places = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
-        LOG.error(
-            "evenkeel: %s failed (%s at %s); LiteLLM goes on without it. %d times so far. Please report it.",
-            where,
-            type(error).__name__,
-            places,
-            self.counts[where],
-        )
+        return None if picked is None else {ACCOUNT_HEADER: quote(picked.account, safe=" @:/+,;=")}
 
 
 def _brings_its_own_key(request: Mapping[str, Any] | None) -> bool:

@@ -142,7 +142,7 @@ class Steering:
                 return found
         outcome = None if key is None else self._chosen(known.group, key, asked, found, pinned, advice)
         run.current = Attempt(found, model, call, outcome)
-        call.account = found.place.seat.account
+        call.sent(found.place.seat.account, found.reason)
         self._observer.picked(found, model, time.perf_counter() - began)
         return found
 

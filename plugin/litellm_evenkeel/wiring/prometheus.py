@@ -46,7 +46,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
     folder = prepare()
     made = kind(terms=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
-    admin.install_health(lambda: _health(made))
+    admin.install_health("budgets", lambda: _health(made))
     return made
 
 

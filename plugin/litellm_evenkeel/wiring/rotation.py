@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses, watching
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.mishaps import Mishaps
 from litellm_evenkeel.rotation.naming import doubts
 from litellm_evenkeel.rotation.pins.opening import opened as keeping
 from litellm_evenkeel.rotation.pins.remote import Remote
-from litellm_evenkeel.rotation.router import Errors, Rotation_PROXY_, RotationWithHeader_PROXY_
+from litellm_evenkeel.rotation.router import Rotation_PROXY_, RotationWithHeader_PROXY_
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.shared import Shared, Sharing, opened
 from litellm_evenkeel.rotation.steering import Steering
@@ -46,7 +47,7 @@ def rotation() -> Rotation_PROXY_:
     metrics, clock = watching.metrics(), _clock()
     shared = _shared(terms, config, clock)
     sticky = Sticky(terms.sticky)
-    errors = Errors(metrics.plugin_error)
+    errors = Mishaps("rotation", metrics.plugin_error)
     steering = Steering(
         terms,
         clock=clock,

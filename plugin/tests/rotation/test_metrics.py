@@ -26,12 +26,12 @@ from litellm_evenkeel.rotation.metrics import Metrics
 from litellm_evenkeel.rotation.need import Need
 from litellm_evenkeel.rotation.picks import Full
 from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.scraping import Collector, Writer, exposition, is_multiprocess
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.signals import Signal
 from litellm_evenkeel.rotation.sticky import Sticky
 from litellm_evenkeel.rotation.sticky_terms import StickyTerms
 from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.scraping import Collector, Writer, exposition, is_multiprocess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +107,7 @@ def test_what_happens_is_counted() -> None:
 
 def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
     on = World(a={"tpm": 1000}, b=None, c=None)
-    Collector(on.gauges.samples, on.registry)
+    Collector(on.gauges.samples, series.READ, on.registry)
     on.attempt("a", 600)
     on.pool.fail(on.attempt("b").pick.lease, Signal(Kind.QUOTA, Scope.ACCOUNT, 50.0, "rule"))
     on.pool.fail(on.attempt("c").pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "rule"))
@@ -130,7 +130,7 @@ def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
 
 def test_accounts_beyond_the_bound_are_one() -> None:
     on = World(most_accounts=2, **{f"a{number}": {"rpm": 100} for number in range(5)})
-    Collector(on.gauges.samples, on.registry)
+    Collector(on.gauges.samples, series.READ, on.registry)
     for number in range(5):
         on.attempt(f"a{number}")
     assert on.value("picks_total", account="a1", reason="sticky") == 1
@@ -152,7 +152,7 @@ def test_an_error_while_reading_leaves_the_scrape_of_all_others_whole() -> None:
     def broken() -> list:
         raise ValueError
 
-    Collector(broken, registry, happened=lambda where, error: told.append((where, type(error))))
+    Collector(broken, series.READ, registry, happened=lambda where, error: told.append((where, type(error))))
     assert list(registry.collect()) == []
     assert told == [("reading metrics", ValueError)]
 
@@ -163,7 +163,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
     def broken() -> list:
         raise ValueError
 
-    writer = Writer(broken, happened=lambda where, _: told.append(where))
+    writer = Writer(broken, series.READ, happened=lambda where, _: told.append(where))
     task = asyncio.create_task(writer.keep_writing(0.0))
     while len(told) < 2:
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
 
 def test_only_what_is_ours_is_exposed() -> None:
     on = World(a=None)
-    Collector(on.gauges.samples, on.registry)
+    Collector(on.gauges.samples, series.READ, on.registry)
     names = {line.split()[2] for line in exposition(on.registry, {}).decode().splitlines() if line.startswith("# TYPE")}
     assert f"{P}picks" in {name.removesuffix("_total") for name in names}
     assert all(name.startswith(P) for name in names)
@@ -186,12 +186,13 @@ def test_several_processes_are_told_by_the_environment() -> None:
 
 WORKER = """
 import importlib.util, sys
-from litellm_evenkeel.rotation.scraping import Writer
+from litellm_evenkeel.rotation import series
+from litellm_evenkeel.scraping import Writer
 spec = importlib.util.spec_from_file_location("tests", sys.argv[1])
 tests = sys.modules["tests"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
 on = tests.World(a={"tpm": 1000}, b=None)
-writer = Writer(on.gauges.samples)
+writer = Writer(on.gauges.samples, series.READ)
 on.attempt("a", float(sys.argv[2]))
 on.pool.fail(on.attempt("b").pick.lease, tests.Signal(tests.Kind.QUOTA, tests.Scope.ACCOUNT, 50.0, "rule"))
 for times in range(2):
@@ -201,7 +202,7 @@ for times in range(2):
         break
     on.pool.release_account("b")
 """
-READER = "from litellm_evenkeel.rotation.scraping import exposition; print(exposition().decode())"
+READER = "from litellm_evenkeel.scraping import exposition; print(exposition().decode())"
 
 
 def test_several_processes_are_one_truth(tmp_path: Path) -> None:

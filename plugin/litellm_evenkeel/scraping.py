@@ -10,30 +10,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.described import Form
-from litellm_evenkeel.rotation import series
-from litellm_evenkeel.rotation.metrics import made
+from litellm_evenkeel.described import PREFIX, Form, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prometheus_client.metrics_core import Metric
 
-    from litellm_evenkeel.described import Series
-    from litellm_evenkeel.rotation.gauges import Sample
-
-    Samples = Callable[[], Iterable[Sample]]
+    Samples = Callable[[], Iterable["Sample"]]
     Happened = Callable[[str, Exception], None]
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 WRITTEN_EVERY_SECONDS = 5.0
 SLICE = 64
+# A loop holds its tasks weakly.
+_TASKS: set[asyncio.Task[None]] = set()
+
+
+class Sample(NamedTuple):
+    """One value."""
+
+    series: Series
+    labels: tuple[str, ...]
+    value: float
 
 
 def _ignore(where: str, error: Exception) -> None:
@@ -45,23 +50,51 @@ def is_multiprocess(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get(MULTIPROCESS) or environ.get(MULTIPROCESS.lower()))
 
 
+def show(
+    samples: Samples,
+    several: Sequence[Series],
+    registry: CollectorRegistry,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    happened: Happened,
+) -> None:
+    """Let Prometheus see samples of some series, in whichever way this worker is scraped."""
+    if not is_multiprocess(environ):
+        Collector(samples, several, registry, happened=happened)
+        return
+    writer = Writer(samples, several, happened=happened)
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # A proxy imports its callbacks in its loop; what has none is no worker that anybody scrapes.
+        return
+    task = loop.create_task(writer.keep_writing())
+    _TASKS.add(task)
+    task.add_done_callback(_TASKS.discard)
+
+
 class Collector:
-    """Asks for samples at each scrape."""
+    """Asks for samples of some series at each scrape."""
 
     def __init__(
-        self, samples: Samples, registry: CollectorRegistry = REGISTRY, *, happened: Happened = _ignore
+        self,
+        samples: Samples,
+        several: Sequence[Series],
+        registry: CollectorRegistry = REGISTRY,
+        *,
+        happened: Happened = _ignore,
     ) -> None:
-        self._samples, self._happened = samples, happened
+        self._samples, self._several, self._happened = samples, several, happened
         registry.register(self)
 
     def describe(self) -> Iterator[Metric]:
         """Name what may come, without looking."""
-        for one in series.READ:
+        for one in self._several:
             yield _family(one)
 
     def collect(self) -> Iterator[Metric]:
         """Yield what there is."""
-        found: dict[Series, Any] = {one: _family(one) for one in series.READ}
+        found: dict[Series, Any] = {one: _family(one) for one in self._several}
         try:
             for sample in self._samples():
                 found[sample.series].add_metric(sample.labels, sample.value)
@@ -74,10 +107,15 @@ class Writer:
     """Writes samples to the files of this process."""
 
     def __init__(
-        self, samples: Samples, registry: CollectorRegistry | None = None, *, happened: Happened = _ignore
+        self,
+        samples: Samples,
+        several: Sequence[Series],
+        registry: CollectorRegistry | None = None,
+        *,
+        happened: Happened = _ignore,
     ) -> None:
         self._samples, self._happened = samples, happened
-        self._made = {one: made(one, registry) for one in series.READ}
+        self._made = {one: made(one, registry) for one in several}
         self._written: dict[tuple[Series, tuple[str, ...]], float] = {}
 
     def writing(self) -> Iterator[None]:
@@ -113,6 +151,11 @@ class Writer:
         self._written[one, labels] = value
 
 
+def made(one: Series, registry: CollectorRegistry | None) -> Any:
+    """Return a metric of Prometheus' client's own."""
+    return _MAKERS[one.form](one.base_name, one, registry)
+
+
 def exposition(registry: CollectorRegistry = REGISTRY, environ: Mapping[str, str] = os.environ) -> bytes:
     """Return the metrics of the plugin as text, for proxies that have no /metrics."""
     if is_multiprocess(environ):
@@ -128,9 +171,29 @@ class _Ours:
         self._registry = registry
 
     def collect(self) -> Iterator[Metric]:
-        return (metric for metric in self._registry.collect() if metric.name.startswith(series.PREFIX))
+        return (metric for metric in self._registry.collect() if metric.name.startswith(PREFIX))
 
 
 def _family(one: Series) -> Any:
     kind = CounterMetricFamily if one.form is Form.COUNTER else GaugeMetricFamily
     return kind(one.base_name, one.about, labels=one.labels)
+
+
+def _counter(name: str, one: Series, registry: CollectorRegistry | None) -> Counter:
+    return Counter(name, one.about, one.labels, registry=registry)
+
+
+def _gauge(name: str, one: Series, registry: CollectorRegistry | None) -> Gauge:
+    mode: Any = one.mode
+    return Gauge(name, one.about, one.labels, registry=registry, multiprocess_mode=mode)
+
+
+def _histogram(name: str, one: Series, registry: CollectorRegistry | None) -> Histogram:
+    return Histogram(name, one.about, one.labels, registry=registry, buckets=one.buckets)
+
+
+_MAKERS: Mapping[Form, Callable[[str, Series, CollectorRegistry | None], Any]] = {
+    Form.COUNTER: _counter,
+    Form.GAUGE: _gauge,
+    Form.HISTOGRAM: _histogram,
+}
