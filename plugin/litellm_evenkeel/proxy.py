@@ -9,7 +9,7 @@ from litellm_evenkeel import compatibility
 from litellm_evenkeel.metrics.folder import prepare, tell_client
 from litellm_evenkeel.wiring.config import callbacks
 
-CALLBACKS = ("rotation", "prometheus", "collector")
+CALLBACKS = ("rotation", "prometheus", "collector", "journal")
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.terms import BudgetTerms
 from litellm_evenkeel.collector import CollectorTerms
+from litellm_evenkeel.journal.terms import JournalTerms
 from litellm_evenkeel.metrics.terms import MetricsTerms
 from litellm_evenkeel.reading import table, tree
 from litellm_evenkeel.rotation.agreeing import agree
@@ -30,6 +31,7 @@ class Settings:
     metrics: MetricsTerms = field(default_factory=MetricsTerms)
     budgets: BudgetTerms = field(default_factory=BudgetTerms)
     collector: CollectorTerms = field(default_factory=CollectorTerms)
+    journal: JournalTerms = field(default_factory=JournalTerms)
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from litellm_evenkeel.described import PREFIX, Series, table
+from litellm_evenkeel.journal import series as journal
 from litellm_evenkeel.metrics import own
 from litellm_evenkeel.rotation import series
 
@@ -16,18 +17,19 @@ pytestmark = pytest.mark.docs
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 CURE = """python -c "
 from litellm_evenkeel.described import table
+from litellm_evenkeel.journal import series as journal
 from litellm_evenkeel.metrics import own
 from litellm_evenkeel.rotation import series
-print(table(series.ALL), table(own.ALL), sep='\\n\\n')"
+print(table(series.ALL), table(own.ALL), table(journal.ALL), sep='\\n\\n')"
 """
 
 
-@pytest.mark.parametrize("several", [series.ALL, own.ALL], ids=["rotation", "prometheus"])
+@pytest.mark.parametrize("several", [series.ALL, own.ALL, journal.ALL], ids=["rotation", "prometheus", "journal"])
 def test_every_metric_stands_on_its_page(several: tuple[Series, ...]) -> None:
     assert table(several) in PAGE.read_text(), f"docs/metrics.md is out of date. Put there what this prints: {CURE}"
 
 
 def test_nothing_stands_there_that_is_no_metric() -> None:
     named = set(re.findall(rf"\b{PREFIX}\w+", PAGE.read_text()))
-    known = {one.full_name for one in (*series.ALL, *own.ALL)}
+    known = {one.full_name for one in (*series.ALL, *own.ALL, *journal.ALL)}
     assert {name for name in named if re.sub(r"_(bucket|count|sum)$", "", name) not in known} == set()

@@ -1,0 +1,140 @@
+"""The journal as a proxy wires it, with the rotation beside it, and a real LiteLLM router that serves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from contextlib import closing
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.journal import series
+from litellm_evenkeel.journal.sqlite import SqliteStore
+from litellm_evenkeel.journal.store import NoJournal
+from litellm_evenkeel.scraping import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from litellm_evenkeel.journal.row import Row
+
+SERVER = "litellm.proxy.proxy_server"
+
+
+@pytest.fixture
+def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Make the journal as a proxy does, with such settings."""
+    import litellm  # noqa: PLC0415 - as late as can be: it takes seconds
+
+    from litellm_evenkeel import admin, scraping  # noqa: PLC0415
+    from litellm_evenkeel.wiring import journal as wiring  # noqa: PLC0415
+
+    made: list[Any] = []
+    monkeypatch.setattr(admin, "install_health", lambda *_: None)
+    monkeypatch.setattr(scraping, "show", lambda *_, **__: None)
+    monkeypatch.setattr(wiring.atexit, "register", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+
+    def make(**terms: Any) -> Any:
+        server = sys.modules.get(SERVER) or ModuleType(SERVER)
+        config = {"evenkeel": {"journal": terms}}
+        monkeypatch.setattr(server, "proxy_config", SimpleNamespace(config=config), raising=False)
+        monkeypatch.setitem(sys.modules, SERVER, server)
+        made.append(wiring.journal())
+        monkeypatch.setattr(litellm, "callbacks", [*litellm.callbacks, made[-1]])
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.journal.close()
+
+
+def rows(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    with closing(SqliteStore(path, makes=False)) as store, contextlib.suppress(NoJournal):
+        return store.newest(1000)
+    # It is there, and nothing is in it yet.
+    return []
+
+
+async def test_a_request_through_the_router_is_a_row_with_its_account_and_why(
+    rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    rig.start()
+    journal = wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    await asyncio.gather(*(rig.ask(**rig.logged()) for _ in range(10)))
+    stream = await rig.ask(**rig.logged(stream=True))
+    async for _ in stream:
+        pass
+    await eventually(lambda: len(rows(tmp_path / "j.db")) == 11)
+    found = rows(tmp_path / "j.db")
+    assert {row.account for row in found} <= set("abcd")
+    assert {row.reason for row in found} <= {"strategy", "sticky"}
+    assert {row.status for row in found} == {200}
+    # LiteLLM does not know what a stream has used whose provider does not say so.
+    assert min(row.prompt_tokens for row in found if not row.is_stream) > 0
+    assert min(row.output_tokens for row in found if not row.is_stream) > 0
+    assert min(row.latency for row in found) > 0
+    assert [row.is_stream for row in found].count(True) == 1
+    assert journal._errors.__self__.counts == {}
+
+
+async def test_attempts_that_failed_are_counted_in_the_row_of_their_request(
+    rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    rig.start()
+    wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    await rig.fails(a="status=503", b="status=503", c="status=503")
+    for _ in range(4):
+        await rig.ask(**rig.logged())
+    await eventually(lambda: len(rows(tmp_path / "j.db")) == 4)
+    found = rows(tmp_path / "j.db")
+    assert {row.account for row in found} == {"d"}
+    tries = (await rig.asked()).total()
+    assert sum(row.retries for row in found) == tries - 4 > 0
+
+
+async def test_without_any_setting_there_is_a_file_beside_the_proxy(
+    rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    rig.start()
+    wired()
+    await rig.ask()
+    await eventually(lambda: len(rows(tmp_path / "evenkeel-journal.db")) == 1)
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"path": "/nowhere/at/all.db"}, "there is no folder /nowhere/at"),
+        ({"second": "sqlite"}, "rows are in sqlite already"),
+        ({"store": "postgres"}, "LiteLLM has no database"),
+        ({"flush_rows": 0}, "flush_rows"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_start(
+    wired: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, terms: dict[str, Any], said: str
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with pytest.raises(SettingsError, match=said):
+        wired(**terms)
+
+
+async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventually: Callable[..., Any]) -> None:
+    made = wired(flush_every=0.01)
+    registry = CollectorRegistry()
+    Collector(lambda: series.samples(made.journal), series.ALL, registry)
+    assert registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 0
+    event = {"standard_logging_object": {"startTime": 1.0, "endTime": 2.0, "model": "m"}}
+    await made.async_log_success_event(event, None, None, None)
+    await eventually(lambda: registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 1)
+    dropped = registry.get_sample_value("evenkeel_journal_dropped_total", {"store": "sqlite", "reason": "overflowed"})
+    assert dropped == 0
+    assert registry.get_sample_value("evenkeel_journal_mismatches") is None

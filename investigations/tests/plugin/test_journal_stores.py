@@ -1,0 +1,255 @@
+"""All that keep rows keep them alike: a file of SQLite, and a real Postgres, by statement and by bulk."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from evenkeel_lab.bench.storing import row
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.postgres import Postgres
+from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.postgres import PostgresStore
+from litellm_evenkeel.journal.row import MOST_INTEGER, Row, real, text, whole
+from litellm_evenkeel.journal.sqlite import SqliteStore
+from litellm_evenkeel.journal.store import Moved, NoJournal, Place, RowsRefused, Span
+from litellm_evenkeel.journal.terms import Insert
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from litellm_evenkeel.journal.store import Store
+
+KINDS = ("sqlite", "unnest", "copy")
+
+
+@pytest.fixture(scope="module")
+async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    logs = tmp_path_factory.mktemp("logs")
+    async with stack_folder() as folder, Postgres(folder, logs) as database:
+        yield database.url
+
+
+def ask(address: str, query: str) -> Any:
+    async def asking() -> Any:
+        connection = await asyncpg.connect(address)
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
+
+    with asyncio.Runner() as runner:
+        return runner.run(asking())
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        made: Store = SqliteStore(tmp_path / "journal.db")
+    else:
+        ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+        made = PostgresStore(lambda: address, insert=Insert(request.param))
+    yield made
+    made.close()
+
+
+def test_what_is_written_is_read_again(store: Store) -> None:
+    rows = [
+        row(1),
+        row(2)._replace(first_token=0.5, is_stream=True, error="é", status=500),
+        row(3)._replace(is_cached=True),
+    ]
+    assert store.write(rows) == 3
+    assert store.newest(10) == rows
+    assert store.read(1, 0, 10, 10) == rows
+    assert store.page(Place(0), 10) == rows
+
+
+def test_no_row_is_written_twice(store: Store) -> None:
+    assert store.write([row(1), row(2)]) == 2
+    assert store.write([row(2)._replace(status=500), row(3)]) == 1
+    assert [(one.number, one.status) for one in store.newest(10)] == [(1, 200), (2, 200), (3, 200)]
+
+
+def test_nothing_may_be_written(store: Store) -> None:
+    assert store.write([]) == 0
+    assert store.newest(10) == []
+    assert store.writers() == {}
+
+
+def test_writers_are_told_with_their_gaps(store: Store) -> None:
+    store.write([row(number, writer) for number, writer in ((1, 7), (2, 7), (5, 7), (3, MOST_INTEGER))])
+    assert store.writers() == {7: Span(1, 5, 3), MOST_INTEGER: Span(3, 3, 1)}
+    assert store.writers()[7].gaps == 2
+
+
+def test_a_writers_rows_are_read_in_their_order_some_at_a_time(store: Store) -> None:
+    store.write([row(number, writer) for writer in (1, 2) for number in (9, 1, 5, 3, 7)])
+    assert [one.number for one in store.read(1, 1, 7, 2)] == [3, 5]
+    assert [one.number for one in store.read(1, 5, 7, 9)] == [7]
+
+
+def test_pages_follow_the_order_of_time_and_leave_nothing_out(store: Store) -> None:
+    store.write([row(number, writer)._replace(time=number // 3) for writer in (1, 2) for number in range(1, 20)])
+    found, after = [], Place(-1)
+    while rows := store.page(after, 4):
+        found += rows
+        after = Place(rows[-1].time, rows[-1].writer, rows[-1].number)
+    assert len(found) == 38
+    assert found == sorted(found, key=lambda one: (one.time, one.writer, one.number))
+    assert store.newest(5) == found[-5:]
+
+
+def test_what_is_too_old_is_deleted_some_at_a_time(store: Store) -> None:
+    store.write([row(number)._replace(time=number) for number in range(1, 11)])
+    assert store.prune(6, 3) == 3
+    assert store.prune(6, 3) == 2
+    assert store.prune(6, 3) == 0
+    assert [one.number for one in store.newest(10)] == [6, 7, 8, 9, 10]
+
+
+def test_a_row_that_cannot_be_kept_is_refused_with_its_batch_and_the_store_goes_on(store: Store) -> None:
+    with pytest.raises(RowsRefused):
+        store.write([row(1), row(2)._replace(status=None)])  # type: ignore[arg-type]
+    with pytest.raises(RowsRefused):
+        store.write([row(1), row(2)._replace(prompt_tokens=2**70)])
+    assert store.newest(10) == []
+    assert store.write([row(1)]) == 1
+
+
+def test_how_far_a_move_is_stands_with_the_rows(store: Store) -> None:
+    assert store.moved("a") == {}
+    store.write([row(1)], Moved("a", 1, 1))
+    store.write([row(2)], Moved("a", 1, 2))
+    store.write([row(1, 2)], Moved("b", 2, 1))
+    assert store.moved("a") == {1: 2}
+    with pytest.raises(RowsRefused):
+        store.write([row(3), row(4)._replace(status=None)], Moved("a", 1, 4))  # type: ignore[arg-type]
+    assert store.moved("a") == {1: 2}
+    assert [one.number for one in store.newest(10)].count(3) == 0
+
+
+def test_after_it_was_closed_it_is_opened_anew(store: Store) -> None:
+    store.write([row(1)])
+    store.close()
+    assert store.newest(10) == [row(1)]
+
+
+ANY = st.text(alphabet=st.characters(codec=None)).map(text)
+ROWS = st.builds(
+    Row,
+    writer=st.integers(0, MOST_INTEGER),
+    number=st.integers(1, MOST_INTEGER),
+    time=st.integers(0, 4 * 10**15),
+    key=ANY,
+    account=ANY,
+    model=ANY,
+    deployment=ANY,
+    status=st.integers(100, 999),
+    error=ANY,
+    latency=st.floats().map(real),
+    first_token=st.none() | st.floats().map(real),
+    prompt_tokens=st.integers().map(whole),
+    output_tokens=st.integers().map(whole),
+    cost=st.floats().map(real),
+    retries=st.integers(0, 1000),
+    reason=ANY,
+    is_stream=st.booleans(),
+    is_cached=st.booleans(),
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(ROWS, max_size=20, unique_by=lambda one: (one.writer, one.number)))
+def test_whatever_a_row_holds_comes_back_as_it_was(store: Store, rows: list[Row]) -> None:
+    store.prune(MOST_INTEGER // 2048, 100_000)
+    store.write(rows)
+    assert sorted(store.newest(100)) == sorted(rows)
+
+
+def test_rows_move_from_a_file_to_postgres_and_back(address: str, tmp_path: Path) -> None:
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+    here, there, again = SqliteStore(tmp_path / "a.db"), PostgresStore(lambda: address), SqliteStore(tmp_path / "b.db")
+    here.write([row(number, writer) for writer in (1, 2) for number in range(1, 3001)])
+    for source, target in ((here, there), (there, again)):
+        list(back_fill(source, target, "s", at_once=800))
+        assert [wrong for _, wrong in verify(source, target) if wrong] == []
+    assert again.newest(10_000) == here.newest(10_000)
+    for one in (here, there, again):
+        one.close()
+
+
+def test_a_server_that_breaks_off_is_connected_to_again(address: str) -> None:
+    store = PostgresStore(lambda: address)
+    store.write([row(1)])
+    ask(address, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE '%journal'")
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
+        store.write([row(2)])
+    store.write([row(2)])
+    store.close()
+
+
+def test_a_table_that_was_dropped_is_made_again(address: str) -> None:
+    store = PostgresStore(lambda: address)
+    store.write([row(1)])
+    ask(address, "DROP SCHEMA evenkeel CASCADE")
+    with pytest.raises(asyncpg.PostgresError):
+        store.write([row(2)])
+    assert store.write([row(2)]) == 1
+    store.close()
+
+
+def test_what_is_only_read_is_not_made(address: str) -> None:
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+    store = PostgresStore(lambda: address, makes=False)
+    with pytest.raises(NoJournal):
+        store.newest(1)
+    store.close()
+    assert ask(address, "SELECT count(*) FROM pg_namespace WHERE nspname = 'evenkeel'") == 0
+
+
+def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
+    async def silent(_: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(30)
+        writer.close()
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(silent, "127.0.0.1", 0))
+    port = server.sockets[0].getsockname()[1]
+    store = PostgresStore(lambda: f"postgresql://a:b@127.0.0.1:{port}/c", patience=0.3)
+    with pytest.raises(TimeoutError):
+        store.write([row(1)])
+    store.close()
+    server.close()
+    loop.close()
+
+
+def test_workers_that_make_the_table_at_once_all_write_it(address: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+
+    def work(writer: int) -> int:
+        store = PostgresStore(lambda: address)
+        try:
+            return store.write([row(number, writer) for number in range(1, 11)])
+        finally:
+            store.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(work, range(6))) == [10] * 6
+
+
+def test_an_old_file_is_read_by_nobody_who_would_change_it(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 7")
+    other.close()
+    with pytest.raises(NoJournal, match="format 7"):
+        SqliteStore(path).write([row(1)])

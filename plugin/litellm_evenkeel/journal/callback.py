@@ -1,0 +1,84 @@
+"""The journal as LiteLLM sees it: events in, rows out. No request waits for it, and none fails by it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from litellm_evenkeel.journal import events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from litellm_evenkeel.journal.journal import Journal
+
+# Of failed attempts it is not known yet whether their requests will be served elsewhere.
+MOST_ATTEMPTS = 1000
+
+
+# LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. The journal holds
+# nothing of what was asked or answered.
+class Journal_PROXY_(CustomLogger):  # noqa: N801
+    """The callback."""
+
+    def __init__(self, journal: Journal, errors: Callable[[str, Exception], None]) -> None:
+        super().__init__()
+        self.journal, self._errors = journal, errors
+        self._attempts: OrderedDict[tuple[int, object], events.Attempt] = OrderedDict()
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Write down an answer."""
+        del response_obj, start_time, end_time
+        try:
+            told = events.answered(kwargs)
+            if told is not None:
+                self.journal.note(told)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others have to hear of the event
+            self._errors("writing down an answer", error)
+
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Remember where an attempt failed: the hook that tells of a request's failure does not know any more."""
+        del response_obj, start_time, end_time
+        try:
+            self._attempts[_known_by(kwargs)] = events.attempted(kwargs)
+            if len(self._attempts) > MOST_ATTEMPTS:
+                self._attempts.popitem(last=False)
+        except Exception as error:  # noqa: BLE001
+            self._errors("remembering an attempt", error)
+
+    async def async_post_call_failure_hook(
+        self,
+        request_data: Mapping[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """Write down what a client has failed to get."""
+        del traceback_str
+        try:
+            attempt = self._attempts.pop(_known_by(request_data), None)
+            told = request_data.get("standard_logging_object")
+            if isinstance(told, dict) and told.get("status") == "success":
+                # It was answered, and written down; then the proxy withheld the answer.
+                return
+            if not isinstance(request_data.get("first_api_call_start_time"), datetime):
+                # No deployment was asked: what names one is what the client has sent.
+                attempt = None
+            key = getattr(user_api_key_dict, "api_key", None)
+            self.journal.note(events.failed(request_data, original_exception, key, attempt, time.time()))
+        except Exception as error:  # noqa: BLE001
+            self._errors("writing down a failure", error)
+
+
+def _known_by(details: Mapping[str, Any]) -> tuple[int, object]:
+    """Return by what an attempt is known again: LiteLLM's account of it, which both tell, and when that begins."""
+    told = details.get("standard_logging_object")
+    return id(told), told.get("startTime") if isinstance(told, dict) else None

@@ -1,0 +1,156 @@
+"""What LiteLLM tells of a request that has ended, as the fields of a row.
+
+What a client has sent may stand beside what LiteLLM knows, under the same names. So of a request that was answered only
+what LiteLLM has written itself is read; and of one that failed, what it has at hand of the key, the moment when a
+deployment was asked first, which is a moment and so in no client's JSON, and its account of that attempt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from litellm_evenkeel.journal.row import real, text, whole
+from litellm_evenkeel.picked import Picked, picked
+
+OK, FAILED = 200, 500
+HASH = re.compile(r"[0-9a-f]{64}")
+DIGITS = 16
+MICROSECONDS = 1_000_000
+LONGEST_SECONDS = 86_400.0
+METADATA = ("litellm_metadata", "metadata")
+
+
+class Told(NamedTuple):
+    """A row that has no writer and no number yet; the order is that of a row."""
+
+    time: int
+    key: str
+    account: str
+    model: str
+    deployment: str
+    status: int
+    error: str
+    latency: float
+    first_token: float | None
+    prompt_tokens: int
+    output_tokens: int
+    cost: float
+    retries: int
+    reason: str
+    is_stream: bool
+    is_cached: bool
+
+
+class Attempt(NamedTuple):
+    """What an event told of an attempt that failed, until it is known whether that was the end of its request."""
+
+    deployment: str
+    account: str
+    picked: Picked | None
+    retries: int
+
+
+def answered(details: Mapping[str, Any]) -> Told | None:
+    """Read a success event; None for what is none of a request."""
+    told = details.get("standard_logging_object")
+    if not isinstance(told, Mapping):
+        return None
+    ended = real(told.get("endTime"))
+    began = _arrival(details, real(told.get("startTime")), ended)
+    is_cached, is_stream = bool(told.get("cache_hit")), bool(told.get("stream"))
+    attempt = attempted(details)
+    first = real(told.get("completionStartTime"))
+    return Told(
+        time=int(began * MICROSECONDS),
+        key=hashed(_mapping(told.get("metadata")).get("user_api_key_hash")),
+        account="" if is_cached else text(attempt.account),
+        model=text(told.get("model_group") or told.get("model")),
+        deployment="" if is_cached else text(attempt.deployment),
+        status=OK,
+        error="",
+        latency=max(ended - began, 0.0),
+        first_token=max(first - began, 0.0) if is_stream and first else None,
+        prompt_tokens=whole(told.get("prompt_tokens")),
+        output_tokens=whole(told.get("completion_tokens")),
+        cost=real(told.get("response_cost")),
+        retries=attempt.retries,
+        reason="" if is_cached or attempt.picked is None else text(attempt.picked.reason),
+        is_stream=is_stream,
+        is_cached=is_cached,
+    )
+
+
+def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: Attempt | None, now: float) -> Told:
+    """Read what a client has failed to get."""
+    began = request.get("start_time")
+    began = began.timestamp() if isinstance(began, datetime) else now
+    chosen = None if attempt is None else attempt.picked
+    # LiteLLM's is an object; a mapping is what a client has sent.
+    usage = request.get("combined_usage_object")
+    usage = None if isinstance(usage, Mapping) else usage
+    return Told(
+        time=int(began * MICROSECONDS),
+        key=hashed(key),
+        account="" if attempt is None else text(attempt.account),
+        model=text(request.get("model")),
+        deployment="" if attempt is None else text(attempt.deployment),
+        status=status(error),
+        error=text(type(error).__name__),
+        latency=max(now - began, 0.0),
+        first_token=None,
+        prompt_tokens=whole(getattr(usage, "prompt_tokens", 0)),
+        output_tokens=whole(getattr(usage, "completion_tokens", 0)),
+        cost=0.0 if usage is None else real(request.get("response_cost")),
+        retries=0 if attempt is None else attempt.retries,
+        reason="" if chosen is None else text(chosen.reason),
+        is_stream=request.get("stream") is True,
+        is_cached=False,
+    )
+
+
+def attempted(details: Mapping[str, Any]) -> Attempt:
+    """Return what an event tells of the attempt that it is about."""
+    told = _mapping(details.get("standard_logging_object"))
+    params = _mapping(details.get("litellm_params"))
+    chosen, info = picked(details), _mapping(params.get("model_info"))
+    deployment = str(told.get("model_id") or info.get("id") or "")
+    if chosen is not None:
+        return Attempt(deployment, chosen.account, chosen, chosen.attempt - 1)
+    retries = next(
+        (whole(_mapping(params.get(name)).get("request_retry_count")) for name in METADATA if params.get(name)), 0
+    )
+    return Attempt(deployment, str(info.get("account") or deployment), None, retries)
+
+
+def hashed(key: object) -> str:
+    """Return the hash of a key as LiteLLM has it; some kinds of authentication leave the very key in its place."""
+    if not isinstance(key, str) or not key:
+        return ""
+    return key if HASH.fullmatch(key) else hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:DIGITS]
+
+
+def status(error: Exception) -> int:
+    """Return the status with which the proxy answers for an error."""
+    for name in ("status_code", "code"):
+        told = getattr(error, name, None)
+        number = (
+            int(told) if isinstance(told, int | str) and str(told).isdecimal() and len(str(told)) == len("500") else 0
+        )
+        if number:
+            return number
+    return FAILED
+
+
+def _arrival(details: Mapping[str, Any], began: float, ended: float) -> float:
+    """Return when a request came to the proxy; outside of one, when it was made."""
+    sent = _mapping(_mapping(details.get("litellm_params")).get("proxy_server_request"))
+    came = real(sent.get("arrival_time"))
+    return came if ended - LONGEST_SECONDS < came <= began else began
+
+
+def _mapping(told: object) -> Mapping[str, Any]:
+    return told if isinstance(told, Mapping) else {}

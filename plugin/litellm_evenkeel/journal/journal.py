@@ -1,0 +1,76 @@
+"""A worker's journal: numbers what it is told, and has it written to one store, or to two while rows move."""
+
+from __future__ import annotations
+
+import secrets
+from itertools import count
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.journal.row import Row
+from litellm_evenkeel.journal.terms import Order
+from litellm_evenkeel.journal.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from litellm_evenkeel.journal.counts import Counts
+    from litellm_evenkeel.journal.events import Told
+    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.terms import JournalTerms
+
+BITS = 62
+
+
+class Journal:
+    """Rows of one worker, on their way.
+
+    A second store is written by a thread of its own, so that nothing that goes wrong there keeps anything from the
+    first: in parallel it is offered each row at once, in sequence each batch that the first has kept. What it lacks in
+    the end, a back-fill brings there.
+    """
+
+    def __init__(self, first: Store, second: Store | None, terms: JournalTerms, *, writer: int | None = None) -> None:
+        self.writer = secrets.randbits(BITS) if writer is None else writer
+        """By what this worker's rows are known."""
+        self._numbers = count(1)
+        self._second = None if second is None else Writer(second, terms)
+        is_after = self._second is not None and terms.order is Order.SEQUENTIAL
+        self._first = Writer(first, terms, written=self._kept if is_after else None)
+        self._beside = None if is_after else self._second
+
+    def note(self, told: Told) -> None:
+        """Have it written some time soon."""
+        row = Row(self.writer, next(self._numbers), *told)
+        self._first.offer(row)
+        if self._beside is not None:
+            self._beside.offer(row)
+
+    def counts(self) -> tuple[Counts, ...]:
+        """Return how it goes with each store."""
+        return tuple(one.counts() for one in (self._first, self._second) if one is not None)
+
+    @property
+    def is_double(self) -> bool:
+        """Whether there are two stores."""
+        return self._second is not None
+
+    @property
+    def mismatches(self) -> int:
+        """How many rows one of two stores has, or will have, and the other will not, as far as this worker knows."""
+        if self._second is None:
+            return 0
+        first, second = self.counts()
+        if self._beside is None:
+            return second.dropped
+        return abs(first.dropped - second.dropped)
+
+    def close(self) -> None:
+        """Write what waits, as far as there is time."""
+        for one in (self._first, self._second):
+            if one is not None:
+                one.close()
+
+    def _kept(self, rows: Sequence[Row]) -> None:
+        assert self._second is not None
+        for row in rows:
+            self._second.offer(row)

@@ -1,0 +1,216 @@
+"""Rows in Postgres: a table of its own, in a schema of its own, which are made where they are missing.
+
+Not beside LiteLLM's tables: what brings those up to date may drop what it does not know there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import asyncpg
+
+from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused, Span
+from litellm_evenkeel.journal.terms import Insert
+from litellm_evenkeel.postgres_address import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from litellm_evenkeel.journal.store import Moved, Place
+
+T = TypeVar("T")
+
+SCHEMA, TABLE = "evenkeel", "journal"
+KINDS = ("bigint", "bigint", "timestamptz", *["text"] * 4, "integer", "text", "float8", "float8")
+KINDS += ("bigint", "bigint", "float8", "integer", "text", "boolean", "boolean")
+MAY_BE_MISSING = "first_token"
+CREATE = f"""
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE} (
+    {", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, KINDS, strict=True))},
+    PRIMARY KEY (writer, number),
+    CHECK (({", ".join(name for name in COLUMNS if name != MAY_BE_MISSING)}) IS NOT NULL)
+);
+CREATE INDEX IF NOT EXISTS {TABLE}_time ON {SCHEMA}.{TABLE} (time, writer, number);
+CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE}_moved (
+    source text, writer bigint, number bigint NOT NULL, PRIMARY KEY (source, writer)
+);
+"""
+IS_THERE = f"SELECT to_regclass('{SCHEMA}.{TABLE}_moved') IS NOT NULL"
+# Of workers that start together, one makes the table.
+LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel.journal'))"
+NAMES = ", ".join(COLUMNS)
+UNNEST = (
+    f"INSERT INTO {SCHEMA}.{TABLE} ({NAMES}) "
+    f"SELECT * FROM unnest({', '.join(f'${place}::{kind}[]' for place, kind in enumerate(KINDS, 1))}) "
+    "ON CONFLICT (writer, number) DO NOTHING"
+)
+MOVED = f"""
+INSERT INTO {SCHEMA}.{TABLE}_moved VALUES ($1, $2, $3)
+ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
+"""
+PRUNE = f"""
+DELETE FROM {SCHEMA}.{TABLE} WHERE (writer, number) IN (
+    SELECT writer, number FROM {SCHEMA}.{TABLE} WHERE time < $1 ORDER BY time LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+"""
+READ = f"""
+SELECT {NAMES} FROM {SCHEMA}.{TABLE} WHERE writer = $1 AND number > $2 AND number <= $3 ORDER BY number LIMIT $4
+"""
+ORDER = "time {0}, writer {0}, number {0}"
+PAGE = f"""
+SELECT {NAMES} FROM {SCHEMA}.{TABLE} WHERE (time, writer, number) > ($1, $2, $3) ORDER BY {ORDER.format("ASC")} LIMIT $4
+"""
+NEWEST = f"SELECT {NAMES} FROM {SCHEMA}.{TABLE} ORDER BY {ORDER.format('DESC')} LIMIT $1"
+WRITERS = f"SELECT writer, min(number), max(number), count(*) FROM {SCHEMA}.{TABLE} GROUP BY writer"
+MOVES = f"SELECT writer, number FROM {SCHEMA}.{TABLE}_moved WHERE source = $1"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+TIME = COLUMNS.index("time")
+REFUSED = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError)
+LAST_WORDS_SECONDS = 1.0
+NAME = "litellm-evenkeel journal"
+
+
+class PostgresStore:
+    """Rows in the database of an address, which is read anew for each connection: passwords may rotate.
+
+    Whoever uses it waits for it, in a thread without an event loop. No statement is prepared under a name, so that a
+    pooler such as PgBouncer may stand between. One that takes longer than `patience` is cancelled.
+    """
+
+    name = "postgres"
+
+    def __init__(
+        self, url: Callable[[], str], *, insert: Insert = Insert.UNNEST, patience: float = 10.0, makes: bool = True
+    ) -> None:
+        """`makes` says whether a journal is made where there is none."""
+        self._url, self._insert, self._patience, self._makes = url, insert, patience, makes
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connection: Any = None
+
+    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+        """Keep rows, all or none of them, and return how many of them were new."""
+        try:
+            return self._run(lambda connection: self._written(connection, rows, moved))
+        except REFUSED as error:
+            raise RowsRefused(type(error).__name__) from error
+
+    def prune(self, before: int, most: int) -> int:
+        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        return _count(self._run(lambda connection: connection.execute(PRUNE, moment(before), most)))
+
+    def writers(self) -> Mapping[int, Span]:
+        """Return whose rows there are, and which."""
+        return {writer: Span(*told) for writer, *told in self._run(lambda connection: connection.fetch(WRITERS))}
+
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        return list(map(_row, self._run(lambda connection: connection.fetch(READ, writer, after, upto, most))))
+
+    def page(self, after: Place, most: int) -> list[Row]:
+        """Return some rows of all writers beyond a place, the oldest first."""
+        time, writer, number = after
+        asked = (moment(time), writer, number, most)
+        return list(map(_row, self._run(lambda connection: connection.fetch(PAGE, *asked))))
+
+    def newest(self, most: int) -> list[Row]:
+        """Return the newest rows of all writers, the oldest of them first."""
+        return list(map(_row, self._run(lambda connection: connection.fetch(NEWEST, most))))[::-1]
+
+    def moved(self, source: str) -> Mapping[int, int]:
+        """Return up to which of each writer's rows all has been moved here from another store."""
+        return dict(self._run(lambda connection: connection.fetch(MOVES, source)))
+
+    def close(self) -> None:
+        """Let go of the server; the next call connects anew."""
+        connection, self._connection = self._connection, None
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                loop.run_until_complete(connection.close(timeout=LAST_WORDS_SECONDS))
+        loop.close()
+
+    async def _written(self, connection: Any, rows: Sequence[Row], moved: Moved | None) -> int:
+        told = [(*row[:TIME], moment(row.time), *row[TIME + 1 :]) for row in rows]
+        if self._insert is Insert.COPY and moved is None:
+            try:
+                await connection.copy_records_to_table(TABLE, records=told, columns=COLUMNS, schema_name=SCHEMA)
+            except asyncpg.UniqueViolationError:
+                # Some are there already, since a server may take rows without a chance to say so.
+                pass
+            else:
+                return len(rows)
+        columns = list(zip(*told, strict=True)) or [()] * len(COLUMNS)
+        if moved is None:
+            return _count(await connection.execute(UNNEST, *columns))
+        async with connection.transaction():
+            found = _count(await connection.execute(UNNEST, *columns))
+            await connection.execute(MOVED, moved.source, moved.writer, moved.number)
+        return found
+
+    def _run(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        try:
+            return self._loop.run_until_complete(self._in_time(asked))
+        except REFUSED:
+            raise
+        except BaseException:
+            # Of what was under way there, nobody knows any more.
+            self._drop()
+            raise
+
+    async def _in_time(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        async with asyncio.timeout(self._patience):
+            if self._connection is None or self._connection.is_closed():
+                self._connection = await self._connected()
+            return await asked(self._connection)
+
+    async def _connected(self) -> Any:
+        told = arguments(self._url())
+        named = {"application_name": NAME, **told["server_settings"]}
+        connection = await asyncpg.connect(**told | {"server_settings": named}, statement_cache_size=0)
+        try:
+            # Who may not create tables is content with those that are there.
+            if not await connection.fetchval(IS_THERE):
+                await self._create(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _create(self, connection: Any) -> None:
+        if not self._makes:
+            raise NoJournal("there is none in it")
+        async with connection.transaction():
+            await connection.execute(LOCK)
+            await connection.execute(CREATE)
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+            assert self._loop is not None
+            # What the connection has left to the loop is done with.
+            self._loop.run_until_complete(asyncio.sleep(0))
+
+
+def moment(microseconds: int) -> datetime:
+    """Return a row's time as Postgres takes it."""
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def _row(told: Sequence[Any]) -> Row:
+    return Row._make((*told[:TIME], (told[TIME] - EPOCH) // MICROSECOND, *told[TIME + 1 :]))
+
+
+def _count(said: str) -> int:
+    """Return how many rows a command has touched, of what the server said of it."""
+    return int(said.rpartition(" ")[2])

@@ -1,0 +1,51 @@
+"""What the journal tells Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.described import Form, Series
+from litellm_evenkeel.scraping import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from litellm_evenkeel.journal.journal import Journal
+
+ROWS = Series(Form.COUNTER, "journal_rows", "Rows that are written.", ("store",))
+DROPPED = Series(
+    Form.COUNTER,
+    "journal_dropped",
+    "Rows that nobody will read, by why: overflowed (too many waited), refused (the store cannot keep them), abandoned "
+    "(the worker ended). Alert on any.",
+    ("store", "reason"),
+)
+WAITING = Series(Form.GAUGE, "journal_waiting", "Rows that are not written yet.", ("store",))
+BATCHES = Series(Form.COUNTER, "journal_batches", "Writes, each of all rows that waited.", ("store",))
+FAILURES = Series(
+    Form.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
+)
+LOCKED = Series(
+    Form.COUNTER, "journal_locked", "Those of them for which another process had the file locked.", ("store",)
+)
+PRUNED = Series(Form.COUNTER, "journal_pruned", "Rows that were deleted because they were too old.", ("store",))
+MISMATCHES = Series(
+    Form.GAUGE, "journal_mismatches", "While rows move: how many one store has and the other lacks until a back-fill."
+)
+ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
+
+
+def samples(journal: Journal) -> Iterator[Sample]:
+    """Yield how it goes with a worker's journal."""
+    for one in journal.counts():
+        store = (one.store,)
+        yield Sample(ROWS, store, one.written)
+        for reason in ("overflowed", "refused", "abandoned"):
+            yield Sample(DROPPED, (one.store, reason), getattr(one, reason))
+        yield Sample(WAITING, store, one.waiting)
+        yield Sample(BATCHES, store, one.batches)
+        yield Sample(FAILURES, store, one.failures)
+        yield Sample(LOCKED, store, one.locked)
+        yield Sample(PRUNED, store, one.pruned)
+    if journal.is_double:
+        yield Sample(MISMATCHES, (), journal.mismatches)

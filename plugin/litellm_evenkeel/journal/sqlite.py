@@ -1,0 +1,207 @@
+"""Rows in a file of SQLite.
+
+Readers do not hold up the writer, nor it them: the file has a write-ahead log. Of several processes one writes at a
+time, for which the others wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Any
+
+from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused, Span
+from litellm_evenkeel.journal.terms import Synchronous
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from litellm_evenkeel.journal.store import Moved, Place
+
+FORMAT = 1
+CREATE = f"""
+CREATE TABLE evenkeel_journal (
+    writer INTEGER NOT NULL, number INTEGER NOT NULL, time INTEGER NOT NULL,
+    key TEXT NOT NULL, account TEXT NOT NULL, model TEXT NOT NULL, deployment TEXT NOT NULL,
+    status INTEGER NOT NULL, error TEXT NOT NULL, latency REAL NOT NULL, first_token REAL,
+    prompt_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost REAL NOT NULL,
+    retries INTEGER NOT NULL, reason TEXT NOT NULL, is_stream INTEGER NOT NULL, is_cached INTEGER NOT NULL,
+    PRIMARY KEY (writer, number)
+) WITHOUT ROWID;
+CREATE INDEX evenkeel_journal_time ON evenkeel_journal (time);
+CREATE TABLE evenkeel_journal_moved (
+    source TEXT NOT NULL, writer INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (source, writer)
+) WITHOUT ROWID;
+PRAGMA user_version = {FORMAT};
+"""
+NAMES = ", ".join(COLUMNS)
+INSERT = (
+    f"INSERT INTO evenkeel_journal ({NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "
+    "ON CONFLICT (writer, number) DO NOTHING"
+)
+MOVED = """
+INSERT INTO evenkeel_journal_moved VALUES (?, ?, ?)
+ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
+"""
+PRUNE = """
+DELETE FROM evenkeel_journal WHERE (writer, number) IN (
+    SELECT writer, number FROM evenkeel_journal WHERE time < ? ORDER BY time LIMIT ?
+)
+"""
+READ = f"SELECT {NAMES} FROM evenkeel_journal WHERE writer = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?"
+ORDER = "time {0}, writer {0}, number {0}"
+PAGE = f"""
+SELECT {NAMES} FROM evenkeel_journal WHERE (time, writer, number) > (?, ?, ?) ORDER BY {ORDER.format("ASC")} LIMIT ?
+"""
+NEWEST = f"SELECT {NAMES} FROM evenkeel_journal ORDER BY {ORDER.format('DESC')} LIMIT ?"
+WRITERS = "SELECT writer, min(number), max(number), count(*) FROM evenkeel_journal GROUP BY writer"
+MOVES = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
+# SQLite does not wait for those that open a new file at the same moment: one of them gives it a log, and the others are
+# refused whatever their patience.
+OPENS_AGAIN_SECONDS = 0.02
+# Of an error's code, what it has in common with others of its kind.
+PRIMARY = 0xFF
+REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError)
+
+
+class SqliteStore:
+    """Rows in a file, which is opened when it is first needed."""
+
+    name = "sqlite"
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous = Synchronous.NORMAL,
+        busy: float = 5.0,
+        makes: bool = True,
+    ) -> None:
+        """`makes` says whether a journal is made where there is none."""
+        self._path, self._synchronous, self._busy, self._makes = path, synchronous, busy, makes
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+
+    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+        """Keep rows, all or none of them, and return how many of them were new."""
+        try:
+            with self._writing() as connection:
+                found = connection.executemany(INSERT, rows).rowcount
+                if moved is not None:
+                    connection.execute(MOVED, (moved.source, moved.writer, moved.number))
+        except REFUSED as error:
+            raise RowsRefused(type(error).__name__) from error
+        return found
+
+    def prune(self, before: int, most: int) -> int:
+        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        with self._writing() as connection:
+            return connection.execute(PRUNE, (before, most)).rowcount
+
+    def writers(self) -> Mapping[int, Span]:
+        """Return whose rows there are, and which."""
+        return {writer: Span(*told) for writer, *told in self._open().execute(WRITERS)}
+
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        return list(map(_row, self._open().execute(READ, (writer, after, upto, most))))
+
+    def page(self, after: Place, most: int) -> list[Row]:
+        """Return some rows of all writers beyond a place, the oldest first."""
+        return list(map(_row, self._open().execute(PAGE, (*after, most))))
+
+    def newest(self, most: int) -> list[Row]:
+        """Return the newest rows of all writers, the oldest of them first."""
+        return list(map(_row, self._open().execute(NEWEST, (most,))))[::-1]
+
+    def moved(self, source: str) -> Mapping[int, int]:
+        """Return up to which of each writer's rows all has been moved here from another store."""
+        return dict(self._open().execute(MOVES, (source,)))
+
+    def close(self) -> None:
+        """Let go of the file; the next call opens it anew."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Be the file's only writer for a transaction, from its begin.
+
+        Who reads first, and then wants to write, is refused at once when another has written meanwhile.
+        """
+        connection = self._open()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has rolled back already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and not self._is_there():
+            # What is written to a file that was moved away or deleted is written for nobody; and what was is still in
+            # the log beside it, which bears the name of the file that is made now.
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.close()
+        if self._connection is None:
+            mode = "rwc" if self._makes else "rw"
+            address = f"{self._path.absolute().as_uri()}?mode={mode}"
+            connection = sqlite3.connect(address, uri=True, timeout=self._busy, isolation_level=None)
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection, self._inode = connection, self._path.stat().st_ino
+        return self._connection
+
+    def _is_there(self) -> bool:
+        try:
+            return self._path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in {0, FORMAT}:
+            raise NoJournal(f"it is of format {version}, and this is of {FORMAT}")
+        if version == 0 and not self._makes:
+            raise NoJournal("there is none in it")
+        patient_until = time.monotonic() + self._busy
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() >= patient_until:
+                    raise
+                time.sleep(OPENS_AGAIN_SECONDS)
+            else:
+                break
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        if version == 0:
+            self._create(connection)
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another may have made it meanwhile.
+            if connection.execute("PRAGMA user_version").fetchone() == (0,):
+                for statement in CREATE.split(";"):
+                    connection.execute(statement)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def _row(told: Sequence[Any]) -> Row:
+    *others, is_stream, is_cached = told
+    return Row._make((*others, bool(is_stream), bool(is_cached)))

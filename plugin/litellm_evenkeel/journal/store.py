@@ -1,0 +1,89 @@
+"""What keeps rows, as a writer and those who read see it. One thread at a time uses a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from litellm_evenkeel.journal.row import Row
+
+
+class RowsRefused(Exception):
+    """A store cannot keep one of these rows, however often it is tried."""
+
+
+class NoJournal(Exception):
+    """There is none where one was to be read."""
+
+
+class Span(NamedTuple):
+    """What there is of a writer."""
+
+    first: int
+    last: int
+    rows: int
+
+    @property
+    def gaps(self) -> int:
+        """How many rows are missing between the first and the last."""
+        return self.last - self.first + 1 - self.rows
+
+
+class Place(NamedTuple):
+    """Where a row stands in the order of times."""
+
+    time: int
+    writer: int = 0
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Up to which of a writer's rows all that another store holds has been moved here."""
+
+    source: str
+    """Which store that is."""
+    writer: int
+    number: int
+
+
+class Store(Protocol):
+    """Rows, each known by its writer and number. What goes wrong is raised as the driver raises it."""
+
+    name: str
+    """What it is called in metrics and messages; no address."""
+
+    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+        """Keep rows, all or none of them, and return how many of them were new."""
+        ...
+
+    def prune(self, before: int, most: int) -> int:
+        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        ...
+
+    def writers(self) -> Mapping[int, Span]:
+        """Return whose rows there are, and which."""
+        ...
+
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        ...
+
+    def page(self, after: Place, most: int) -> list[Row]:
+        """Return some rows of all writers beyond a place, the oldest first."""
+        ...
+
+    def newest(self, most: int) -> list[Row]:
+        """Return the newest rows of all writers, the oldest of them first."""
+        ...
+
+    def moved(self, source: str) -> Mapping[int, int]:
+        """Return up to which of each writer's rows all has been moved here from another store."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; the next call opens it anew."""
+        ...

@@ -1,0 +1,192 @@
+"""Writes rows in a thread of its own, so that no request ever waits for a store.
+
+A row waits a little for others to be written with, and longer while the store cannot be written: then batches are tried
+again, ever less often. Memory is bounded: what does not fit any more is dropped, and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.journal.counts import Counts
+from litellm_evenkeel.journal.store import RowsRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.terms import JournalTerms
+
+LOG = logging.getLogger("litellm_evenkeel.journal")
+FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 0.05, 5.0, 0.2
+# The same trouble is logged once in so many seconds.
+QUIET_SECONDS = 30.0
+PRUNED_EACH_SECONDS, PRUNED_AT_ONCE = 60.0, 5000
+MICROSECONDS = 1_000_000
+LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
+
+
+class Writer:
+    """One store's."""
+
+    def __init__(
+        self,
+        store: Store,
+        terms: JournalTerms,
+        *,
+        clock: Callable[[], float] = time.time,
+        written: Callable[[Sequence[Row]], None] | None = None,
+    ) -> None:
+        """`written` is told of every batch that is in the store, in the writer's thread."""
+        self._store, self._terms, self._clock, self._tell = store, terms, clock, written
+        self._rows: deque[Row] = deque()
+        self._batch: list[Row] = []
+        self._some, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
+        self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, terms.flush_rows
+        self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
+        self._batches = self._failures = self._locked = self._pruned = 0
+        self._trouble, self._quiet_until = "", 0.0
+        self._prunes_at = time.monotonic()
+        self._thread = threading.Thread(target=self._work, name=f"evenkeel: journal, {store.name}", daemon=True)
+        self._thread.start()
+
+    def offer(self, row: Row) -> None:
+        """Have a row written some time soon; without a wait, and from one thread at a time."""
+        self._offered += 1
+        waiting = len(self._rows)
+        if waiting >= self._terms.most_waiting or self._closing.is_set():
+            self._overflowed += 1
+            return
+        self._rows.append(row)
+        if not self._some.is_set():
+            self._some.set()
+        if waiting + 1 >= self._terms.flush_rows and not self._enough.is_set():
+            self._enough.set()
+
+    def counts(self) -> Counts:
+        """Return how it goes."""
+        return Counts(
+            store=self._store.name,
+            offered=self._offered,
+            written=self._written,
+            waiting=len(self._rows) + len(self._batch),
+            overflowed=self._overflowed,
+            refused=self._refused,
+            abandoned=self._abandoned,
+            batches=self._batches,
+            failures=self._failures,
+            locked=self._locked,
+            pruned=self._pruned,
+            trouble=self._trouble,
+        )
+
+    def close(self) -> None:
+        """Write what waits, for as long as a worker that ends has time for that."""
+        self._gives_up_at = time.monotonic() + self._terms.drain
+        self._closing.set()
+        self._some.set()
+        self._enough.set()
+        # What is under way then may still hang in a store, which nothing can help.
+        self._thread.join(self._terms.drain + LAST_PAUSE)
+        lost = self.counts().waiting + self._abandoned
+        if lost:
+            LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, self._trouble)
+
+    def _work(self) -> None:
+        while True:
+            self._some.wait(self._prunes_at - time.monotonic() if self._terms.keep else None)
+            self._enough.wait(self._terms.flush_every if self._rows else 0)
+            self._some.clear()
+            self._enough.clear()
+            while self._rows or self._batch:
+                if not self._written_some() and not self._may_go_on():
+                    self._abandon()
+            if self._closing.is_set() and not self._rows:
+                break
+            self._prune()
+        with contextlib.suppress(Exception):
+            self._store.close()
+
+    def _written_some(self) -> bool:
+        """Write a batch, or a part of it; return whether there is more to be done at once."""
+        if not self._batch:
+            self._batch = [self._rows.popleft() for _ in range(min(len(self._rows), self._terms.flush_rows))]
+        rows = self._batch[: self._size]
+        try:
+            self._store.write(rows)
+        except RowsRefused as error:
+            self._trouble = str(error)
+            if len(rows) > 1:
+                # The others are not to be lost for one of them.
+                self._size = len(rows) // 2
+                return True
+            self._refused += 1
+            self._say("a row cannot be kept, and is dropped")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store is tried again
+            self._went_wrong(error)
+            return False
+        else:
+            self._written += len(rows)
+            self._batches += 1
+            self._trouble, self._pause = "", FIRST_PAUSE
+            if self._tell is not None:
+                self._tell(rows)
+        self._size = min(2 * self._size, self._terms.flush_rows)
+        del self._batch[: len(rows)]
+        return True
+
+    def _may_go_on(self) -> bool:
+        """Wait after a failure; return whether it is to be tried again."""
+        if self._closing.is_set():
+            time.sleep(LAST_PAUSE)
+        else:
+            self._closing.wait(self._pause)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        return time.monotonic() < self._gives_up_at
+
+    def _abandon(self) -> None:
+        self._abandoned += len(self._batch) + len(self._rows)
+        self._batch.clear()
+        self._rows.clear()
+
+    def _prune(self) -> None:
+        if not self._terms.keep or time.monotonic() < self._prunes_at:
+            return
+        wait = PRUNED_EACH_SECONDS
+        try:
+            before = int((self._clock() - self._terms.keep) * MICROSECONDS)
+            pruned = self._store.prune(before, PRUNED_AT_ONCE)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._went_wrong(error)
+        else:
+            self._pruned += pruned
+            if pruned == PRUNED_AT_ONCE:
+                wait = self._terms.flush_every
+        self._prunes_at = time.monotonic() + wait
+
+    def _went_wrong(self, error: Exception) -> None:
+        self._failures += 1
+        self._trouble = getattr(error, "sqlite_errorname", type(error).__name__)
+        self._locked += self._trouble.startswith(LOCKED)
+        self._say("it cannot be written, and is tried again; meanwhile, no request waits")
+
+    def _say(self, what: str) -> None:
+        now = time.monotonic()
+        if now < self._quiet_until:
+            return
+        self._quiet_until = now + QUIET_SECONDS
+        LOG.warning(
+            "evenkeel: the journal in %s (%s): %s. %d rows wait, %d are dropped so far.",
+            self._store.name,
+            self._trouble,
+            what,
+            self.counts().waiting,
+            self.counts().dropped,
+        )

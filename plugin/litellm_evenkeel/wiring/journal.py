@@ -1,0 +1,56 @@
+"""The journal of a worker."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
+from prometheus_client import REGISTRY
+
+from litellm_evenkeel import addresses, admin, scraping, watching
+from litellm_evenkeel.journal import series
+from litellm_evenkeel.journal.callback import Journal_PROXY_
+from litellm_evenkeel.journal.opening import opened
+from litellm_evenkeel.mishaps import Mishaps
+from litellm_evenkeel.settings import SECTION, settings
+from litellm_evenkeel.wiring.config import of_proxy
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.journal.journal import Journal
+
+# LiteLLM tells of what it has left when a worker ends, of no more than two hundred answers at a time.
+MOST_FLUSHES = 100
+
+
+def journal() -> Journal_PROXY_:
+    """Make the journal of this worker."""
+    config, where = of_proxy(), f"{SECTION}.journal"
+    terms = settings(config.get(SECTION)).journal
+    # Read anew for each connection: whoever rotates passwords writes the new one there.
+    made = opened(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
+    mishaps = Mishaps("journal")
+    scraping.show(lambda: series.samples(made), series.ALL, REGISTRY, happened=mishaps.happened)
+    if watching.SERVER in sys.modules:
+        admin.install_health("journal", lambda: _health(made, mishaps))
+    # What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
+    atexit.register(_end, made)
+    return Journal_PROXY_(made, mishaps.happened)
+
+
+def _health(journal: Journal, mishaps: Mishaps) -> dict[str, Any]:
+    stores = [{**asdict(one), "dropped": one.dropped} for one in journal.counts()]
+    mismatches = {"mismatches": journal.mismatches} if journal.is_double else {}
+    return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": mishaps.counts, **mismatches}
+
+
+def _end(journal: Journal) -> None:
+    for _ in range(MOST_FLUSHES):
+        GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - what LiteLLM does then itself, only once
+        queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
+        if queue is None or queue.empty():
+            break
+    journal.close()

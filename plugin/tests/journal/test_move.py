@@ -1,0 +1,122 @@
+"""Moving rows, between files: what keeps them is as real as can be had without a server."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from hypothesis import given, settings, strategies as st
+
+from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from litellm_evenkeel.journal.move import Difference
+    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.store import Store
+
+    Made = Callable[..., Row]
+
+Numbers: TypeAlias = "dict[tuple[int, int], float]"
+NUMBERS = st.dictionaries(st.tuples(st.integers(1, 3), st.integers(1, 30)), st.floats(0, 9), max_size=40)
+FEW = settings(deadline=None, max_examples=25)
+TIME = 1_700_000_000_000_000
+
+
+@contextmanager
+def two() -> Iterator[tuple[SqliteStore, SqliteStore]]:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        yield tuple(stack.enter_context(closing(SqliteStore(Path(folder) / name))) for name in "ab")  # type: ignore[misc]
+
+
+def rows_of(numbers: Numbers, made: Made) -> list[Row]:
+    return [made(number, writer, latency=latency) for (writer, number), latency in sorted(numbers.items())]
+
+
+def held(store: Store) -> dict[tuple[int, int], Row]:
+    return {(row.writer, row.number): row for row in store.newest(100_000)}
+
+
+def differences(source: Store, target: Store) -> list[Difference]:
+    return [one for _, several in verify(source, target, at_once=7) for one in several]
+
+
+@FEW
+@given(here=NUMBERS, there=NUMBERS)
+def test_a_back_fill_brings_what_is_missing_and_touches_nothing_else(made: Made, here: Numbers, there: Numbers) -> None:
+    with two() as (source, target):
+        source.write(rows_of(here, made))
+        target.write(rows_of(there, made))
+        before = held(target)
+        list(back_fill(source, target, "s", at_once=4))
+        assert held(target) == {**held(source), **before}
+
+
+@FEW
+@given(numbers=NUMBERS, batches=st.integers(0, 12))
+def test_whatever_breaks_off_the_next_one_goes_on_there(made: Made, numbers: Numbers, batches: int) -> None:
+    with two() as (source, target):
+        source.write(rows_of(numbers, made))
+        first = back_fill(source, target, "s", at_once=3)
+        for _ in zip(range(batches), first, strict=False):
+            pass
+        first.close()
+        there = len(held(target))
+        done = [one.looked_at for one in back_fill(source, target, "s", at_once=3)]
+        assert max(done, default=0) == len(numbers) - there
+        assert held(target) == held(source)
+
+
+@FEW
+@given(here=NUMBERS, there=NUMBERS)
+def test_a_comparison_finds_every_row_that_is_not_there_alike(made: Made, here: Numbers, there: Numbers) -> None:
+    with two() as (source, target):
+        source.write(rows_of(here, made))
+        target.write(rows_of(there, made))
+        wrong = {(one.writer, one.number) for one in differences(source, target)}
+        told = held(target)
+        assert wrong == {known for known, row in held(source).items() if told.get(known) != row}
+
+
+def test_what_comes_meanwhile_is_brought_too(made: Made) -> None:
+    with two() as (source, target):
+        source.write([made(number) for number in range(1, 11)])
+        filling = back_fill(source, target, "s", at_once=5)
+        next(filling)
+        source.write([made(11), made(1, writer=2)])
+        list(filling)
+        assert held(target) == held(source)
+        assert len(held(target)) == 12
+
+
+def test_a_row_that_was_on_its_way_is_no_difference(made: Made) -> None:
+    with two() as (source, target):
+        source.write([made(1)])
+
+        def arrives() -> None:
+            target.write([made(1)])
+
+        assert list(verify(source, target, pause=arrives)) == [(1, [])]
+
+
+def test_a_row_that_was_deleted_as_too_old_is_no_difference(made: Made) -> None:
+    with two() as (source, target):
+        source.write([made(1, time=5)])
+
+        def grows_old() -> None:
+            source.prune(6, 10)
+
+        assert list(verify(source, target, pause=grows_old)) == [(1, [])]
+
+
+def test_rows_that_were_deleted_there_are_told(made: Made) -> None:
+    with two() as (source, target):
+        source.write([made(number, writer, time=TIME + number) for writer in (1, 2) for number in range(1, 5001)])
+        list(back_fill(source, target, "a", at_once=700))
+        assert differences(source, target) == []
+        assert target.prune(TIME + 3, 100) == 4
+        assert {(one.writer, one.number) for one in differences(source, target)} == {(1, 1), (1, 2), (2, 1), (2, 2)}

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings, strategies as st
+
+from litellm_evenkeel.journal.store import RowsRefused
+from litellm_evenkeel.journal.terms import JournalTerms
+from litellm_evenkeel.journal.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from litellm_evenkeel.journal.counts import Counts
+    from litellm_evenkeel.journal.row import Row
+
+    Eventually = Callable[[Callable[[], object]], None]
+    Made = Callable[..., Row]
+
+TERMS = JournalTerms(flush_every=0.01, flush_rows=50, most_waiting=200, keep=0.0, drain=2.0)
+
+
+def accounted(counts: Counts) -> int:
+    return counts.written + counts.dropped + counts.waiting
+
+
+def test_rows_are_written_together_and_in_order(shelf: Any, made: Made) -> None:
+    writer = Writer(shelf, replace(TERMS, flush_every=0.2))
+    for number in range(1, 21):
+        writer.offer(made(number))
+    writer.close()
+    assert list(shelf.rows) == [(1, number) for number in range(1, 21)]
+    assert len(shelf.batches) == 1
+    assert shelf.is_closed
+
+
+def test_many_rows_do_not_wait_for_others(shelf: Any, eventually: Eventually, made: Made) -> None:
+    writer = Writer(shelf, replace(TERMS, flush_every=3600.0))
+    for number in range(1, 50):
+        writer.offer(made(number))
+    time.sleep(0.02)
+    assert not shelf.rows
+    writer.offer(made(50))
+    eventually(lambda: len(shelf.rows) == 50)
+    writer.close()
+
+
+def test_a_batch_is_never_larger_than_it_may_be(shelf: Any, made: Made) -> None:
+    shelf.open.clear()
+    writer = Writer(shelf, TERMS)
+    for number in range(1, 151):
+        writer.offer(made(number))
+    shelf.open.set()
+    writer.close()
+    assert len(shelf.rows) == 150
+    assert max(shelf.batches) <= 50
+
+
+def test_offering_never_waits_and_what_does_not_fit_is_counted(shelf: Any, made: Made) -> None:
+    shelf.open.clear()
+    writer = Writer(shelf, TERMS)
+    began = time.monotonic()
+    for number in range(1, 1001):
+        writer.offer(made(number))
+    assert time.monotonic() - began < 5
+    counts = writer.counts()
+    assert counts.overflowed >= 1000 - 200 - 50
+    assert accounted(counts) == counts.offered == 1000
+    shelf.open.set()
+    writer.close()
+    assert writer.counts().written == len(shelf.rows) == 1000 - writer.counts().overflowed
+
+
+def test_what_goes_wrong_is_tried_again_counted_and_said_once(
+    shelf: Any, eventually: Eventually, caplog: pytest.LogCaptureFixture, made: Made
+) -> None:
+    caplog.set_level(logging.WARNING)
+    shelf.fails = lambda _: OSError("no room")
+    writer = Writer(shelf, TERMS)
+    for number in range(1, 11):
+        writer.offer(made(number))
+    eventually(lambda: writer.counts().failures >= 2)
+    assert writer.counts().trouble == "OSError"
+    assert writer.counts().waiting == 10
+    shelf.fails = lambda _: None
+    eventually(lambda: writer.counts().written == 10)
+    assert writer.counts().trouble == ""
+    assert len(caplog.records) == 1
+    assert "shelf" in caplog.text
+    writer.close()
+    assert writer.counts().dropped == 0
+
+
+def test_a_row_that_cannot_be_kept_costs_no_other_its_place(shelf: Any, made: Made) -> None:
+    bad = {7, 8, 31}
+    shelf.fails = lambda rows: RowsRefused("DataError") if any(row.number in bad for row in rows) else None
+    writer = Writer(shelf, replace(TERMS, flush_every=0.1))
+    for number in range(1, 41):
+        writer.offer(made(number))
+    writer.close()
+    assert {number for _, number in shelf.rows} == set(range(1, 41)) - bad
+    assert writer.counts().refused == len(bad)
+
+
+def test_a_worker_that_ends_waits_no_longer_than_it_may(
+    shelf: Any, caplog: pytest.LogCaptureFixture, made: Made
+) -> None:
+    shelf.fails = lambda _: OSError("gone")
+    writer = Writer(shelf, replace(TERMS, drain=0.3))
+    for number in range(1, 31):
+        writer.offer(made(number))
+    began = time.monotonic()
+    writer.close()
+    assert time.monotonic() - began < 5
+    assert writer.counts().abandoned == 30
+    assert "30 rows" in caplog.text
+    writer.offer(made(31))
+    assert accounted(writer.counts()) == 31
+
+
+def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) -> None:
+    now = 1_800_000_000.0
+    old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
+    shelf.write([made(1, time=old), made(2, time=young)])
+    writer = Writer(shelf, replace(TERMS, keep=50.0), clock=lambda: now)
+    eventually(lambda: writer.counts().pruned == 1)
+    assert list(shelf.rows) == [(1, 2)]
+    writer.close()
+
+
+def test_nothing_is_deleted_where_all_is_kept(shelf: Any, made: Made) -> None:
+    shelf.write([made(1, time=1)])
+    writer = Writer(shelf, TERMS)
+    writer.offer(made(2))
+    writer.close()
+    assert len(shelf.rows) == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(outcomes=st.lists(st.sampled_from(["ok", "down", "refused"]), max_size=12), rows=st.integers(1, 120))
+def test_every_row_is_written_once_or_counted(new_shelf: Any, made: Made, outcomes: list[str], rows: int) -> None:
+    shelf, told = new_shelf(), iter(outcomes)
+
+    def fails(several: object) -> Exception | None:
+        outcome = next(told, "ok")
+        if outcome == "refused" and len(several) == 1:  # type: ignore[arg-type]
+            return RowsRefused("no")
+        return OSError() if outcome == "down" else None
+
+    shelf.fails = fails
+    writer = Writer(shelf, replace(TERMS, flush_every=0.0, flush_rows=8, most_waiting=1000, drain=10.0))
+    for number in range(1, rows + 1):
+        writer.offer(made(number))
+    writer.close()
+    counts = writer.counts()
+    assert counts.written == len(shelf.rows)
+    assert counts.written + counts.dropped == rows
+    assert counts.overflowed == counts.abandoned == 0
