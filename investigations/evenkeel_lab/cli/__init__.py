@@ -27,6 +27,7 @@ COMMANDS = {
     "diagnose": ("evenkeel_lab.cli.diagnose", "Say what held a recorded run back, and why."),
     "bench": ("evenkeel_lab.cli.bench", "Measure a part of the project against a reference."),
     "accounts": ("evenkeel_lab.cli.accounts", "Say how the accounts of a running proxy stand."),
+    "journal": ("evenkeel_lab.cli.journal", "Look at what the plugin has written down of requests, or move it."),
     "explain": ("evenkeel_lab.cli.explain", "Say why the next pick of a running proxy is what it is."),
     "cache": ("evenkeel_lab.cli.cache", "Say what is kept for the next time, and forget it."),
 }

@@ -22,7 +22,7 @@ from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.accounts import MOST_ACCOUNTS, provider, unequal
 from evenkeel_lab.stack.child import log_tail
-from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.config import Journal, Prometheus, Rotation, Subject
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.stack import Options, stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 
 
-def _one_of(name: str, usual: Prometheus | Rotation, told: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _one_of(
+    name: str, usual: Prometheus | Rotation | Journal, told: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return an option that is one of the kinds of which `usual` is one."""
     kinds = [kind.value for kind in type(usual)]
     return click.option(name, type=click.Choice(kinds), default=usual.value, show_default=True, help=told)
@@ -47,6 +49,7 @@ def _one_of(name: str, usual: Prometheus | Rotation, told: str) -> Callable[[Cal
 @click.option("--litellm", "version", default=DEFAULT_VERSION, show_default=True, help="Which LiteLLM to run.")
 @_one_of("--prometheus", Prometheus.OFF, "Which Prometheus callback the proxy loads.")
 @_one_of("--rotation", Rotation.OFF, "Who chooses the account of a request: LiteLLM, or the plugin.")
+@_one_of("--journal", Journal.OFF, "Where the plugin writes requests down.")
 @click.option(
     "--accounts",
     type=click.IntRange(1, MOST_ACCOUNTS),
@@ -61,10 +64,11 @@ def _one_of(name: str, usual: Prometheus | Rotation, told: str) -> Callable[[Cal
 )
 @click.option("--allow-migrate", is_flag=True, help="Let LiteLLM's migrations be applied to DATABASE_URL.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
-def up(
+def up(  # noqa: PLR0913  # one for each option
     version: str,
     prometheus: str,
     rotation: str,
+    journal: str,
     accounts: int | None,
     workers: int,
     port: int | None,
@@ -82,7 +86,13 @@ def up(
     free_port(port)
     chosen = unequal(accounts) if accounts else ()
     subject = Subject(
-        version, Prometheus(prometheus), workers, read_settings(settings), Rotation(rotation), accounts=chosen
+        version,
+        Prometheus(prometheus),
+        workers,
+        read_settings(settings),
+        Rotation(rotation),
+        Journal(journal),
+        accounts=chosen,
     )
     options = Options.from_env(allow_migrate=allow_migrate)
     if chosen:

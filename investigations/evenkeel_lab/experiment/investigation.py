@@ -10,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
@@ -89,6 +90,14 @@ class Rotation(StrEnum):
     EVENKEEL = "evenkeel"
 
 
+class Journal(StrEnum):
+    """Where requests are written down."""
+
+    OFF = "off"
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
 class Kind(StrEnum):
     """What is loaded."""
 
@@ -126,6 +135,16 @@ class Arm(Part):
     rotation: Rotation = Field(
         Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
     )
+    journal: Journal = Field(
+        Journal.OFF, description="Where the plugin's journal writes requests: off, sqlite, postgres."
+    )
+    accounts: NonNegativeInt = Field(
+        0, description="Accounts behind the model, each with plenty of room; 0: a single one without a name."
+    )
+    groups: PositiveInt = Field(
+        1,
+        description="Model groups, each with so many accounts: model-0, tenant-1/*, org-2/project-2/chat, model-3...",
+    )
     workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
     bare: bool = Field(default=False, description="Whether it has no database, no Redis, and no key but its master's.")
     env: dict[str, str] = Field({}, description="Environment variables of the proxy, beside those of the stack.")
@@ -141,6 +160,8 @@ class Arm(Part):
     def _function_has_a_name(self) -> Self:
         if (self.subject is Kind.FUNCTION) != bool(self.function):
             raise ValueError("an arm has a function if, and only if, its subject is `function`")
+        if self.groups > 1 and not self.accounts:
+            raise ValueError("groups have accounts: say how many `accounts` each of them has")
         if self.subject is Kind.FUNCTION and self.load:
             raise ValueError("nothing is sent to a function: leave out its load")
         of_callback = self.patch not in (Patch.NONE, Patch.LARGE_KEY_CACHE)

@@ -10,7 +10,8 @@ import psutil
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
-from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.accounts import fleet
+from evenkeel_lab.stack.config import Journal, Prometheus, Rotation, Subject
 from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
@@ -123,6 +124,8 @@ def subject_of(arm: Arm) -> Subject:
         workers=arm.workers,
         settings=arm.settings,
         rotation=Rotation(arm.rotation),
+        journal=Journal(arm.journal),
+        accounts=fleet(arm.accounts, arm.groups),
         patch=arm.patch,
         bare=arm.bare,
         env=arm.env,

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST_ACCOUNTS = 100
+PLENTY_RPM = 1_000_000
+GROUP_FORMS = ("model-{0}", "tenant-{0}/*", "org-{0}/project-{0}/chat")
 # Requests a minute; from the ninth account on they come again.
 UNEQUAL_RPM = (260, 200, 170, 140, 120, 110, 100, 100)
 
@@ -47,6 +49,20 @@ class Account:
 def unequal(count: int) -> tuple[Account, ...]:
     """Return so many accounts of unequal limits."""
     return tuple(Account(f"account-{number + 1}", UNEQUAL_RPM[number % len(UNEQUAL_RPM)]) for number in range(count))
+
+
+def fleet(count: int, groups: int = 1) -> tuple[Account, ...]:
+    """Return so many accounts that may do as much as is asked of them, in each of so many model groups.
+
+    Of several groups, one in three has a plain name, one in three a name that stands for others (`tenant-2/*`), and one
+    in three a name of several parts.
+    """
+    names = [GROUP_FORMS[number % len(GROUP_FORMS)].format(number) for number in range(groups)] if groups > 1 else [""]
+    return tuple(
+        Account(f"account-{number}" if not name else f"account-{place}-{number}", PLENTY_RPM, group=name)
+        for place, name in enumerate(names)
+        for number in range(count)
+    )
 
 
 def provider(accounts: Sequence[Account]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-4o-mini"
 REDIS = "os.environ/REDIS_URL"
-ROTATION, PROMETHEUS = "litellm_evenkeel.proxy.rotation", "litellm_evenkeel.proxy.prometheus"
+ROTATION, PROMETHEUS, JOURNAL = (f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "journal"))
 
 SERVICES: Mapping[str, Any] = {
     "general_settings": {"database_url": "os.environ/DATABASE_URL"},
@@ -45,6 +45,14 @@ class Rotation(StrEnum):
     EVENKEEL = "evenkeel"
 
 
+class Journal(StrEnum):
+    """Where the plugin's journal writes down requests, if it does."""
+
+    OFF = "off"
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
 @dataclass(frozen=True)
 class Subject:
     """A proxy to be: everything that may differ between two arms of an experiment."""
@@ -55,6 +63,7 @@ class Subject:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Laid over the generated YAML, section by section."""
     rotation: Rotation = Rotation.OFF
+    journal: Journal = Journal.OFF
     accounts: tuple[Account, ...] = ()
     """The provider's accounts behind the one model name; a single one that may do anything if none are named."""
     bare: bool = False
@@ -72,6 +81,7 @@ CALLBACKS: Mapping[str, Callable[[Subject], bool]] = {
     ROTATION: lambda subject: subject.rotation is Rotation.EVENKEEL,
     "prometheus": lambda subject: subject.prometheus is Prometheus.STOCK,
     PROMETHEUS: lambda subject: subject.prometheus is Prometheus.EVENKEEL,
+    JOURNAL: lambda subject: subject.journal is not Journal.OFF,
 }
 """What a proxy may load, and when it does."""
 
@@ -87,6 +97,8 @@ def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
     callbacks = [name for name, wanted in CALLBACKS.items() if wanted(subject)]
     if callbacks:
         config["litellm_settings"]["callbacks"] = callbacks
+    if subject.journal is not Journal.OFF:
+        config["evenkeel"] = {"journal": {"store": subject.journal.value}}
     return merged(config if subject.bare else merged(config, SERVICES), subject.settings)
 
 

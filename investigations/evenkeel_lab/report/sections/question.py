@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import Arm, Design, Kind, Rotation, Subjects
+from evenkeel_lab.experiment.investigation import Arm, Design, Journal, Kind, Rotation, Subjects
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
@@ -114,6 +114,11 @@ def _what(arm: Arm) -> str:
     told = [f"LiteLLM {arm.litellm}", f"Prometheus {arm.prometheus}"]
     if arm.rotation is not Rotation.OFF:
         told.append(f"rotation {arm.rotation}")
+    if arm.accounts:
+        of_groups = f" in each of {arm.groups:,} model groups" if arm.groups > 1 else ""
+        told.append(f"{arm.accounts:,} accounts{of_groups}")
+    if arm.journal is not Journal.OFF:
+        told.append(f"journal {arm.journal}")
     if arm.patch:
         told.append(f"patched: {arm.patch}")
     if arm.workers > 1:

@@ -1,0 +1,253 @@
+"""`evenkeel journal`: what the plugin has written down of requests."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel_lab.cli.accounts import span
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.journal import opened
+from evenkeel_lab.progress import shown_on
+from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.rotation.durations import span as seconds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from litellm_evenkeel.journal.store import Store
+
+DEFAULT = "evenkeel-journal.db"
+MICROSECONDS = 1_000_000
+CRITERION_FAILED = 1
+LOOKS_EACH_SECONDS = 0.5
+# So long a row may be on its way to a second store.
+ARRIVES_SECONDS = 2.0
+SHOWN_DIFFERENCES = 10
+SHOWN_KEY = 8
+MOST_LOOKED_AT = 200_000
+FIRST_FAILURE = 400
+
+
+def of_a_journal(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command ask which journal is meant."""
+    return click.argument("address", metavar="[FILE | URL]", default=DEFAULT, envvar="EVENKEEL_JOURNAL_PATH")(command)
+
+
+def _moment(context: click.Context, parameter: click.Parameter, told: str | None) -> int:
+    """Read how far back to look as a moment, in microseconds since 1970."""
+    del context
+    if told is None:
+        return 0
+    ago = seconds_of(told)
+    if ago is None or ago <= 0:
+        raise click.BadParameter(f"{told!r} is no duration. Write such as 15m, 6h or 7d.", param=parameter)
+    return int((time.time() - ago) * MICROSECONDS)
+
+
+since_option = click.option(
+    "--since", "since", metavar="AGO", callback=_moment, help="Only the last 15m, 6h, 7d.", expose_value=True
+)
+
+
+@click.group()
+def journal() -> None:
+    """Look at what the plugin has written down of requests, or move it to another store.
+
+    A journal is a file of SQLite, or a Postgres by its address: os.environ/NAME stands for one in the environment.
+    """
+
+
+@journal.command()
+@of_a_journal
+@click.option("-n", "--lines", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many rows.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--failed", is_flag=True, help="Only requests that failed.")
+@click.option("--account", help="Only of this account.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON document a line.")
+def tail(address: str, *, lines: int, follow: bool, failed: bool, account: str | None, as_json: bool) -> None:
+    """Show the newest requests."""
+
+    def wanted(row: Row) -> bool:
+        return (not failed or row.status >= FIRST_FAILURE) and (account is None or row.account == account)
+
+    def say(rows: list[Row]) -> None:
+        for row in rows:
+            click.echo(json.dumps(document(row)) if as_json else line(row))
+
+    with opened(address) as found:
+        seen = {writer: told.last for writer, told in found.store.writers().items()}
+        if not as_json:
+            click.echo(HEAD)
+        looked_at = found.store.newest(MOST_LOOKED_AT if failed or account is not None else lines)
+        say([row for row in looked_at if wanted(row)][-lines:])
+        try:
+            while follow:
+                time.sleep(LOOKS_EACH_SECONDS)
+                say(sorted(filter(wanted, _new(found.store, seen)), key=lambda row: row.time))
+        except KeyboardInterrupt:
+            return
+
+
+@journal.command()
+@of_a_journal
+@since_option
+@click.option(
+    "--by",
+    type=click.Choice(GROUPS := ("account", "model", "deployment", "key", "status", "error", "reason")),
+    default="account",
+    show_default=True,
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+def stats(address: str, *, since: int, by: str, as_json: bool) -> None:
+    """Say how requests went: how many, how many failed, how long they took, what they cost."""
+    from evenkeel_lab.journal.stats import counted, frame, groups  # noqa: PLC0415  # pandas takes long to import
+
+    with opened(address) as found:
+        told = frame(found.store, since, by)
+        gaps = sum(one.gaps for one in found.store.writers().values())
+    total = counted(told)
+    if as_json:
+        click.echo(json.dumps({"by": by, "groups": groups(told, by), "total": total, "gaps": gaps}))
+        return
+    results().print(table(by, groups(told, by), total))
+    if gaps:
+        click.echo(f"missing between rows that are there: {gaps:,}, which were dropped, or deleted as too old")
+
+
+@journal.command()
+@of_a_journal
+@since_option
+@click.option(
+    "--to", "path", type=click.Path(dir_okay=False), help="A file, whose ending says what it is; else stdout."
+)
+@click.option("--format", "form", type=click.Choice(("csv", "jsonl")), help="What it is, if no ending says so.")
+def export(address: str, *, since: int, path: str | None, form: str | None) -> None:
+    """Write rows as CSV, or as JSON lines."""
+    from evenkeel_lab.journal.stats import pages  # noqa: PLC0415  # pandas takes long to import
+
+    kind = form or ("csv" if path is None else path.rpartition(".")[2].lower())
+    if kind not in WRITERS:
+        raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", cure="Rename it, or add --format.")
+    with opened(address) as found:
+        rows = (row for some in pages(found.store, since) for row in some)
+        if path is None:
+            WRITERS[kind](rows, sys.stdout)
+            return
+        with open(path, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # as click checked it
+            number = WRITERS[kind](rows, file)
+    click.echo(f"{number:,} rows in {path}", err=True)
+
+
+@journal.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--verify", "only_verify", is_flag=True, help="Bring nothing over: only compare.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
+@click.pass_context
+def migrate(context: click.Context, source: str, target: str, *, only_verify: bool, as_json: bool) -> None:
+    """Bring all rows from one journal to another, while both are written, and compare them.
+
+    Let the proxies write both first: evenkeel.journal.second. It may be stopped at any moment, and goes on there.
+    """
+    steps = shown_on(Console(stderr=True))
+    with opened(source) as here, opened(target, makes=not only_verify) as there:
+        if here.known_as == there.known_as:
+            raise WrongUse(f"{here.shown} is both.", cure="Name another one to move to.")
+        looked_at = brought = 0
+        if not only_verify:
+            with steps.step(f"bringing rows from {here.shown} to {there.shown}"):
+                for done in back_fill(here.store, there.store, here.known_as):
+                    looked_at, brought = done.looked_at, done.brought
+        compared, wrong = 0, []
+        with steps.step("comparing them"):
+            for number, different in verify(here.store, there.store, pause=lambda: time.sleep(ARRIVES_SECONDS)):
+                compared += number
+                wrong += different
+    told = {"looked_at": looked_at, "brought": brought, "compared": compared, "mismatches": len(wrong)}
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        click.echo(f"{brought:,} of {looked_at:,} rows were brought over; {compared:,} compared, {len(wrong):,} differ")
+        for one in wrong[:SHOWN_DIFFERENCES]:
+            lacks = "is missing there" if one.there is None else "differs there"
+            click.echo(f"row {one.number} of writer {one.writer} {lacks}", err=True)
+    context.exit(CRITERION_FAILED if wrong else 0)
+
+
+HEAD = f"{'time':23}  {'status':>6}  {'seconds':>8}  {'tokens':>13}  {'tries':>5}  {'key':8}  account, model, why"
+
+
+def line(row: Row) -> str:
+    """Return a row for a person."""
+    came = datetime.fromtimestamp(row.time / MICROSECONDS, UTC).astimezone()
+    tokens = f"{row.prompt_tokens}+{row.output_tokens}"
+    why = ", ".join(
+        one for one in (row.account or ("cache" if row.is_cached else "-"), row.model, row.error or row.reason) if one
+    )
+    return (
+        f"{came:%Y-%m-%d %H:%M:%S}.{came.microsecond // 1000:03d}  {row.status:>6}  {row.latency:8.3f}  {tokens:>13}  "
+        f"{row.retries + 1:>5}  {row.key[:SHOWN_KEY]:8}  {why}"
+    )
+
+
+def document(row: Row) -> dict[str, Any]:
+    """Return a row for a program."""
+    came = datetime.fromtimestamp(row.time // MICROSECONDS, UTC).replace(microsecond=row.time % MICROSECONDS)
+    return row._asdict() | {"time": came.isoformat(timespec="microseconds")}
+
+
+def table(by: str, several: list[dict[str, Any]], total: dict[str, Any]) -> Table:
+    """Return what requests came to."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column(by, overflow="fold")
+    for title in ("requests", "failed", "retries", "p50", "p95", "p99", "first token", "tokens in", "out", "dollars"):
+        shown.add_column(title, justify="right", no_wrap=True)
+    for one in [*several, {by: "all", **total}] if len(several) != 1 else several:
+        shown.add_row(
+            Text(str(one[by]) or "-"),
+            f"{one['requests']:,}",
+            f"{one['failed']:,}",
+            f"{one['retries']:,}",
+            *(_seconds(one[name]) for name in ("p50_seconds", "p95_seconds", "p99_seconds", "first_token_p50_seconds")),
+            f"{one['prompt_tokens']:,}",
+            f"{one['output_tokens']:,}",
+            f"{one['cost']:.4f}",
+        )
+    return shown
+
+
+def _seconds(told: float | None) -> str:
+    return "-" if told is None else span(told)
+
+
+def _new(store: Store, seen: dict[int, int]) -> Iterator[Row]:
+    """Yield what has come since; a row is written when its request has ended, so its time says nothing of that."""
+    for writer, told in store.writers().items():
+        while rows := store.read(writer, seen.get(writer, 0), told.last, 1000):
+            seen[writer] = rows[-1].number
+            yield from rows
+
+
+def _as_csv(rows: Iterator[Row], file: TextIO) -> int:
+    writer = csv.writer(file)
+    writer.writerow(COLUMNS)
+    return sum(1 for row in rows if writer.writerow(document(row).values()))
+
+
+def _as_lines(rows: Iterator[Row], file: TextIO) -> int:
+    return sum(1 for row in rows if file.write(f"{json.dumps(document(row))}\n"))
+
+
+WRITERS: dict[str, Callable[[Iterator[Row], TextIO], int]] = {"csv": _as_csv, "jsonl": _as_lines}

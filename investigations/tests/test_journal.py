@@ -1,0 +1,163 @@
+"""`evenkeel journal`, on files as the plugin writes them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel_lab.bench.storing import row
+from evenkeel_lab.cli import cli
+from litellm_evenkeel.journal.row import COLUMNS
+from litellm_evenkeel.journal.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.journal.row import Row
+
+NOW = int(time.time() * 1e6)
+
+
+def journal(path: Path, rows: list[Row]) -> str:
+    with closing(SqliteStore(path)) as store:
+        store.write(rows)
+    return str(path)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    several = [
+        row(number)._replace(time=NOW - number * 1_000_000, account=f"a{number % 2}") for number in range(1, 101)
+    ]
+    several[0] = several[0]._replace(status=429, error="RateLimitError")
+    return journal(tmp_path / "j.db", several)
+
+
+def test_the_newest_are_shown_last(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "tail", file, "-n", "3"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("time")
+    assert len(lines) == 3
+    assert "429" in lines[-1]
+    assert "RateLimitError" in lines[-1]
+
+
+def test_only_those_that_are_asked_for_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "tail", file, "-n", "1", "--failed", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["status"] == 429
+    assert cli(["journal", "tail", file, "-n", "50", "--account", "a0", "--json"]) == 0
+    assert {json.loads(line)["account"] for line in capsys.readouterr().out.splitlines()} == {"a0"}
+
+
+def test_requests_are_counted_by_what_is_asked(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "stats", file, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {one["account"]: one["requests"] for one in told["groups"]} == {"a0": 50, "a1": 50}
+    assert told["total"]["failed"] == 1
+    assert told["total"]["p50_seconds"] == 0.25
+    # Five requests of a hundred lie beyond it.
+    assert told["total"]["p95_seconds"] is None
+    assert told["gaps"] == 0
+    assert cli(["journal", "stats", file, "--by", "status"]) == 0
+    assert "429" in capsys.readouterr().out
+
+
+def test_only_some_time_is_counted(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "stats", file, "--since", "30s", "--json"]) == 0
+    assert 20 <= json.loads(capsys.readouterr().out)["total"]["requests"] <= 30
+    assert cli(["journal", "stats", file, "--since", "soon"]) == 2
+
+
+def test_rows_that_were_lost_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = journal(tmp_path / "j.db", [row(1), row(2), row(5)])
+    assert cli(["journal", "stats", path]) == 0
+    assert "missing between rows that are there: 2" in capsys.readouterr().out
+
+
+def test_an_empty_journal_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = journal(tmp_path / "j.db", [])
+    for asked in (["tail"], ["stats"], ["stats", "--by", "key", "--json"], ["export"]):
+        assert cli(["journal", asked[0], path, *asked[1:]]) == 0
+    assert "0" in capsys.readouterr().out
+
+
+def test_rows_are_written_for_other_programs(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "export", file, "--to", str(tmp_path / "j.csv")]) == 0
+    with (tmp_path / "j.csv").open(newline="") as told:
+        head, *rows = csv.reader(told)
+    assert tuple(head) == COLUMNS
+    assert len(rows) == 100
+    assert cli(["journal", "export", file, "--format", "jsonl"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["number"] for one in lines] == list(range(100, 0, -1))
+    assert cli(["journal", "export", file, "--to", str(tmp_path / "j.xlsx")]) == 2
+
+
+def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there = str(tmp_path / "there.db")
+    assert cli(["journal", "migrate", file, there, "--json"]) == 0
+    told = {"looked_at": 100, "brought": 100, "compared": 100, "mismatches": 0}
+    assert json.loads(capsys.readouterr().out) == told
+    assert cli(["journal", "migrate", file, there, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == told | {"looked_at": 0, "brought": 0}
+    with closing(sqlite3.connect(there)) as other, other:
+        other.execute("UPDATE evenkeel_journal SET cost = 9 WHERE number = 7")
+        other.execute("DELETE FROM evenkeel_journal WHERE number = 8")
+    assert cli(["journal", "migrate", file, there, "--verify"]) == 1
+    shown = capsys.readouterr()
+    assert "2 differ" in shown.out
+    assert "row 7 of writer 1 differs there" in shown.err
+    assert "row 8 of writer 1 is missing there" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["tail", "none.db"], "There is no journal at none.db"),
+        (["tail", "."], "There is no journal at ."),
+        (["stats", "nowhere/none.db"], "There is no folder nowhere"),
+        (["tail", "text.db"], "no file of SQLite"),
+        (["tail", "os.environ/NOT_THERE"], "there is no NOT_THERE in the environment"),
+        (["migrate", "j.db", "j.db"], "is both"),
+        (["migrate", "none.db", "there.db"], "There is no journal"),
+        (["export", "j.db", "--to", "nowhere/x.csv"], "nowhere"),
+    ],
+)
+def test_a_mistake_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    journal(tmp_path / "j.db", [row(1)])
+    (tmp_path / "text.db").write_text("This is no database, but a text that is long enough to be read as one." * 20)
+    assert cli(["journal", *asked]) in {2, 3}
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "there.db").exists() or "both" in said
+
+
+def test_a_server_that_is_not_there_is_told_without_its_password(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "tail", "postgresql://me:secret@127.0.0.1:9/x"]) == 3
+    shown = capsys.readouterr().err
+    assert "127.0.0.1:9/x" in shown
+    assert "secret" not in shown
+
+
+def test_who_has_read_enough_may_go(file: str) -> None:
+    evenkeel = Path(sys.executable).with_name("evenkeel")
+    with subprocess.Popen(
+        [evenkeel, "journal", "export", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as exporting:
+        assert exporting.stdout is not None
+        assert exporting.stderr is not None
+        # Before it has written anything: then its first row finds nobody.
+        exporting.stdout.close()
+        assert exporting.stderr.read() == b""
