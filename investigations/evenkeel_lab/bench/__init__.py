@@ -9,6 +9,7 @@ from evenkeel_lab.bench.mock import bench_mock
 from evenkeel_lab.bench.report import bench_report
 from evenkeel_lab.bench.result import Bench
 from evenkeel_lab.bench.rotation import bench_rotation
+from evenkeel_lab.bench.store import bench_store
 from evenkeel_lab.bench.verdict import bench_verdict
 
 BENCHES = {
@@ -22,6 +23,7 @@ BENCHES = {
         Bench(
             "report", "how long a report takes, of a million records; and whether it is the same again", bench_report
         ),
+        Bench("store", "what keeping rows costs, as ratios of ways to do it", bench_store),
         Bench(
             "verdict", "whether the verdicts hold what they promise, on sessions whose truth is known", bench_verdict
         ),

@@ -71,7 +71,7 @@ class Sampler:
 
     def __init__(self, events: Sequence[Event], crowd: Crowd, seed: int) -> None:
         self._crowd = crowd
-        self._random = random.Random(seed)  # noqa: S311 - the same events each time
+        self._random = random.Random(seed)
         self._events = [*events, *(varied(events) if crowd.variations else ())]
         self._places = {id(event.arguments): _places(event) for event in events}
 

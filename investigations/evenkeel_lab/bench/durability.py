@@ -1,0 +1,87 @@
+"""How much of what was offered to the journal is kept when its process is killed, or when the power fails.
+
+A process that is killed takes what waited in its memory. A loss of power takes besides what was written and not yet on
+the disk: of a file with a write-ahead log that is, where the disk is not waited for, the log since it was last brought
+into the file; so what is counted then is what the file holds without its log.
+"""
+
+from __future__ import annotations
+
+import mmap
+import random
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.bench.storing import folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RATE, SECONDS = 2_000, 8.0
+COUNT = "SELECT count(*) FROM evenkeel_journal"
+OFFERS = """
+import mmap, struct, sys, time
+from pathlib import Path
+from evenkeel_lab.bench.storing import row
+from litellm_evenkeel.journal.events import Told
+from litellm_evenkeel.journal.journal import Journal
+from litellm_evenkeel.journal.sqlite import SqliteStore
+from litellm_evenkeel.journal.terms import JournalTerms, Synchronous
+
+path, shared, synchronous, together, rate = sys.argv[1:]
+terms = JournalTerms(flush_rows=int(together), keep=0.0)
+journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, terms, writer=1)
+told = Told(*row(0)[2:])
+with open(shared, "r+b") as file:
+    offered, number = mmap.mmap(file.fileno(), 8), 0
+    began = time.perf_counter()
+    while True:
+        while number < (time.perf_counter() - began) * int(rate):
+            number += 1
+            struct.pack_into("q", offered, 0, number)
+            journal.note(told)
+        time.sleep(0.001)
+"""
+
+
+def kept(seed: int, *, synchronous: str = "normal", together: int = 500, power: bool = False) -> float:
+    """Return which share is kept of 2,000 rows a second after some eight seconds, when the process is killed.
+
+    `power` counts what is on the disk for certain.
+    """
+    with folder(on_disk=True) as place:
+        path, shared = place / "journal.db", place / "offered"
+        shared.write_bytes(bytes(8))
+        arguments = [path, shared, synchronous, together, RATE]
+        offering = subprocess.Popen([sys.executable, "-c", OFFERS, *map(str, arguments)])
+        try:
+            with shared.open("r+b") as file, closing(mmap.mmap(file.fileno(), 8)) as offered:
+                # At any moment between two flushes.
+                wanted = RATE * SECONDS + random.Random(seed).randrange(RATE // 10)
+                while struct.unpack_from("q", offered)[0] < wanted:
+                    time.sleep(0.002)
+                offering.send_signal(signal.SIGKILL)
+                offering.wait()
+                (number,) = struct.unpack_from("q", offered)
+        finally:
+            offering.kill()
+            offering.wait()
+        if power and synchronous == "normal":
+            path = shutil.copyfile(path, place / "alone.db")
+        return float(_rows(path) / number)
+
+
+def _rows(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as file:
+        try:
+            return int(file.execute(COUNT).fetchone()[0])
+        except sqlite3.OperationalError:
+            # Not even the table has come into the file.
+            return 0

@@ -1,0 +1,73 @@
+"""What a row costs that is written to Postgres, way by way: a server is started for each measurement."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.bench.storing import MICROSECONDS, row
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.postgres import Postgres, connect
+from litellm_evenkeel.journal.postgres import CREATE, KINDS, NAMES, SCHEMA, TABLE, TIME, UNNEST, moment
+from litellm_evenkeel.journal.row import COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+SIZE, BATCHES, WARM_UPS = 100, 20, 3
+VALUES = ", ".join(f"${place}::{kind}" for place, kind in enumerate(KINDS, 1))
+INSERT = f"INSERT INTO {SCHEMA}.{TABLE} ({NAMES}) VALUES ({VALUES})"
+
+
+def write(seed: int, *, way: str = "unnest", waits: bool = True) -> float:
+    """Return how many microseconds a row costs of a hundred that are written in a way: rows, executemany, unnest, copy.
+
+    `waits` says whether each commit waits for the disk.
+    """
+    return asyncio.run(_written(seed, way, waits=waits)) * MICROSECONDS
+
+
+async def _written(seed: int, way: str, *, waits: bool) -> float:
+    async with stack_folder() as folder, Postgres(folder, Path(folder)) as server:
+        connection = await connect(server.url)
+        try:
+            await connection.execute(f"SET synchronous_commit = {'on' if waits else 'off'}")
+            await connection.execute(CREATE)
+            seconds = 0.0
+            for batch in range(WARM_UPS + BATCHES):
+                some = [row(seed + batch * SIZE + one) for one in range(SIZE)]
+                told = [(*each[:TIME], moment(each.time), *each[TIME + 1 :]) for each in some]
+                began = time.perf_counter()
+                await WAYS[way](connection, told)
+                if batch >= WARM_UPS:
+                    seconds += time.perf_counter() - began
+        finally:
+            await connection.close()
+    return seconds / BATCHES / SIZE
+
+
+async def _rows(connection: Any, rows: list[tuple[Any, ...]]) -> None:
+    for one in rows:
+        await connection.execute(INSERT, *one)
+
+
+async def _executemany(connection: Any, rows: list[tuple[Any, ...]]) -> None:
+    await connection.executemany(INSERT, rows)
+
+
+async def _unnest(connection: Any, rows: list[tuple[Any, ...]]) -> None:
+    await connection.execute(UNNEST, *zip(*rows, strict=True))
+
+
+async def _copy(connection: Any, rows: list[tuple[Any, ...]]) -> None:
+    await connection.copy_records_to_table(TABLE, records=rows, columns=COLUMNS, schema_name=SCHEMA)
+
+
+WAYS: dict[str, Callable[[Any, list[tuple[Any, ...]]], Awaitable[None]]] = {
+    "rows": _rows,
+    "executemany": _executemany,
+    "unnest": _unnest,
+    "copy": _copy,
+}
