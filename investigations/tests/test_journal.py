@@ -22,8 +22,6 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 if TYPE_CHECKING:
     from litellm_evenkeel.journal.row import Row
 
-NOW = int(time.time() * 1e6)
-
 
 def journal(path: Path, rows: list[Row]) -> str:
     with closing(SqliteStore(path)) as store:
@@ -33,8 +31,9 @@ def journal(path: Path, rows: list[Row]) -> str:
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
+    now = int(time.time() * 1e6)
     several = [
-        row(number)._replace(time=NOW - number * 1_000_000, account=f"a{number % 2}") for number in range(1, 101)
+        row(number)._replace(time=now - number * 1_000_000, account=f"a{number % 2}") for number in range(1, 101)
     ]
     several[0] = several[0]._replace(status=429, error="RateLimitError")
     return journal(tmp_path / "j.db", several)

@@ -186,6 +186,7 @@ class Load(Part):
     key_mode: str = Field("shared", description="One API key for all (shared), or one for each user (per-user).")
     payload_bytes: PositiveInt | None = Field(None, description="The size of what is said to the model.")
     prompts: int | None = Field(None, ge=0, description="How many different prompts there are; 0: each its own.")
+    models: str | None = Field(None, description="Which models are asked for: gpt-4o, or gpt-4o=3,gpt-4o-mini=1.")
     max_tokens: int | None = Field(None, ge=0, description="How long an answer may be; 0: as long as it is.")
 
     @model_validator(mode="after")

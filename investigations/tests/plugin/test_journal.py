@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.row import Row
 
+# LiteLLM warns of its own types when it is first used.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 SERVER = "litellm.proxy.proxy_server"
 
 
