@@ -30,7 +30,6 @@ OFFERS = """
 import mmap, struct, sys, time
 from pathlib import Path
 from evenkeel_lab.bench.storing import row
-from litellm_evenkeel.journal.events import Told
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.terms import JournalTerms, Synchronous
@@ -38,7 +37,7 @@ from litellm_evenkeel.journal.terms import JournalTerms, Synchronous
 path, shared, synchronous, together, rate = sys.argv[1:]
 terms = JournalTerms(flush_rows=int(together), keep=0.0)
 journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, terms, writer=1)
-told = Told(*row(0)[2:])
+one = row(0)
 with open(shared, "r+b") as file:
     offered, number = mmap.mmap(file.fileno(), 8), 0
     began = time.perf_counter()
@@ -46,7 +45,7 @@ with open(shared, "r+b") as file:
         while number < (time.perf_counter() - began) * int(rate):
             number += 1
             struct.pack_into("q", offered, 0, number)
-            journal.note(told)
+            journal.note(one)
         time.sleep(0.001)
 """
 

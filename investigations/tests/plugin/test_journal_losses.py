@@ -29,7 +29,6 @@ WORKER = f"""
 import atexit, mmap, signal, struct, sys, time
 from pathlib import Path
 from evenkeel_lab.bench.storing import row
-from litellm_evenkeel.journal.events import Told
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.terms import JournalTerms
@@ -38,7 +37,7 @@ ends = []
 signal.signal(signal.SIGTERM, lambda *_: ends.append(True))
 journal = Journal(SqliteStore(Path(sys.argv[1])), None, JournalTerms(keep=0.0), writer=1)
 atexit.register(journal.close)
-told = Told(*row(0)[2:])
+one = row(0)
 with open(sys.argv[2], "r+b") as file:
     offered = mmap.mmap(file.fileno(), 8)
     began = time.perf_counter()
@@ -49,7 +48,7 @@ with open(sys.argv[2], "r+b") as file:
             # Counted first: a row that was offered is never one that nobody knows of.
             number += 1
             struct.pack_into("q", offered, 0, number)
-            journal.note(told)
+            journal.note(one)
         time.sleep(0.001)
 """
 

@@ -1,4 +1,4 @@
-"""What LiteLLM tells of a request that has ended, as the fields of a row.
+"""What LiteLLM tells of a request that has ended, as a row.
 
 What a client has sent may stand beside what LiteLLM knows, under the same names. So of a request that was answered only
 what LiteLLM has written itself is read; and of one that failed, what it has at hand of the key, the moment when a
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from litellm_evenkeel.journal.row import real, text, whole
+from litellm_evenkeel.journal.row import Row, real, text, whole
 from litellm_evenkeel.picked import Picked, picked
 
 OK, FAILED = 200, 500
@@ -22,27 +22,8 @@ DIGITS = 16
 MICROSECONDS = 1_000_000
 LONGEST_SECONDS = 86_400.0
 METADATA = ("litellm_metadata", "metadata")
-
-
-class Told(NamedTuple):
-    """A row that has no writer and no number yet; the order is that of a row."""
-
-    time: int
-    key: str
-    account: str
-    model: str
-    deployment: str
-    status: int
-    error: str
-    latency: float
-    first_token: float | None
-    prompt_tokens: int
-    output_tokens: int
-    cost: float
-    retries: int
-    reason: str
-    is_stream: bool
-    is_cached: bool
+# Whose row it is, and which, its journal says.
+UNNUMBERED = (0, 0)
 
 
 class Attempt(NamedTuple):
@@ -54,7 +35,7 @@ class Attempt(NamedTuple):
     retries: int
 
 
-def answered(details: Mapping[str, Any]) -> Told | None:
+def answered(details: Mapping[str, Any]) -> Row | None:
     """Read a success event; None for what is none of a request."""
     told = details.get("standard_logging_object")
     if not isinstance(told, Mapping):
@@ -64,7 +45,8 @@ def answered(details: Mapping[str, Any]) -> Told | None:
     is_cached, is_stream = bool(told.get("cache_hit")), bool(told.get("stream"))
     attempt = attempted(details)
     first = real(told.get("completionStartTime"))
-    return Told(
+    return Row(
+        *UNNUMBERED,
         time=int(began * MICROSECONDS),
         key=hashed(_mapping(told.get("metadata")).get("user_api_key_hash")),
         account="" if is_cached else text(attempt.account),
@@ -84,7 +66,7 @@ def answered(details: Mapping[str, Any]) -> Told | None:
     )
 
 
-def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: Attempt | None, now: float) -> Told:
+def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: Attempt | None, now: float) -> Row:
     """Read what a client has failed to get."""
     began = request.get("start_time")
     began = began.timestamp() if isinstance(began, datetime) else now
@@ -92,7 +74,8 @@ def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: A
     # LiteLLM's is an object; a mapping is what a client has sent.
     usage = request.get("combined_usage_object")
     usage = None if isinstance(usage, Mapping) else usage
-    return Told(
+    return Row(
+        *UNNUMBERED,
         time=int(began * MICROSECONDS),
         key=hashed(key),
         account="" if attempt is None else text(attempt.account),

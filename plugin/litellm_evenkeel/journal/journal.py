@@ -6,7 +6,6 @@ import secrets
 from itertools import count
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.row import Row
 from litellm_evenkeel.journal.terms import Order
 from litellm_evenkeel.journal.writer import Writer
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from litellm_evenkeel.journal.counts import Counts
-    from litellm_evenkeel.journal.events import Told
+    from litellm_evenkeel.journal.row import Row
     from litellm_evenkeel.journal.store import Store
     from litellm_evenkeel.journal.terms import JournalTerms
 
@@ -38,9 +37,9 @@ class Journal:
         self._first = Writer(first, terms, written=self._kept if is_after else None)
         self._beside = None if is_after else self._second
 
-    def note(self, told: Told) -> None:
-        """Have it written some time soon."""
-        row = Row(self.writer, next(self._numbers), *told)
+    def note(self, row: Row) -> None:
+        """Have a row written some time soon, as the next of this worker's."""
+        row = row._replace(writer=self.writer, number=next(self._numbers))
         self._first.offer(row)
         if self._beside is not None:
             self._beside.offer(row)

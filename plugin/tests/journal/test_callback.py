@@ -12,17 +12,17 @@ from litellm_evenkeel.journal.callback import MOST_ATTEMPTS, Journal_PROXY_
 from litellm_evenkeel.picked import CARRIED, Picked
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.journal.events import Told
+    from litellm_evenkeel.journal.row import Row
 
 
 class Noted:
     """A journal that remembers what it was told."""
 
     def __init__(self) -> None:
-        self.rows: list[Told] = []
+        self.rows: list[Row] = []
 
-    def note(self, told: Told) -> None:
-        self.rows.append(told)
+    def note(self, row: Row) -> None:
+        self.rows.append(row)
 
 
 class Call:

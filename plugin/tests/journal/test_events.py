@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.journal.events import Attempt, Told, answered, attempted, failed, hashed, status
+from litellm_evenkeel.journal.events import Attempt, answered, attempted, failed, hashed, status
+from litellm_evenkeel.journal.row import Row
 from litellm_evenkeel.picked import CARRIED, Picked
 
 HASH = hashlib.sha256(b"sk-a").hexdigest()
@@ -44,7 +45,9 @@ def event(**told: Any) -> dict[str, Any]:
 
 
 def test_an_answer_is_a_row() -> None:
-    assert answered(event()) == Told(
+    assert answered(event()) == Row(
+        writer=0,
+        number=0,
         time=int(CAME * 1e6),
         key=HASH,
         account="named",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from litellm_evenkeel.journal.events import Told
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.store import RowsRefused
 from litellm_evenkeel.journal.terms import JournalTerms, Order
@@ -24,14 +23,14 @@ TERMS = JournalTerms(flush_every=0.01, keep=0.0, drain=2.0)
 
 
 @pytest.fixture
-def told(made: Made) -> Told:
-    return Told(*made(0)[2:])
+def row(made: Made) -> Row:
+    return made(0)
 
 
-def test_rows_are_numbered_from_one_without_a_gap(shelf: Any, told: Told) -> None:
+def test_rows_are_numbered_from_one_without_a_gap(shelf: Any, row: Row) -> None:
     journal = Journal(shelf, None, TERMS)
     for _ in range(20):
-        journal.note(told)
+        journal.note(row)
     journal.close()
     assert shelf.writers()[journal.writer] == (1, 20, 20)
     assert journal.mismatches == 0
@@ -45,11 +44,11 @@ def test_workers_are_told_apart(new_shelf: Any) -> None:
 
 
 @pytest.mark.parametrize("order", Order)
-def test_two_stores_are_written_alike(new_shelf: Any, told: Told, order: Order) -> None:
+def test_two_stores_are_written_alike(new_shelf: Any, row: Row, order: Order) -> None:
     first, second = new_shelf(), new_shelf()
     journal = Journal(first, second, replace(TERMS, order=order))
     for _ in range(100):
-        journal.note(told)
+        journal.note(row)
     journal.close()
     assert first.rows == second.rows
     assert len(first.rows) == 100
@@ -58,13 +57,13 @@ def test_two_stores_are_written_alike(new_shelf: Any, told: Told, order: Order) 
 
 @pytest.mark.parametrize("order", Order)
 def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
-    new_shelf: Any, told: Told, order: Order, eventually: Eventually
+    new_shelf: Any, row: Row, order: Order, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     second.open.clear()
     journal = Journal(first, second, replace(TERMS, order=order, most_waiting=50))
     for _ in range(40):
-        journal.note(told)
+        journal.note(row)
     eventually(lambda: len(first.rows) == 40)
     second.open.set()
     journal.close()
@@ -72,24 +71,24 @@ def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
 
 
 @pytest.mark.parametrize("order", Order)
-def test_what_only_one_store_has_is_counted(new_shelf: Any, told: Told, order: Order) -> None:
+def test_what_only_one_store_has_is_counted(new_shelf: Any, row: Row, order: Order) -> None:
     first, second = new_shelf(), new_shelf()
     second.fails = lambda rows: RowsRefused("no") if any(row.number % 10 == 0 for row in rows) else None
     journal = Journal(first, second, replace(TERMS, order=order))
     for _ in range(50):
-        journal.note(told)
+        journal.note(row)
     journal.close()
     assert len(first.rows) - len(second.rows) == 5 == journal.mismatches
 
 
 def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
-    new_shelf: Any, told: Told, eventually: Eventually
+    new_shelf: Any, row: Row, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     first.fails = lambda _: OSError()
     journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL))
     for _ in range(20):
-        journal.note(told)
+        journal.note(row)
     eventually(lambda: journal.counts()[0].failures > 1)
     assert not second.rows
     first.fails = lambda _: None
