@@ -35,14 +35,21 @@ def command(name: str) -> click.Command:
     return found
 
 
+def with_those_below(name: str) -> list[click.Command]:
+    found = command(name)
+    return [found, *found.commands.values()] if isinstance(found, click.Group) else [found]
+
+
 def options() -> list[tuple[str, str]]:
-    return [
+    found = {
         (name, option)
-        for name in sorted(COMMANDS)
-        for parameter in command(name).params
+        for name in COMMANDS
+        for one in with_those_below(name)
+        for parameter in one.params
         for option in parameter.opts
         if isinstance(parameter, click.Option)
-    ]
+    }
+    return sorted(found)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -194,10 +194,13 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
             store.clear()
         session = Session(name, wanted, store, Options(), steps, view, stop, profiler)
         judgement = asyncio.run(session.conduct())
-    summary = gather(store)
-    write(summary, store.folder / SUMMARY)
+        # While nobody else may begin anew here.
+        summary = gather(store)
+        write(summary, store.folder / SUMMARY)
     if not as_json:
         results().print(report(judgement))
+    if wanted.session.seconds and not way.quick and not judgement.has_basis:
+        click.echo("warning: its time was over before there were pairs enough; --fresh begins anew", err=True)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
         click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
     return Found(summary, judgement, store, folder.resolve() if is_ours and way.lasts else None)

@@ -53,7 +53,7 @@ class Book(Part):
     question: Text = Field(description="What is asked.")
     answer: str = Field("", description="What was found, in words, which may quote what was measured.")
     method: Text = Field(description="How it is measured, in five lines.")
-    limits: list[Text] = Field(description="What it does not say.")
+    limits: list[Text] = Field(description="What it does not say, which may quote what was measured.")
     chapters: list[Name] = Field(
         description="The chapters' folders, in the order in which they are read.", min_length=1
     )
@@ -64,7 +64,7 @@ class Book(Part):
     @property
     def quotations(self) -> list[Finding | Share]:
         """What is quoted in words."""
-        told = (self.answer, *(one.why for one in self.claims))
+        told = (self.answer, *self.limits, *(one.why for one in self.claims))
         return [one for words in told for one in quotations(words)]
 
     def only(self, chapters: Container[str]) -> Self:

@@ -55,6 +55,9 @@ class Share(Part):
 
 def quotations(words: str) -> Iterator[Finding | Share]:
     """Yield what a text quotes."""
+    rest = QUOTATION.sub("", words)
+    if stray := next((one for one in rest if one in "{}"), None):
+        raise ValueError(f"a brace stands alone: {stray}{rest.partition(stray)[2][:20]}", GRAMMAR)
     yield from map(quoted, QUOTATION.findall(words))
 
 

@@ -68,6 +68,8 @@ def find(name: str, start: Path | None = None) -> Path:
     if book is not None:
         # One that cannot be read says why.
         there = {f"{book.name}/{chapter}": book / chapter for chapter in read_book(book).chapters}
+    else:
+        there = there | books(start)
     cure = nearest(name, there) if there else f"There are none here: {BEGIN}"
     raise WrongUse(f"There is no investigation {name!r}.", cure=cure)
 

@@ -238,7 +238,7 @@ def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
 
 
 def _limits(name: str, book: Book, cases: Mapping[str, Case]) -> str:
-    said = [text(one) for one in book.limits]
+    said = [_told(one, cases) for one in book.limits]
     doubted: dict[str, list[str]] = {}
     for chapter, case in cases.items():
         for doubt in dict.fromkeys(one.name for one in case.doubts):

@@ -1,4 +1,4 @@
-"""What becomes of a claim, given what was measured: by a rule that was there before, not by taste."""
+"""What becomes of a claim, given what was measured: by a rule, the same for all of them, not by taste."""
 
 from __future__ import annotations
 

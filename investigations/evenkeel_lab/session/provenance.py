@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+COUNTING = 2
 MODEL, MEMORY_UNIT = "model name", 2**30
 MEASURES_WITH = ("litellm-evenkeel", "locust", "gevent", "numpy", "scipy", "statsmodels")
 HERE = Path(__file__).parent
@@ -35,6 +36,8 @@ class Provenance:
     """Whether there were changes beside the commit."""
     engine: str = ""
     """Which query engine stood between LiteLLM and Postgres."""
+    counting: int = 1
+    """By which way commands to Valkey were counted; the first left out those of connections that had been closed."""
     later: list[dict[str, Any]] = field(default_factory=list)
     """What was another when it went on after a stop, each time that anything was."""
 
@@ -61,6 +64,7 @@ def provenance(engine: str, code: Path = HERE) -> Provenance:
         commit=_git(code, "rev-parse", "HEAD"),
         dirty=bool(_git(code, "status", "--porcelain", "--", ":/", *(f":(top,exclude,glob){one}" for one in WRITTEN))),
         engine=engine,
+        counting=COUNTING,
     )
 
 

@@ -17,6 +17,7 @@ from evenkeel_lab.session.meetings import Meeting, meetings
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
 from evenkeel_lab.session.warm_up import COLD, WarmUp
+from evenkeel_lab.verdicts import LEAST_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -93,15 +94,14 @@ class Session:
             self.store.add(meeting, runs)
             done[meeting.name] = runs
             each, coming = (time.monotonic() - began) / number, wanted[number:]
-            left = max(0.0, min(each * len(coming), self._seconds_left()))
             judgement = judge_session(self.investigation, done, last)
-            self.told.meeting(meeting, runs, judgement, left)
-            is_pair = not coming or coming[0].pair != meeting.pair
             another = each * len(self.investigation.comparisons)
+            left = self._seconds_left_for(judgement, another)
+            self.told.meeting(meeting, runs, judgement, max(0.0, min(each * len(coming), left)))
+            is_pair = not coming or coming[0].pair != meeting.pair
             if self._settled(done):
                 return
-            overtime = 0.0 if judgement.has_basis else self._overtime
-            if is_pair and another > self._seconds_left() + overtime:
+            if is_pair and another > left:
                 # Never continued: it would be judged again and again, after any number of pairs.
                 self.store.end()
                 return
@@ -109,14 +109,18 @@ class Session:
     def _begin(self) -> None:
         self.begun = time.monotonic()
 
-    def _seconds_left(self) -> float:
-        limit = self.investigation.session.seconds
-        return math.inf if limit is None else self.begun + limit - time.monotonic()
+    def _seconds_left_for(self, judgement: Judgement, another: float) -> float:
+        """Return for how much longer it may go on, where another pair takes so many seconds.
 
-    @property
-    def _overtime(self) -> float:
-        """For how much longer a session may go on that would be over a few pairs before its first verdict."""
-        return OVERTIME * (self.investigation.session.seconds or 0.0)
+        It may go on for a few pairs that its first verdict needs, if there is time for all of these.
+        """
+        limit = self.investigation.session.seconds
+        if limit is None:
+            return math.inf
+        left = self.begun + limit - time.monotonic()
+        missing = max((LEAST_PAIRS - one.pairs for one in judgement.comparisons), default=0)
+        needed = missing * another
+        return needed if left < needed <= left + OVERTIME * limit else left
 
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
         """Whether a look that was declared beforehand has been reached, and settles it."""

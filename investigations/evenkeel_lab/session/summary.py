@@ -6,7 +6,7 @@ A summary of another schema is refused: figures must not change their meaning wi
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, model_validator
@@ -14,7 +14,7 @@ from pydantic import BaseModel, model_validator
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import Investigation
 from evenkeel_lab.session.meetings import arms_of
-from evenkeel_lab.session.provenance import Provenance
+from evenkeel_lab.session.provenance import COUNTING, Provenance
 from evenkeel_lab.session.run import Run
 from evenkeel_lab.session.sketch import Sketch, sketch
 from evenkeel_lab.session.store import Warmed
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FILE = "summary.json"
 DIGITS = 6
+VALKEY = "valkey_calls"
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,16 @@ def read(path: Path) -> Summary:
         told.investigation,
         asdict(told.provenance),
         {name: one.model_dump() for name, one in told.warm_up.items()},
-        {name: meeting.runs for name, meeting in told.meetings.items()},
+        {name: _believed(meeting.runs, told.provenance) for name, meeting in told.meetings.items()},
         {name: meeting.sketches for name, meeting in told.meetings.items()},
     )
+
+
+def _believed(runs: list[Run], provenance: Provenance) -> list[Run]:
+    """Return runs without what was counted in a way that is known to be wrong."""
+    if provenance.counting >= COUNTING:
+        return runs
+    return [replace(run, figures={name: one for name, one in run.figures.items() if name != VALKEY}) for run in runs]
 
 
 def refused(what: str) -> WrongUse:

@@ -91,6 +91,7 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
                 ("bugs: on, p50", ("there is no chapter 'bugs'", "Did you mean bug?")),
                 ("bug: no, p50", ("bug never compares 'no' with 'off'", "It compares on against off")),
                 ("bug: on, thruput", ("there is no figure 'thruput'", "Did you mean throughput?")),
+                ("bug: on, p50}}", ("a brace stands alone: }}.", "Write {CHAPTER: ARM, FIGURE}")),
                 ("bug: share of updates", ("bug takes no 'updates' apart", "It has no [ablation].")),
             ]
         ),

@@ -280,3 +280,11 @@ def test_where_pairs_take_long_there_is_time_for_those_that_a_verdict_needs(tmp_
     judgement = asyncio.run(session(tmp_path, hasty, heard).conduct())
     assert judgement.has_basis
     assert len(heard.heard) == 6
+
+
+def test_where_there_would_be_too_few_of_them_all_the_same_no_time_is_spent_on_them(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(24,))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 0.7})})
+    heard = Slow()
+    assert not asyncio.run(session(tmp_path, hasty, heard).conduct()).has_basis
+    assert len(heard.heard) < 5

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +96,21 @@ def test_a_summary_says_all_that_the_session_has_found(tmp_path: Path) -> None:
     # Written once more it is the same file, to the byte.
     write(again, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(("counting", "believed"), [(1, False), (2, True)])
+def test_what_was_counted_in_a_way_that_is_known_to_be_wrong_is_not_told(
+    tmp_path: Path, counting: int, *, believed: bool
+) -> None:
+    found = gather(session(tmp_path / "session"))
+    done = {
+        name: [replace(run, figures=run.figures | {"valkey_calls": -3.0}) for run in runs]
+        for name, runs in found.done.items()
+    }
+    path = tmp_path / "summary.json"
+    write(replace(found, done=done, provenance={**found.provenance, "counting": counting}), path)
+    told = {name for runs in read(path).done.values() for run in runs for name in run.figures}
+    assert told == ({"p50", "valkey_calls"} if believed else {"p50"})
 
 
 def test_a_run_is_sketched_as_far_as_it_can_be_told(tmp_path: Path) -> None:
