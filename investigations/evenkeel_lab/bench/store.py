@@ -72,8 +72,8 @@ RATIOS = (
     ),
     Ratio(
         "concurrent_read_ratio",
-        # 0.8 on a quiet machine, and half of that where other programs use its cores: threads wait for each other.
-        0.4,
+        # 0.8 on a quiet machine, and less than half of that where others use its cores: threads wait for each other.
+        0.25,
         "one thread against ten, which share Python's lock",
         partial(read_at_once, threads=1),
         partial(read_at_once, threads=10),

@@ -90,12 +90,15 @@ def tail(address: str, *, lines: int, follow: bool, failed: bool, account: str |
         seen = {writer: told.last for writer, told in found.store.writers().items()}
         if not as_json:
             click.echo(HEAD)
+        # What comes between these two looks is in both.
         looked_at = found.store.newest(MOST_LOOKED_AT if failed or account is not None else lines)
         say([row for row in looked_at if wanted(row)][-lines:])
+        shown = {(row.writer, row.number) for row in looked_at}
         try:
             while follow:
                 time.sleep(LOOKS_EACH_SECONDS)
-                say(sorted(filter(wanted, _new(found.store, seen)), key=lambda row: row.time))
+                new = [row for row in _new(found.store, seen) if (row.writer, row.number) not in shown]
+                say(sorted(filter(wanted, new), key=lambda row: row.time))
         except KeyboardInterrupt:
             return
 

@@ -17,7 +17,7 @@ import asyncpg
 from evenkeel_lab.errors import RigFailure, WrongUse
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import NoJournal
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused
 from litellm_evenkeel.postgres_address import place
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ SCHEMES = ("postgres://", "postgresql://")
 # As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
 DIGITS = 16
+# To count a large table takes its time.
+PATIENCE_SECONDS = 600.0
 NOT_REACHED = (TimeoutError, ConnectionRefusedError, ConnectionResetError, socket.gaierror)
 
 
@@ -54,6 +56,10 @@ def opened(address: str, *, makes: bool = False) -> Iterator[Opened]:
         raise WrongUse(
             f"{found.shown} holds no journal that can be read: {error}.",
             cure="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
+        ) from error
+    except RowsRefused as error:
+        raise RigFailure(
+            f"{found.shown} cannot keep one of these rows ({error}).", cure="Please report it, with that row."
         ) from error
     except sqlite3.DatabaseError as error:
         raise _of_sqlite(found.shown, error) from error
@@ -95,7 +101,7 @@ def _postgres(url: str, *, makes: bool) -> Opened:
         raise WrongUse(
             "This is no address of a Postgres.", cure="Write postgresql://user:password@host:5432/name."
         ) from error
-    return Opened(PostgresStore(lambda: url, makes=makes), shown, f"postgres {place(url)}")
+    return Opened(PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS), shown, f"postgres {place(url)}")
 
 
 def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:

@@ -92,7 +92,7 @@ async def test_a_request_through_the_router_is_a_row_with_its_account_and_why(
 async def test_attempts_that_failed_are_counted_in_the_row_of_their_request(
     rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
 ) -> None:
-    rig.start()
+    rig.start(rotation={"strategy": "fill_first"})
     wired(path=str(tmp_path / "j.db"), flush_every=0.01)
     await rig.fails(a="status=503", b="status=503", c="status=503")
     for _ in range(4):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +204,18 @@ def test_a_table_that_was_dropped_is_made_again(address: str) -> None:
         store.write([row(2)])
     assert store.write([row(2)]) == 1
     store.close()
+
+
+def test_who_may_make_no_schema_is_content_with_one_that_is_there(address: str) -> None:
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+    ask(address, "CREATE ROLE poor LOGIN PASSWORD 'p'")
+    store = PostgresStore(lambda: re.sub(r"//[^@]+@", "//poor:p@", address))
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        store.write([row(1)])
+    ask(address, "CREATE SCHEMA evenkeel AUTHORIZATION poor")
+    assert store.write([row(1)]) == 1
+    store.close()
+    ask(address, "DROP SCHEMA evenkeel CASCADE")
 
 
 def test_what_is_only_read_is_not_made(address: str) -> None:

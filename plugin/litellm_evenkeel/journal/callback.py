@@ -48,6 +48,8 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         """Remember where an attempt failed: the hook that tells of a request's failure does not know any more."""
         del response_obj, start_time, end_time
         try:
+            if not isinstance(kwargs.get("standard_logging_object"), dict):
+                return
             self._attempts[_known_by(kwargs)] = events.attempted(kwargs)
             if len(self._attempts) > MOST_ATTEMPTS:
                 self._attempts.popitem(last=False)

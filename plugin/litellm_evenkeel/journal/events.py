@@ -17,10 +17,13 @@ from litellm_evenkeel.journal.row import Row, real, text, whole
 from litellm_evenkeel.picked import Picked, picked
 
 OK, FAILED = 200, 500
+TURNED_AWAY = (401, 403)
 HASH = re.compile(r"[0-9a-f]{64}")
 DIGITS = 16
 MICROSECONDS = 1_000_000
 LONGEST_SECONDS = 86_400.0
+# As a column has room for.
+MOST_RETRIES = 2**31 - 1
 METADATA = ("litellm_metadata", "metadata")
 # Whose row it is, and which, its journal says.
 UNNUMBERED = (0, 0)
@@ -71,17 +74,19 @@ def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: A
     began = request.get("start_time")
     began = began.timestamp() if isinstance(began, datetime) else now
     chosen = None if attempt is None else attempt.picked
-    # LiteLLM's is an object; a mapping is what a client has sent.
+    # LiteLLM's is an object, which nothing that a client sends can be.
     usage = request.get("combined_usage_object")
-    usage = None if isinstance(usage, Mapping) else usage
+    usage = usage if hasattr(usage, "prompt_tokens") else None
+    answer = status(error)
     return Row(
         *UNNUMBERED,
         time=int(began * MICROSECONDS),
-        key=hashed(key),
+        # Who was turned away may have sent anything in place of a key, another's hash for one.
+        key=hashed(key, is_known=attempt is not None or answer not in TURNED_AWAY),
         account="" if attempt is None else text(attempt.account),
         model=text(request.get("model")),
         deployment="" if attempt is None else text(attempt.deployment),
-        status=status(error),
+        status=answer,
         error=text(type(error).__name__),
         latency=max(now - began, 0.0),
         first_token=None,
@@ -106,14 +111,21 @@ def attempted(details: Mapping[str, Any]) -> Attempt:
     retries = next(
         (whole(_mapping(params.get(name)).get("request_retry_count")) for name in METADATA if params.get(name)), 0
     )
-    return Attempt(deployment, str(info.get("account") or deployment), None, retries)
+    return Attempt(deployment, str(info.get("account") or deployment), None, min(retries, MOST_RETRIES))
 
 
-def hashed(key: object) -> str:
-    """Return the hash of a key as LiteLLM has it; some kinds of authentication leave the very key in its place."""
+def hashed(key: object, *, is_known: bool = True) -> str:
+    """Return the hash of a key as LiteLLM has it; some kinds of authentication leave the very key in its place.
+
+    Of one that nobody knows, it is a hash of what was sent, whatever that looks like.
+    """
     if not isinstance(key, str) or not key:
         return ""
-    return key if HASH.fullmatch(key) else hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:DIGITS]
+    return (
+        key
+        if is_known and HASH.fullmatch(key)
+        else hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:DIGITS]
+    )
 
 
 def status(error: Exception) -> int:

@@ -55,16 +55,19 @@ class Journal:
 
     @property
     def mismatches(self) -> int:
-        """How many rows one of two stores has, or will have, and the other will not, as far as this worker knows."""
+        """How many rows at most only one of two stores has, or will have, as far as this worker knows."""
         if self._second is None:
             return 0
         first, second = self.counts()
         if self._beside is None:
             return second.dropped
-        return abs(first.dropped - second.dropped)
+        return first.dropped + second.dropped
 
     def close(self) -> None:
         """Write what waits, as far as there is time."""
+        if self._beside is not None:
+            # Both at once; a second store that comes after the first still has to hear from that.
+            self._beside.leave()
         for one in (self._first, self._second):
             if one is not None:
                 one.close()

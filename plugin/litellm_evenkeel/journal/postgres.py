@@ -28,8 +28,10 @@ SCHEMA, TABLE = "evenkeel", "journal"
 KINDS = ("bigint", "bigint", "timestamptz", *["text"] * 4, "integer", "text", "float8", "float8")
 KINDS += ("bigint", "bigint", "float8", "integer", "text", "boolean", "boolean")
 MAY_BE_MISSING = "first_token"
+# Who may make no schema is content with one that is there; Postgres asks who it is before it looks for one.
+CREATE_SCHEMA = f"CREATE SCHEMA {SCHEMA}"
+HAS_SCHEMA = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
 CREATE = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE} (
     {", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, KINDS, strict=True))},
     PRIMARY KEY (writer, number),
@@ -191,6 +193,8 @@ class PostgresStore:
             raise NoJournal("there is none in it")
         async with connection.transaction():
             await connection.execute(LOCK)
+            if not await connection.fetchval(HAS_SCHEMA):
+                await connection.execute(CREATE_SCHEMA)
             await connection.execute(CREATE)
 
     def _drop(self) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 MOST_INTEGER = 2**63 - 1
 MOST_CHARACTERS = 256
-UNKEEPABLE = dict.fromkeys((0, *range(55296, 57344)), "�")
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 class Row(NamedTuple):
@@ -56,11 +56,14 @@ COLUMNS: tuple[str, ...] = Row._fields
 
 
 def text(told: object) -> str:
-    """Return what every store can keep of a text: bounded, and without what UTF-8 or Postgres has no place for."""
+    """Return what every store can keep of a text, and every terminal show: bounded, in one line, and of printed signs.
+
+    Clients choose what their models are called; a line that looks like another row is none of theirs to write.
+    """
     if not told:
         return ""
     found = str(told)[:MOST_CHARACTERS]
-    return found if found.isascii() and "\0" not in found else found.translate(UNKEEPABLE)
+    return found if found.isprintable() else "".join(one if one.isprintable() else REPLACED for one in found)
 
 
 def whole(told: object) -> int:

@@ -87,12 +87,17 @@ class Writer:
             trouble=self._trouble,
         )
 
-    def close(self) -> None:
-        """Write what waits, for as long as a worker that ends has time for that."""
-        self._gives_up_at = time.monotonic() + self._terms.drain
-        self._closing.set()
+    def leave(self) -> None:
+        """Take nothing more, and write what waits for as long as a worker that ends has time for that."""
+        if not self._closing.is_set():
+            self._gives_up_at = time.monotonic() + self._terms.drain
+            self._closing.set()
         self._some.set()
         self._enough.set()
+
+    def close(self) -> None:
+        """Do so, and wait for it."""
+        self.leave()
         # What is under way then may still hang in a store, which nothing can help.
         self._thread.join(self._terms.drain + LAST_PAUSE)
         lost = self.counts().waiting + self._abandoned

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import contextlib
 import os
 import sys
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +25,10 @@ from litellm_evenkeel.wiring.config import of_proxy
 if TYPE_CHECKING:
     from litellm_evenkeel.journal.journal import Journal
 
-# LiteLLM tells of what it has left when a worker ends, of no more than two hundred answers at a time.
-MOST_FLUSHES = 100
+# What LiteLLM awaits when it ends.
+SHUTDOWN = "proxy_shutdown_event"
+# For so long LiteLLM may go on telling of answers when a worker ends, of no more than two hundred at a time.
+FLUSH_SECONDS = 10.0
 
 
 def journal() -> Journal_PROXY_:
@@ -36,7 +41,8 @@ def journal() -> Journal_PROXY_:
     scraping.show(lambda: series.samples(made), series.ALL, REGISTRY, happened=mishaps.happened)
     if watching.SERVER in sys.modules:
         admin.install_health("journal", lambda: _health(made, mishaps))
-    # What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
+    _end_with_proxy(made)
+    # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
     atexit.register(_end, made)
     return Journal_PROXY_(made, mishaps.happened)
 
@@ -47,8 +53,26 @@ def _health(journal: Journal, mishaps: Mishaps) -> dict[str, Any]:
     return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": mishaps.counts, **mismatches}
 
 
+def _end_with_proxy(journal: Journal) -> None:
+    """Write what waits when the proxy is told to end: by a signal, uvicorn ends it before anything is done at exit."""
+    server = sys.modules.get(watching.SERVER)
+    ended = getattr(server, SHUTDOWN, None)
+    if ended is None:
+        return
+
+    async def end(*arguments: Any, **named: Any) -> Any:
+        # Of answers that are on their way to the callbacks.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), FLUSH_SECONDS)
+        await asyncio.to_thread(journal.close)
+        return await ended(*arguments, **named)
+
+    setattr(server, SHUTDOWN, end)
+
+
 def _end(journal: Journal) -> None:
-    for _ in range(MOST_FLUSHES):
+    gives_up_at = time.monotonic() + FLUSH_SECONDS
+    while time.monotonic() < gives_up_at:
         GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - what LiteLLM does then itself, only once
         queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
         if queue is None or queue.empty():

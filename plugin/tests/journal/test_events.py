@@ -150,6 +150,15 @@ def test_a_key_is_never_written() -> None:
     assert hashed(None) == ""
 
 
+@pytest.mark.parametrize("sent", [HASH, "ab" * 32, "sk-x"])
+def test_who_is_turned_away_writes_under_nobodys_key(sent: str) -> None:
+    error = Refused()
+    error.status_code = 401
+    turned_away = failed(request(), error, sent, None, ENDED)
+    assert turned_away.key not in {"", sent}
+    assert failed(request(), error, HASH, Attempt("d-1", "acme", None, 0), ENDED).key == HASH
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -162,7 +171,7 @@ NAMES = st.sampled_from(["model", "start_time", "stream", "combined_usage_object
 def test_whatever_a_client_sends_becomes_a_row(sent: dict[str, Any]) -> None:
     found = failed(sent, Refused(), "sk-a", None, ENDED)
     assert found.time == int(ENDED * 1e6)
-    assert found.account == ""
+    assert (found.account, found.prompt_tokens, found.output_tokens, found.cost) == ("", 0, 0, 0.0)
 
 
 FIELDS = st.sampled_from([*event()["standard_logging_object"]])
