@@ -34,7 +34,7 @@ IMPRESSION = (
     "is the same."
 )
 # What an operator asks first, where a chapter judges it.
-SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls")
+SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
 
 
 def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool = False) -> Page:
@@ -115,24 +115,26 @@ def _alt(cases: Mapping[str, Case]) -> str:
 
 def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     rows: list[list[str]] = []
+    judged = {each.figure.name for case in cases.values() for one in case.shown for each in one.figures}
+    columns = [name for name in SHOWN if name in judged]
     for chapter in book.chapters:
         if chapter not in cases:
-            rows.append([chapter, "", words.UNMEASURED, *("" for _ in SHOWN)])
+            rows.append([chapter, "", words.UNMEASURED, *("" for _ in columns)])
             continue
         case, shown = cases[chapter], _link(name, chapter, chapter)
         for one in case.shown:
             found = {each.figure.name: each for each in one.figures}
-            effects = [words.effect(found[each]) if each in found else "" for each in SHOWN]
+            effects = [words.effect(found[each]) if each in found else "" for each in columns]
             rows.append([shown, one.candidate, _decided(case, primary(one)), *effects])
             shown = ""
-    head = ("chapter", "arm", "what decides, and the verdict", *SHOWN)
+    head = ("chapter", "arm", "what decides, and the verdict", *columns)
     told = (
         "Each arm against its chapter's baseline, with intervals: of 95 %, or wider where a chapter could be judged "
         "more than once. What an arm is, and all other figures, are on the chapter's page. Chapters were measured one "
         "after the other: effects may be compared between them with care, milliseconds not at all."
     )
-    legend = [f"**{each}**: {FIGURES[each].about}" for each in SHOWN]
-    return "\n\n".join(["## Evidence", paragraph(told), table(head, rows, {*SHOWN}), items(legend)])
+    legend = [f"**{each}**: {FIGURES[each].about}" for each in columns]
+    return "\n\n".join(filter(None, ["## Evidence", paragraph(told), table(head, rows, {*columns}), items(legend)]))
 
 
 def _decided(case: Case, found: Compared | None) -> str:
