@@ -12,7 +12,7 @@ import pandas as pd
 from evenkeel_lab.notebook import investigation
 
 names = ["wal_reads", "wal_writes", "wal_disk", "pool", "dual", "dual_disk"]
-names += ["transactions", "batches", "threads", "postgres"]
+names += ["transactions", "batches", "threads", "postgres", "durability"]
 chapters = {name: investigation(f"store/{name}") for name in names}
 verdicts = pd.concat({name: one.verdicts for name, one in chapters.items()}, names=["chapter"])
 verdicts = verdicts.reset_index("chapter").set_index(["chapter", "candidate", "baseline"]).sort_index()
@@ -90,6 +90,17 @@ medians = runs.groupby("arm")["value"].median().sort_values(ascending=False)
 pd.DataFrame({"microseconds a row": medians, "rows a second": 1e6 / medians}).round(1)
 
 # %% [markdown]
+# ## What a crash takes
+#
+# Rows lost of those that were offered at 2,000 a second for eight seconds.
+
+# %%
+runs = chapters["durability"].runs
+lost = 1 - runs.groupby("arm")["value"].agg(["median", "min"])
+lost = (100 * lost).rename(columns={"median": "lost, %", "min": "at worst, %"})
+lost.loc[list(chapters["durability"].investigation.arms)].round(2)
+
+# %% [markdown]
 # ## All of it
 #
 # Each arm against its chapter's baseline: how many times as much it costs.
@@ -99,7 +110,7 @@ shown = [
     (f"{name}: {arm}", told(name, arm))
     for name, one in chapters.items()
     for arm in one.investigation.arms
-    if arm != one.investigation.baseline
+    if arm != one.investigation.baseline and name != "durability"
 ]
 canvas, axes = plt.subplots(figsize=(8, 5.5), layout="constrained")
 for row, (_, one) in enumerate(shown):
