@@ -113,6 +113,30 @@ async def test_without_any_setting_there_is_a_file_beside_the_proxy(
     await eventually(lambda: len(rows(tmp_path / "evenkeel-journal.db")) == 1)
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+async def test_what_waits_is_written_when_the_proxy_ends_and_nothing_keeps_it_from_ending(
+    wired: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, breaks: bool
+) -> None:
+    from litellm_evenkeel.wiring import journal as wiring  # noqa: PLC0415 - as above
+
+    async def ends(told: str) -> str:
+        return told
+
+    async def flush() -> None:
+        if breaks:
+            raise RuntimeError
+
+    server = ModuleType(SERVER)
+    server.proxy_shutdown_event = ends  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, SERVER, server)
+    monkeypatch.setattr(wiring.GLOBAL_LOGGING_WORKER, "flush", flush)
+    made = wired(path=str(tmp_path / "j.db"), flush_every=600)
+    event = {"standard_logging_object": {"startTime": 1.8e9, "endTime": 1.8e9 + 1, "model": "m"}}
+    await made.async_log_success_event(event, None, None, None)
+    assert await server.proxy_shutdown_event("over") == "over"
+    assert len(rows(tmp_path / "j.db")) == 1
+
+
 @pytest.mark.parametrize(
     ("terms", "said"),
     [

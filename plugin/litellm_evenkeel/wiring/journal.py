@@ -61,10 +61,12 @@ def _end_with_proxy(journal: Journal) -> None:
         return
 
     async def end(*arguments: Any, **named: Any) -> Any:
-        # Of answers that are on their way to the callbacks.
-        with contextlib.suppress(TimeoutError):
+        # Whatever goes wrong here keeps LiteLLM from nothing that it has to do then.
+        with contextlib.suppress(Exception):
+            # Of answers that are on their way to the callbacks.
             await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), FLUSH_SECONDS)
-        await asyncio.to_thread(journal.close)
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(journal.close)
         return await ended(*arguments, **named)
 
     setattr(server, SHUTDOWN, end)
