@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 from evenkeel_lab.bench.storing import MICROSECONDS, row
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres, connect
-from litellm_evenkeel.journal.postgres import CREATE, KINDS, NAMES, SCHEMA, TABLE, TIME, UNNEST, moment
+from litellm_evenkeel.journal.postgres import (
+    CREATE,
+    CREATE_SCHEMA,
+    KINDS,
+    NAMES,
+    SCHEMA,
+    TABLE,
+    TIME,
+    UNNEST,
+    moment,
+)
 from litellm_evenkeel.journal.row import COLUMNS
 
 if TYPE_CHECKING:
@@ -34,7 +44,7 @@ async def _written(seed: int, way: str, *, waits: bool) -> float:
         connection = await connect(server.url)
         try:
             await connection.execute(f"SET synchronous_commit = {'on' if waits else 'off'}")
-            await connection.execute(CREATE)
+            await connection.execute(f"{CREATE_SCHEMA}; {CREATE}")
             seconds = 0.0
             for batch in range(WARM_UPS + BATCHES):
                 some = [row(seed + batch * SIZE + one) for one in range(SIZE)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel_lab.bench import storing_postgres
 from evenkeel_lab.bench.store import RATIOS, Ratio, bench_store
 from evenkeel_lab.progress import Silent
 
@@ -32,3 +33,10 @@ def test_what_is_twice_as_fast_has_a_ratio_of_two_and_what_costs_half_as_much_ag
     as_fast, as_dear = (next(one for one in RATIOS if one.is_share is is_share) for is_share in (False, True))
     assert as_fast.of(4.0, 2.0) == 2.0
     assert as_dear.of(4.0, 6.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    "way", ["unnest", *(pytest.param(one, marks=pytest.mark.slow) for one in ("rows", "executemany", "copy"))]
+)
+def test_each_way_into_postgres_can_be_measured(way: str) -> None:
+    assert storing_postgres.write(1, way=way, waits=False) > 0
