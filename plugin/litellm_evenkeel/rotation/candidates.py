@@ -42,8 +42,12 @@ class Known:
         self.is_used = True
         # Held, so that no other deployment can ever have the identity of one of these.
         self.deployments = list(deployments)
-        self.has_tags = any(_is_tagged(one) for one in deployments)
-        self.has_order = any((one.get("litellm_params") or {}).get("order") is not None for one in deployments)
+        self.has_tags, self.has_order = _has_tags(deployments), _has_order(deployments)
+
+    def says(self, seats: list[Seat], deployments: Sequence[Deployment]) -> bool:
+        """Return whether this is what a list says that was looked through anew."""
+        told = [place.seat for place in self.group.places], self.has_tags, self.has_order
+        return told == (seats, _has_tags(deployments), _has_order(deployments))
 
     def is_equal(self, deployments: Sequence[Deployment]) -> bool:
         """Return whether these say the same at each place."""
@@ -56,7 +60,11 @@ class Known:
 
 
 class Candidates:
-    """The groups that are known: the latest `most` of them, or with `is_cached` off, none for longer than a request."""
+    """The groups that are known: the latest `most` of them.
+
+    With `is_cached` off nothing is believed of a list that was seen before: each is looked through, deployment by
+    deployment, to learn that it still is that group.
+    """
 
     def __init__(
         self, pool: Pool, seat: Callable[[Deployment, str], Seat], *, is_cached: bool = True, most: int = MOST
@@ -83,11 +91,14 @@ class Candidates:
         """Return the same after looking at each of them."""
         self.misses += 1
         ends = _ends(model, deployments)
+        seats = None if self._is_cached else self._seats(model, deployments)
         for known in self._by_ends.get(ends, ()):
             if all(map(is_, known.deployments, deployments)) and not known.group.is_left:
+                if seats is not None and not known.says(seats, deployments):
+                    continue
                 known.is_used = True
                 return known
-        group = self._pool.group(model, [self._seat(one, model) for one in deployments])
+        group = self._pool.group(model, seats or self._seats(model, deployments))
         known = Known(group, deployments)
         alike = self._by_ends.setdefault(ends, [])
         # Of two that say the same, the objects of the latter are those that come from now on.
@@ -99,6 +110,9 @@ class Candidates:
             self._drop(next(iter(self._latest)))
         self._sweep()
         return known
+
+    def _seats(self, model: str, deployments: Sequence[Deployment]) -> list[Seat]:
+        return [self._seat(one, model) for one in deployments]
 
     def _sweep(self) -> None:
         """Let go what nobody has asked for since the last time."""
@@ -127,6 +141,14 @@ class Candidates:
 
 def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), id(deployments[0]), id(deployments[-1])
+
+
+def _has_tags(deployments: Sequence[Deployment]) -> bool:
+    return any(_is_tagged(one) for one in deployments)
+
+
+def _has_order(deployments: Sequence[Deployment]) -> bool:
+    return any((one.get("litellm_params") or {}).get("order") is not None for one in deployments)
 
 
 def _is_tagged(deployment: Deployment) -> bool:

@@ -119,6 +119,19 @@ def test_switched_off_each_list_is_looked_through() -> None:
     assert (candidates.hits, candidates.misses) == (0, 10)
 
 
+def test_switched_off_what_has_changed_in_place_is_seen() -> None:
+    pool, candidates = made(is_cached=False)
+    deployments = [deployment(number) for number in range(3)]
+    first = candidates.of("g", deployments)
+    assert candidates.of("g", list(deployments)) is first
+    deployments[1]["model_info"]["weight"] = 2  # type: ignore[index]
+    deployments[2]["litellm_params"]["tags"] = ["a"]  # type: ignore[index]
+    found = candidates.of("g", list(deployments))
+    assert [place.seat.weight for place in found.group.places] == [1, 2, 1]
+    assert (first.group.is_left, found.has_tags) == (True, True)
+    assert picked(pool, candidates, "g", deployments).place in found.group.places
+
+
 def test_those_that_were_asked_for_last_are_remembered() -> None:
     pool, candidates = made(most=3)
     lists = [[deployment(number)] for number in range(4)]
