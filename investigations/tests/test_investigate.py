@@ -87,6 +87,23 @@ def test_an_investigation_is_run_judged_and_told(tmp_path: Path, monkeypatch: py
     assert "Is it slower?" in told(tmp_path, monkeypatch, "--list").stdout
 
 
+def test_an_arm_that_has_surely_missed_what_was_asked_of_it_is_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 0.3)
+    place = tmp_path / "investigations" / "simulated"
+    with (place / "investigation.toml").open("a") as file:
+        file.write("\n[criteria.plain]\nvalue = 1e9\n[criteria.slower]\nvalue = 1e-9\n")
+    answer = told(tmp_path, monkeypatch, "simulated", "--quick")
+    assert answer.exit_code == 1, answer.output
+    assert "missed" in answer.stdout
+    document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--json").stdout)
+    assert [(one["arm"], one["outcome"]) for one in document["criteria"]] == [("plain", "kept"), ("slower", "missed")]
+    (page,) = tmp_path.glob("data/simulated/*/simulated.md")
+    assert "## Success criteria" in page.read_text()
+    assert "**missed**" in page.read_text()
+
+
 def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,16 +37,21 @@ def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, 
     for one in fleet(accounts, groups):
         several.setdefault(one.group or MODEL, []).append(one.deployment(MODEL, "http://127.0.0.1:9/v1"))
     chance = random.Random(seed)
-    steering = Steering(
-        RotationTerms(route_cache=cached),
+    steering = unwatched(RotationTerms(route_cache=cached), chance)
+    first = int(picks * WARM_UP_SHARE)
+    asked = chance.choices(list(several), k=first + picks)
+    return asyncio.run(_picked(steering, several, asked, first)) * MICROSECONDS
+
+
+def unwatched(terms: RotationTerms, chance: random.Random) -> Steering:
+    """Return a rotation of one event loop, without a proxy around it."""
+    return Steering(
+        terms,
         clock=time.monotonic,
         random=chance.random,
         seat=lambda deployment, model: Seat.of(deployment, {}, model),
         observer=Unobserved(),
     )
-    first = int(picks * WARM_UP_SHARE)
-    asked = chance.choices(list(several), k=first + picks)
-    return asyncio.run(_picked(steering, several, asked, first)) * MICROSECONDS
 
 
 def request(seed: int, *, groups: int = 3, accounts: int = 3, ttft_ms: float = 10.0) -> float:
@@ -71,10 +76,8 @@ async def _answered(subject: Subject, asked: Sequence[str], provider: dict[str, 
                 answer = await sending.post("/v1/chat/completions", json=body)
                 took = time.perf_counter() - began
                 if answer.is_error:
-                    raise PartFailed(
-                        f"The proxy answered {answer.status_code}: {answer.text[:300]}.",
-                        cure=f"See its log: {proxy.part.log}",
-                    )
+                    what = f"The proxy answered {answer.status_code}: {answer.text[:300]}."
+                    raise PartFailed(what, cure=f"See its log: {proxy.part.log}")
                 if number >= FIRST_REQUESTS:
                     seconds += took
     return seconds / REQUESTS

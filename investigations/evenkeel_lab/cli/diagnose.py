@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +14,24 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from evenkeel_lab.checklist import Setup, checklist
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.diagnosis import words
 from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis, diagnose as answer
 from evenkeel_lab.diagnosis.evidence import read
 from evenkeel_lab.diagnosis.find import runs
 from evenkeel_lab.diagnosis.finding import Finding, State, Sure
-from evenkeel_lab.errors import RIG_INVALID
+from evenkeel_lab.diagnosis.stub import beside
+from evenkeel_lab.doctor import read as read_config
+from evenkeel_lab.doctor.settings import worker_count
+from evenkeel_lab.errors import RIG_INVALID, WrongUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
+    from evenkeel_lab.diagnosis.evidence import Evidence
     from evenkeel_lab.diagnosis.split import Split
     from evenkeel_load.statistics import Spread
 
@@ -38,15 +44,34 @@ INDENT = (0, 0, 0, 7)
 
 @click.command()
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--config", metavar="PATH", type=click.Path(path_type=Path), help="The proxy's YAML: what it does for each request."
+)
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1), help="How many workers it has; NUM_WORKERS unless given."
+)
+@click.option(
+    "--stub", metavar="RUN", type=click.Path(path_type=Path), help="The same load, with a stub for the provider."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the report.")
 @click.pass_context
-def diagnose(context: click.Context, run: Path, *, as_json: bool) -> None:
+def diagnose(
+    context: click.Context, run: Path, config: Path | None, workers: int | None, stub: Path | None, *, as_json: bool
+) -> None:
     """Say what held a load back: the provider, the proxy and which part of it, or the rig.
 
     RUN is a folder of records, or of a session, or of one meeting in it. The exit code is 3 when the rig was at fault,
     of several runs in each of them but those of the mock alone.
     """
-    told = [(answer(evidence), evidence.is_direct) for folder in runs(run) for evidence in read(folder)]
+    if workers and not config:
+        raise click.UsageError("--workers is about a configuration: name it with --config.")
+    setup = Setup(read_config(config), os.environ, worker_count(os.environ, workers) or 1) if config else None
+    other = _one(stub) if stub else None
+
+    def more(evidence: Evidence) -> list[Finding]:
+        return [*([beside(evidence, other)] if other else []), *(checklist(setup, evidence) if setup else [])]
+
+    told = [(answer(evidence, more(evidence)), evidence.is_direct) for folder in runs(run) for evidence in read(folder)]
     found = [one for one, _ in told]
     if as_json:
         click.echo(json.dumps(document(found)))
@@ -57,6 +82,14 @@ def diagnose(context: click.Context, run: Path, *, as_json: bool) -> None:
     # The mock alone is bound by the mock, however the rig fares beside it.
     asked = [one for one, is_direct in told if not is_direct] or found
     context.exit(RIG_INVALID if all(one.bound is Bound.RIG for one in asked) else 0)
+
+
+def _one(folder: Path) -> Evidence:
+    """Return the only run of a folder."""
+    found = [evidence for one in runs(folder) for evidence in read(one)]
+    if len(found) != 1:
+        raise WrongUse(f"{folder} holds {len(found)} runs.", cure="Name one: the one that is like RUN.")
+    return found[0]
 
 
 def document(found: Sequence[Diagnosis]) -> dict[str, Any]:

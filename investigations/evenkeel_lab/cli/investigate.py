@@ -27,6 +27,7 @@ from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
+from evenkeel_lab.session.criteria import Outcome, asked, criteria, measured
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import Store, digest
 from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from evenkeel_lab.experiment import Investigation
+    from evenkeel_lab.session.criteria import Criterion
     from evenkeel_lab.session.judge import Judgement
     from evenkeel_lab.session.summary import Summary
 
@@ -47,6 +49,7 @@ NEW = "new"
 DATA, README = "data", "README.md"
 # Of a book, of which somebody waits for a first impression; servers and reports take some seconds more.
 QUICK_SECONDS = 340.0
+CRITERION_FAILED = 1
 
 
 @click.command()
@@ -101,7 +104,7 @@ def investigate(  # one for each option
     book = find_book(names[0])
     found, failed = conduct_all(chosen(names[0], way), as_json=as_json)
     if as_json:
-        documents = {one.summary.name: told(one.judgement) for one in found}
+        documents = {one.summary.name: told(one) for one in found}
         click.echo(json.dumps({"chapters": documents} if book else next(iter(documents.values()))))
     elif book and quick:
         results().print(conclusion((one.summary, one.judgement) for one in found))
@@ -109,8 +112,11 @@ def investigate(  # one for each option
         click.echo(first_pages(book, found), err=as_json)
     if failed:
         raise failed
-    is_told = all(one.judgement.has_basis and not one.judgement.invalid for one in found)
-    context.exit(0 if is_told else RIG_INVALID)
+    if not all(one.judgement.has_basis and not one.judgement.invalid for one in found):
+        context.exit(RIG_INVALID)
+    context.exit(
+        CRITERION_FAILED if any(each.outcome is Outcome.MISSED for one in found for each in one.criteria) else 0
+    )
 
 
 def chosen(name: str, way: Way) -> list[tuple[Path, Way]]:
@@ -164,6 +170,11 @@ class Found:
     home: Path | None
     """Where it is committed; None for one that lies elsewhere."""
 
+    @property
+    def criteria(self) -> list[Criterion]:
+        """What became of all that was asked of its arms."""
+        return criteria(self.summary.investigation, self.summary.done)
+
 
 def conduct_all(wanted: Sequence[tuple[Path, Way]], *, as_json: bool) -> tuple[list[Found], LabError | None]:
     """Measure one after the other, and lay it down; return also what kept something from being laid down."""
@@ -198,7 +209,7 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
         summary = gather(store)
         write(summary, store.folder / SUMMARY)
     if not as_json:
-        results().print(report(judgement))
+        results().print(report(judgement), kept(criteria(summary.investigation, summary.done)))
     if wanted.session.seconds and not way.quick and not judgement.has_basis:
         click.echo("warning: its time was over before there were pairs enough; --fresh begins anew", err=True)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
@@ -286,10 +297,34 @@ def report(judgement: Judgement) -> RenderableType:
     return Group(*parts)
 
 
-def told(judgement: Judgement) -> dict[str, object]:
+def kept(found: Sequence[Criterion]) -> RenderableType:
+    """Return what was asked of each arm, and whether it keeps to it; nothing where nothing was asked."""
+    if not found:
+        return Group()
+    shown = Table(box=None, pad_edge=False)
+    for name in ("arm", "figure", "asked", "mean of its runs", ""):
+        shown.add_column(name)
+    for one in found:
+        shown.add_row(one.arm, one.figure.name, asked(one), measured(one), str(one.outcome))
+    return shown
+
+
+def told(found: Found) -> dict[str, object]:
     """Return the same for a program."""
     return {
-        "comparisons": [document(one) for one in judgement.comparisons],
-        "settled": judgement.settled,
-        "invalid": list(judgement.invalid),
+        "comparisons": [document(one) for one in found.judgement.comparisons],
+        "criteria": [
+            {
+                "arm": one.arm,
+                "figure": one.figure.name,
+                "bound": one.bound,
+                "runs": one.runs,
+                "mean": one.mean,
+                "interval": [one.low, one.high],
+                "outcome": one.outcome,
+            }
+            for one in found.criteria
+        ],
+        "settled": found.judgement.settled,
+        "invalid": list(found.judgement.invalid),
     }

@@ -87,7 +87,7 @@ def tail(address: str, *, lines: int, follow: bool, failed: bool, account: str |
             click.echo(json.dumps(document(row)) if as_json else line(row))
 
     with opened(address) as found:
-        seen = {writer: told.last for writer, told in found.store.writers().items()}
+        seen = dict(found.store.latest())
         if not as_json:
             click.echo(HEAD)
         # What comes between these two looks is in both.
@@ -157,9 +157,10 @@ def export(address: str, *, since: int, path: str | None, form: str | None) -> N
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option("--verify", "only_verify", is_flag=True, help="Bring nothing over: only compare.")
+@click.option("--since", "since", metavar="AGO", callback=_moment, help="Compare only the last 15m, 6h, 7d.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
 @click.pass_context
-def migrate(context: click.Context, source: str, target: str, *, only_verify: bool, as_json: bool) -> None:
+def migrate(context: click.Context, source: str, target: str, *, only_verify: bool, since: int, as_json: bool) -> None:
     """Bring all rows from one journal to another, while both are written, and compare them.
 
     Let the proxies write both first: evenkeel.journal.second. It may be stopped at any moment, and goes on there.
@@ -175,7 +176,7 @@ def migrate(context: click.Context, source: str, target: str, *, only_verify: bo
                     looked_at, brought = done.looked_at, done.brought
         compared, wrong = 0, []
         with steps.step("comparing them"):
-            for number, different in verify(here.store, there.store, pause=lambda: time.sleep(ARRIVES_SECONDS)):
+            for number, different in verify(here.store, there.store, pause=_wait_for_it, since=since):
                 compared += number
                 wrong += different
     told = {"looked_at": looked_at, "brought": brought, "compared": compared, "mismatches": len(wrong)}
@@ -231,14 +232,18 @@ def table(by: str, several: list[dict[str, Any]], total: dict[str, Any]) -> Tabl
     return shown
 
 
+def _wait_for_it() -> None:
+    time.sleep(ARRIVES_SECONDS)
+
+
 def _seconds(told: float | None) -> str:
     return "-" if told is None else span(told)
 
 
 def _new(store: Store, seen: dict[int, int]) -> Iterator[Row]:
     """Yield what has come since; a row is written when its request has ended, so its time says nothing of that."""
-    for writer, told in store.writers().items():
-        while rows := store.read(writer, seen.get(writer, 0), told.last, 1000):
+    for writer, last in store.latest().items():
+        while rows := store.read(writer, seen.get(writer, 0), last, 1000):
             seen[writer] = rows[-1].number
             yield from rows
 

@@ -52,6 +52,13 @@ FIGURES = {
         Figure("database_calls", "transactions in Postgres for a request", "", Margin(FACTOR, 0.05, 0.05)),
         Figure("prisma_calls", "operations of LiteLLM's database client for a request", "", Margin(FACTOR, 0.05, 0.05)),
         Figure("valkey_calls", "commands to Valkey, in Redis' place, for a request", "", Margin(FACTOR, 0.05, 0.05)),
+        Figure(
+            "lock_waits",
+            "the share of seconds in which Postgres had the proxy wait for a lock",
+            "",
+            Margin(POINTS, 0.01),
+        ),
+        Figure("journal_locked", "writes that found the journal's file locked, a request", "", Margin(POINTS, 0.01)),
         Figure("switches", "context switches of the proxy for a request", "", Margin(FACTOR, 0.20)),
         Figure("value", "what a function of the project's own has measured", "", Margin(FACTOR, 0.05)),
     )

@@ -93,9 +93,9 @@ class Diagnosis:
     spells: tuple[Spell, ...]
 
 
-def diagnose(e: Evidence) -> Diagnosis:
-    """Ask all checks, and choose the headline."""
-    found = [finding for check in CHECKS if (finding := check(e)) is not None]
+def diagnose(e: Evidence, more: Sequence[Finding] = ()) -> Diagnosis:
+    """Ask all checks, and choose the headline; `more` is what is known besides."""
+    found = [*(finding for check in CHECKS if (finding := check(e)) is not None), *more]
     bound, cause, headline = _choose(e, found)
     # The cause first, then whatever else binds.
     findings = sorted(found, key=lambda one: (one is not cause, ORDER.index(one.state)))

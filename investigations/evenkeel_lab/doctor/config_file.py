@@ -54,6 +54,15 @@ def resolve(value: object, environment: Mapping[str, str]) -> object:
     return value if name is None else environment.get(name)
 
 
+def resolved(value: Any, environment: Mapping[str, str]) -> Any:
+    """Return a part of the configuration with what variables say, as LiteLLM hands it on."""
+    if isinstance(value, Mapping):
+        return {key: resolved(one, environment) for key, one in value.items()}
+    if isinstance(value, list):
+        return [resolved(one, environment) for one in value]
+    return resolve(value, environment)
+
+
 def read(path: Path) -> ProxyConfig:
     """Read a configuration with all it includes, or raise WrongUse if it is not one."""
     values, places = _load(path, path.name)

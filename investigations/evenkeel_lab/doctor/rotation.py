@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import ROTATION, entries
-from evenkeel_lab.doctor.config_file import resolve
+from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
@@ -65,7 +65,7 @@ def _asked(config: ProxyConfig) -> Iterator[Finding]:
 def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> Iterator[Finding]:
     """Check what is written for it, in the settings and beside the deployments."""
     try:
-        terms = settings(_resolved(config.values.get(SECTION), environment), environment).rotation
+        terms = settings(resolved(config.values.get(SECTION), environment), environment).rotation
     except SettingsError as wrong:
         yield error(
             "rotation", str(wrong).rstrip("."), config.where(SECTION), cure="The proxy does not start before. Mend it."
@@ -77,7 +77,7 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
             # That is told elsewhere.
             continue
         try:
-            Seat.of(_resolved(deployment, environment), terms.accounts)
+            Seat.of(resolved(deployment, environment), terms.accounts)
         except SettingsError as wrong:
             yield error(
                 "rotation",
@@ -86,7 +86,7 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
                 cure="The proxy does not start before. Mend it.",
             )
             return
-    usable = [_resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
+    usable = [resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
     for doubt in doubts(terms.accounts, usable, f"{SECTION}.rotation.accounts"):
         yield warning("rotation", f"{doubt.where}: {doubt.what.rstrip('.')}", config.where(SECTION), cure=doubt.cure)
     if _uses_proxys_redis(terms) and _is_cluster(config, environment):
@@ -104,7 +104,7 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
     if not any(entry.name == ROTATION for entry in entries(config)):
         return []
     try:
-        terms = settings(_resolved(config.values.get(SECTION), environment), environment).rotation
+        terms = settings(resolved(config.values.get(SECTION), environment), environment).rotation
     except SettingsError:
         # That is told elsewhere.
         return []
@@ -146,12 +146,3 @@ def _is_whole(deployment: object) -> bool:
     return isinstance(deployment, Mapping) and all(
         isinstance(deployment.get(name) or {}, Mapping) for name in ("litellm_params", "model_info")
     )
-
-
-def _resolved(value: Any, environment: Mapping[str, str]) -> Any:
-    """Return a part of the configuration with what variables say, as LiteLLM hands it on."""
-    if isinstance(value, Mapping):
-        return {key: _resolved(one, environment) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_resolved(one, environment) for one in value]
-    return resolve(value, environment)

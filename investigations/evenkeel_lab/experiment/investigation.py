@@ -321,6 +321,10 @@ class Investigation(Part):
     figures: dict[str, Judged] = Field(description="What is judged, with margins fixed beforehand.", min_length=1)
     gates: Gates = Field(Gates(), description="What makes a run invalid.")
     expected: list[Expected] = Field([], description="What somebody else found.")
+    criteria: dict[Name, dict[str, Amount]] = Field(
+        {},
+        description="What an arm has to keep to: by arm, then by figure, at most so much; of throughput, at least.",
+    )
     ablation: Ablation | None = Field(None, description="What the cost of one arm is made of.")
     queue: Queue | None = Field(None, description="Which arms are compared with what a queue would do.")
 
@@ -382,7 +386,7 @@ class Investigation(Part):
         return self
 
     def _arms_named(self) -> list[str]:
-        found = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else [])]
+        found = [self.baseline, *self._ablated(), *(self.queue.arms if self.queue else []), *self.criteria]
         for one in self.expected:
             found += [one.arm, *one.runs]
         return found
@@ -391,7 +395,7 @@ class Investigation(Part):
         found = list(self.figures)
         for one in self.expected:
             found += [*one.figures, *(name for told in one.runs.values() for name in told)]
-        return found
+        return [*found, *(name for bounds in self.criteria.values() for name in bounds)]
 
     def _ablated(self) -> list[str]:
         return [self.ablation.full, *(one.arm for one in self.ablation.switches.values())] if self.ablation else []

@@ -10,6 +10,7 @@ from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs
 from evenkeel_lab.report.figures import FIGURES, svg
 from evenkeel_lab.report.markdown import picture
 from evenkeel_lab.report.sections.ablation import ablation
+from evenkeel_lab.report.sections.criteria import criteria
 from evenkeel_lab.report.sections.database import database
 from evenkeel_lab.report.sections.doubted import doubted
 from evenkeel_lab.report.sections.expected import expected
@@ -32,6 +33,7 @@ SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
     verdict,
     question,
     tables,
+    criteria,
     noise,
     ablation,
     queue,

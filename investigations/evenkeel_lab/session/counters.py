@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import httpx
 import psutil
 from redis.asyncio import Redis
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 TIMEOUT_SECONDS = 10.0
+LOOKS = 10
 STATISTICS = ("xact_commit", "xact_rollback", "tup_fetched", "blks_hit", "blks_read", "deadlocks", "temp_files")
 
 WAITS = """
@@ -105,6 +107,21 @@ async def waits(url: str) -> dict[str, int]:
     finally:
         await connection.close()
     return {row["what"]: int(row["count"]) for row in rows}
+
+
+async def locked(url: str, key: str, workers: int) -> dict[str, int] | None:
+    """Read how many writes of each worker's journal found its file locked; None if not all of so many have answered."""
+    found: dict[str, int] = {}
+    # A connection for each look: who takes it is up to the workers.
+    limits = httpx.Limits(max_keepalive_connections=0)
+    headers = {"Authorization": f"Bearer {key}"}
+    async with client(seconds=TIMEOUT_SECONDS, base_url=url, headers=headers, limits=limits) as asking:
+        for _ in range(LOOKS * workers):
+            told = (await asking.get("/evenkeel/journal/health")).raise_for_status().json()
+            found[str(told["pid"])] = sum(store["locked"] for store in told["stores"])
+            if len(found) == workers:
+                return found
+    return None
 
 
 async def commands(url: str) -> dict[str, int]:

@@ -32,6 +32,8 @@ class Readings:
     operations: Mapping[str, int]
     commands: Mapping[str, int] | None
     """Valkey's, by connection; one that was closed has taken its own with it."""
+    locked: Mapping[str, int] | None = None
+    """Writes of the journal that found its file locked, by worker; None if there is none, or not all have told."""
 
     @classmethod
     async def of(cls, target: Target) -> Readings:
@@ -51,6 +53,7 @@ class Readings:
             await counters.database(target.database_url) if target.database_url else {},
             await counters.operations(target.engines) if target.engines else {},
             await counters.commands(target.valkey_url) if target.valkey_url else None,
+            await counters.locked(target.url, target.admin_key, target.journals) if target.journals else None,
         )
 
     def since(self, before: Readings) -> Readings:
@@ -62,6 +65,7 @@ class Readings:
             {name: count - before.database[name] for name, count in self.database.items()},
             {name: count - before.operations.get(name, 0) for name, count in self.operations.items()},
             _added(self.commands, before.commands),
+            _added(self.locked, before.locked),
         )
 
     def figures(self, requests: int) -> dict[str, float]:
@@ -76,11 +80,13 @@ class Readings:
             found["prisma_calls"] = sum(self.operations.values())
         if self.commands is not None:
             found["valkey_calls"] = sum(self.commands.values())
+        if self.locked is not None:
+            found["journal_locked"] = sum(self.locked.values())
         return {name: value / requests for name, value in found.items()} if requests else {}
 
 
 def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:
-    """Return what each connection has carried out meanwhile; None if one is gone, and with it what it would tell."""
+    """Return what each has counted meanwhile; None if one is gone, and with it what it would tell."""
     if now is None or before is None or before.keys() - now.keys():
         return None
-    return {connection: count - before.get(connection, 0) for connection, count in now.items()}
+    return {name: count - before.get(name, 0) for name, count in now.items()}

@@ -42,6 +42,7 @@ SECOND = 1.0
 # For Locust to come up, which takes it some 1.5, so that runs that belong together begin at the same moment.
 LEAD_SECONDS = 3.0
 LEAST_LAGS = 20
+LOCK = "Lock:"
 FILE = "run.json"
 """Beside its records."""
 
@@ -117,6 +118,8 @@ async def measure(
     figures = figures_of(summary) | spent.figures(requests)
     if seen.memory_mib:
         figures["memory_mib"] = seen.memory_mib
+    if seen.looks:
+        figures["lock_waits"] = seen.locks / seen.looks
     if target.lag:
         late = list(counters.lags(target.lag, start_ns, start_ns + int(step.seconds * 1e9)))
         if len(late) >= LEAST_LAGS:
@@ -147,6 +150,9 @@ class _Seen:
     memory_mib: float = 0.0
     waits: dict[str, int] = field(default_factory=dict)
     waited: float | None = None
+    looks: int = 0
+    locks: int = 0
+    """Looks at which a connection to Postgres waited for a lock."""
 
 
 @contextlib.asynccontextmanager
@@ -175,7 +181,10 @@ async def _watch(target: Target, seen: _Seen) -> None:
     while target.pid and target.database_url:
         # A look that fails is one look less; whether a server is gone, the readings after the run say.
         with contextlib.suppress(OSError, PostgresError):
-            for what, count in (await counters.waits(target.database_url)).items():
+            found = await counters.waits(target.database_url)
+            seen.looks += 1
+            seen.locks += any(what.startswith(LOCK) for what in found)
+            for what, count in found.items():
                 seen.waits[what] = seen.waits.get(what, 0) + count
         await asyncio.sleep(SECOND)
 

@@ -46,9 +46,10 @@ WORDS: dict[str, Any] = {
     "ablation": {"switches": {"__all__": {"about"}}},
     # It is asked of what was measured in any case.
     "queue": True,
+    "criteria": True,
 }
 # Of those words, what must have been there before.
-BELIEVED = ("hypothesis", "expected")
+BELIEVED = ("hypothesis", "expected", "criteria")
 
 
 class Head(BaseModel):

@@ -81,13 +81,14 @@ def test_no_row_is_written_twice(store: Store) -> None:
 def test_nothing_may_be_written(store: Store) -> None:
     assert store.write([]) == 0
     assert store.newest(10) == []
-    assert store.writers() == {}
+    assert store.writers() == store.latest() == {}
 
 
 def test_writers_are_told_with_their_gaps(store: Store) -> None:
     store.write([row(number, writer) for number, writer in ((1, 7), (2, 7), (5, 7), (3, MOST_INTEGER))])
     assert store.writers() == {7: Span(1, 5, 3), MOST_INTEGER: Span(3, 3, 1)}
     assert store.writers()[7].gaps == 2
+    assert store.latest() == {7: 5, MOST_INTEGER: 3}
 
 
 def test_a_writers_rows_are_read_in_their_order_some_at_a_time(store: Store) -> None:

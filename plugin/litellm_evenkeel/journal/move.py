@@ -54,8 +54,8 @@ def back_fill(source: Store, target: Store, known_as: str, *, at_once: int = AT_
     for _ in range(MOST_ROUNDS):
         done = target.moved(known_as)
         before = looked_at
-        for writer, span in sorted(source.writers().items()):
-            number, last = done.get(writer, 0), span.last
+        for writer, last in sorted(source.latest().items()):
+            number = done.get(writer, 0)
             while number < last and (rows := source.read(writer, number, last, at_once)):
                 number = rows[-1].number
                 brought += target.write(rows, Moved(known_as, writer, number))
@@ -66,19 +66,25 @@ def back_fill(source: Store, target: Store, known_as: str, *, at_once: int = AT_
 
 
 def verify(
-    source: Store, target: Store, *, at_once: int = AT_ONCE, pause: Callable[[], None] = lambda: None
+    source: Store,
+    target: Store,
+    *,
+    at_once: int = AT_ONCE,
+    pause: Callable[[], None] = lambda: None,
+    since: int = 0,
 ) -> Iterator[tuple[int, list[Difference]]]:
     """Compare all rows that the source has now with those of the target; yield after each batch how many these were.
 
     What differs is looked at once more after a pause: a row may be on its way to the target, or have been deleted as
     too old between one look and the other. Rows that only the target has came from elsewhere, or are no longer here.
+    What is older than `since` may differ: each store deletes at its own moments what is too old.
     """
-    for writer, span in sorted(source.writers().items()):
+    for writer, last in sorted(source.latest().items()):
         number = 0
-        while number < span.last and (here := source.read(writer, number, span.last, at_once)):
+        while number < last and (here := source.read(writer, number, last, at_once)):
             first, number = number, here[-1].number
             there = {row.number: row for row in target.read(writer, first, number, number - first)}
-            wrong = [row.number for row in here if there.get(row.number) != row]
+            wrong = [row.number for row in here if row.time >= since and there.get(row.number) != row]
             if wrong:
                 pause()
             again = (_difference(source, target, writer, each) for each in wrong)

@@ -65,7 +65,11 @@ class Store(Protocol):
         ...
 
     def writers(self) -> Mapping[int, Span]:
-        """Return whose rows there are, and which."""
+        """Return whose rows there are, and which; all of them are looked at."""
+        ...
+
+    def latest(self) -> Mapping[int, int]:
+        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         ...
 
     def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:

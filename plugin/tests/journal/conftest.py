@@ -80,6 +80,9 @@ class Shelf:
             found[writer] = Span(numbers[0], numbers[-1], len(numbers))
         return found
 
+    def latest(self) -> dict[int, int]:
+        return {writer: span.last for writer, span in self.writers().items()}
+
     def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
         return [row for (who, number), row in sorted(self.rows.items()) if who == writer and after < number <= upto][
             :most

@@ -120,3 +120,12 @@ def test_rows_that_were_deleted_there_are_told(made: Made) -> None:
         assert differences(source, target) == []
         assert target.prune(TIME + 3, 100) == 4
         assert {(one.writer, one.number) for one in differences(source, target)} == {(1, 1), (1, 2), (2, 1), (2, 2)}
+
+
+def test_what_is_about_to_be_deleted_may_differ(made: Made) -> None:
+    with two() as (source, target):
+        rows = [made(number, 1) for number in range(1, 11)]
+        source.write(rows)
+        target.write(rows[5:])
+        found = [one for _, several in verify(source, target, since=rows[3].time) for one in several]
+        assert [one.number for one in found] == [4, 5]

@@ -1,0 +1,115 @@
+"""For how long an account that has died is still asked: at a real proxy, and in a rotation that is told late.
+
+What a rotation learns of a failure changes its picks at once. To see what that is worth, `after_death` can be told
+instead when the next snapshot is made, as those are who keep the state of accounts in a database and read it anew every
+so many seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evenkeel_lab.bench.failover.arm import Drill, go
+from evenkeel_lab.bench.failover.profile import Trouble
+from evenkeel_lab.bench.routing import ANSWER, unwatched
+from evenkeel_lab.stack.accounts import fleet
+from evenkeel_lab.stack.config import MODEL, merged
+from evenkeel_lab.stack.stack import stack
+from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from litellm_evenkeel.rotation.held import Held
+from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.picks import Pick
+from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+from litellm_evenkeel.rotation.terms import RotationTerms
+
+ACCOUNTS, DEAD = 10, 3
+RATE, LATENCY = 50.0, 0.1
+# Before the death, and how long is looked at it afterwards where it is known at once.
+ALIVE_SECONDS, AT_ONCE_SECONDS = 0.5, 1.0
+DRILL_RATE, DRILL_DIES_AT, DRILL_SECONDS = 40.0, 4.0, 14.0
+MILLISECONDS = 1000
+# A figure is compared by factors, which know no zero.
+LEAST = 1.0
+REVOKED = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "its key was revoked")
+
+
+def after_death(seed: int, *, ttl: float = 10.0, at_once: bool = True) -> float:
+    """Return for how many milliseconds after its death an account is still chosen, at 50 requests a second."""
+    return asyncio.run(_after_death(random.Random(seed), ttl, at_once=at_once)) * MILLISECONDS + LEAST
+
+
+def at_proxy(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, workers: int = 1) -> float:
+    """Return how many requests reach an account in the ten seconds after its death, and one more.
+
+    `rotation` is `evenkeel`, or one of LiteLLM's routing strategies; several workers tell each other through Redis.
+    """
+    return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers)) + LEAST
+
+
+async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> float:
+    accounts = fleet(ACCOUNTS)
+    dead, deployments = accounts[DEAD].name, [one.deployment(MODEL, "http://127.0.0.1:9/v1") for one in accounts]
+    # Pins would draw some sessions to it, and keep others away.
+    steering = unwatched(RotationTerms(snapshot_ttl=ttl, sticky=StickyTerms(enabled=False)), chance)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    # At which moment of a snapshot's life it dies is drawn.
+    dies = began + ALIVE_SECONDS + chance.uniform(0.0, ttl)
+    last, is_known = 0.0, False
+
+    def fail(deployment: str) -> None:
+        nonlocal is_known
+        if at_once:
+            steering.failed(deployment, REVOKED, None, time.time())
+            return
+        attempt = steering.attempts.failed(deployment)
+        if attempt is not None:
+            steering.gave_up(attempt)
+        if not is_known:
+            is_known = True
+            next_look = began + math.ceil((loop.time() - began) / ttl) * ttl
+            held = Held(dead, None, REVOKED.kind, REVOKED.reason, math.inf, is_told=True)
+            loop.call_at(next_look, steering.pool.hold, held)
+
+    async def ask(number: int) -> dict[str, Any] | None:
+        nonlocal last
+        found = await steering.choose(MODEL, list(deployments), None, {"litellm_call_id": f"call-{number}"})
+        assert isinstance(found, Pick)
+        seat = found.place.seat
+        if seat.account == dead and loop.time() >= dies:
+            last = loop.time() - dies
+            await asyncio.sleep(LATENCY)
+            fail(seat.id)
+            return None
+        await asyncio.sleep(LATENCY)
+        return ANSWER
+
+    asked: list[asyncio.Task[dict[str, Any] | None]] = []
+    while loop.time() < dies + (AT_ONCE_SECONDS if at_once else ttl + AT_ONCE_SECONDS):
+        asked.append(loop.create_task(ask(len(asked))))
+        await asyncio.sleep(chance.expovariate(RATE))
+    await asyncio.gather(*asked)
+    return last
+
+
+async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int) -> int:
+    accounts = fleet(ACCOUNTS)
+    dead = accounts[DEAD].name
+    due, at = [], 0.0
+    while (at := at + chance.expovariate(DRILL_RATE)) < DRILL_SECONDS:
+        due.append(at)
+    drill = Drill(accounts, due, (Trouble(dead, "status=401", DRILL_DIES_AT),))
+    subject = drill.subject(rotation, DEFAULT_VERSION, workers)
+    settings = merged(subject.settings, {"evenkeel": {"rotation": {"snapshot_ttl": ttl}}})
+    with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as folder:
+        async with stack(drill.options()) as ground, ground.proxy(replace(subject, settings=settings)) as proxy:
+            found = await go(ground, proxy, drill, Path(folder) / "records")
+    return sum(one.account == dead and one.at >= DRILL_DIES_AT for one in found.journal)

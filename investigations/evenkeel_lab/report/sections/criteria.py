@@ -1,0 +1,28 @@
+"""What was asked of each arm, and whether it keeps to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.report.markdown import paragraph, table
+from evenkeel_lab.session.criteria import asked, criteria as judged, measured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.report.case import Case
+
+HEAD = ("arm", "figure", "asked", "mean of its runs [interval]", "runs", "")
+
+
+def criteria(case: Case, _: Mapping[str, str]) -> str:
+    """Return a table with a row for each of them."""
+    found = judged(case.asked, case.summary.done)
+    if not found:
+        return ""
+    told = (
+        "What was asked of each arm beforehand, on this machine. *Kept*: all of the interval lies within it; *missed*: "
+        "all of it lies beyond; *open*: it may be either."
+    )
+    rows = [[one.arm, one.figure.name, asked(one), measured(one), str(one.runs), f"**{one.outcome}**"] for one in found]
+    return "\n\n".join(["## Success criteria", paragraph(told + case.disbelief), table(HEAD, rows, {*HEAD[2:5]})])

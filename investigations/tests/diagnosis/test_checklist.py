@@ -1,0 +1,100 @@
+"""What a configuration does for each request, entry by entry of the checklist."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from evenkeel_lab.cli import cli
+from evenkeel_lab.errors import WRONG_USE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROTATION, JOURNAL = "litellm_evenkeel.proxy.rotation", "litellm_evenkeel.proxy.journal"
+ALL = {"pins", "journal", "snapshot", "log lines", "provider connections", "prometheus", "spend"}
+
+
+def config(path: Path, *callbacks: str, accounts: int = 1, general: Any = None, **ours: Any) -> Path:
+    models = [
+        {"model_name": "m", "litellm_params": {"model": "openai/m", "api_key": f"k{one}"}} for one in range(accounts)
+    ]
+    said = {
+        "model_list": models,
+        "litellm_settings": {"callbacks": list(callbacks)},
+        "general_settings": general or {},
+        "evenkeel": ours,
+    }
+    path.write_text(yaml.safe_dump(said), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def states(folder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, str]]:
+    folder.load([folder.record(n, n * 50.0, upstream=400.0) for n in range(600)])
+
+    def asked(*callbacks: str, options: tuple[str, ...] = (), **said: Any) -> dict[str, str]:
+        path = config(tmp_path / "proxy.yaml", *callbacks, **said)
+        assert cli(["diagnose", str(folder.path), "--config", str(path), *options, "--json"]) == 0
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        return {one["check"]: one["state"] for one in run["findings"] if one["check"] in ALL}
+
+    return asked
+
+
+def test_nothing_of_a_plain_proxy_costs(states: Callable[..., dict[str, str]]) -> None:
+    assert states() == {"log lines": "clear", "provider connections": "clear", "spend": "clear"}
+
+
+def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dict[str, str]]) -> None:
+    found = states(ROTATION, JOURNAL, accounts=200)
+    assert {found[check] for check in ("pins", "journal", "snapshot")} == {"clear"}
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("pins", {"rotation": {"sticky": {"backend": "postgres"}}}),
+        ("pins", {"rotation": {"sticky": {"backend": "redis"}}}),
+        ("journal", {"journal": {"flush_rows": 1}}),
+        ("journal", {"journal": {"flush_every": 0}}),
+        ("journal", {"options": ("--workers", "2")}),
+        ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 200}),
+        ("spend", {"general": {"proxy_batch_write_at": 2}}),
+    ],
+)
+def test_what_is_done_for_each_request_is_named(
+    states: Callable[..., dict[str, str]], check: str, said: dict[str, Any]
+) -> None:
+    found = states(ROTATION, JOURNAL, **said)
+    assert [name for name, state in found.items() if state == "costs"] == [check]
+
+
+def test_the_stock_callback_is_named(states: Callable[..., dict[str, str]]) -> None:
+    assert states("prometheus")["prometheus"] == "costs"
+
+
+def test_what_the_environment_says_counts(
+    states: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITELLM_LOG", "DEBUG")
+    monkeypatch.setenv("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", "4")
+    found = states()
+    # Eight at a time: 400 ms each, one every 50 ms.
+    assert (found["log lines"], found["provider connections"]) == ("costs", "costs")
+
+
+def test_settings_that_cannot_be_are_a_sentence(
+    folder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.load([folder.record(n, n * 50.0) for n in range(60)])
+    path = config(tmp_path / "proxy.yaml", ROTATION, rotation={"sticky": {"backend": "disk"}})
+    assert cli(["diagnose", str(folder.path), "--config", str(path)]) == WRONG_USE
+    told = capsys.readouterr().err
+    assert "backend" in told
+    assert "doctor" in told
+    assert cli(["diagnose", str(folder.path), "--workers", "2"]) == WRONG_USE

@@ -1,0 +1,104 @@
+"""A million rows move from SQLite to Postgres while both are written, and none is left out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel_lab.bench.storing import row
+from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.postgres import Postgres
+from litellm_evenkeel.journal.journal import Journal
+from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.postgres import PostgresStore
+from litellm_evenkeel.journal.sqlite import SqliteStore
+from litellm_evenkeel.journal.terms import JournalTerms, Order
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from litellm_evenkeel.journal.store import Store
+
+ROWS, AT_ONCE = 1_000_000, 10_000
+FORMER_WORKERS = 4
+RATE = 200
+PAUSE_SECONDS = 2.0
+SOURCE = "the file"
+
+
+@pytest.fixture
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    async with stack_folder() as folder, Postgres(folder, tmp_path) as database:
+        yield database.url
+
+
+class Traffic:
+    """Requests that keep coming."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal, self.noted = journal, 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._note)
+        self._thread.start()
+
+    def _note(self) -> None:
+        while not self._over.wait(1 / RATE):
+            self.journal.note(row(0))
+            self.noted += 1
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self.journal.close()
+
+
+def moved(source: Store, target: Store, *, batches: int | None = None) -> int:
+    """Bring rows over, at most so many batches of them; return how many were looked at."""
+    looked_at = 0
+    for number, progress in enumerate(back_fill(source, target, SOURCE, at_once=AT_ONCE), 1):
+        looked_at = progress.looked_at
+        if number == batches:
+            break
+    return looked_at
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", Order)
+def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_path: Path, order: Order) -> None:
+    def file() -> SqliteStore:
+        return SqliteStore(tmp_path / "journal.db")
+
+    def database() -> PostgresStore:
+        return PostgresStore(lambda: address, patience=60.0)
+
+    source, target = file(), database()
+    for first in range(1, ROWS // FORMER_WORKERS + 1, AT_ONCE):
+        for writer in range(FORMER_WORKERS):
+            source.write([row(first + one, writer) for one in range(AT_ONCE)])
+    # Its own connections: they are another process's, at a proxy.
+    traffic = Traffic(Journal(file(), database(), JournalTerms(order=order, keep=0.0), writer=FORMER_WORKERS))
+    try:
+        looked_at = moved(source, target, batches=30)
+        # Somebody has stopped it, and begins again.
+        target.close()
+        looked_at += moved(source, target)
+        differences, compared = [], 0
+        for rows, found in verify(source, target, at_once=AT_ONCE, pause=lambda: time.sleep(PAUSE_SECONDS)):
+            compared += rows
+            differences += found
+    finally:
+        traffic.end()
+    assert differences == []
+    assert ROWS <= looked_at <= compared
+    first, second = traffic.journal.counts()
+    assert first.written == second.written == first.offered == traffic.noted
+    assert traffic.journal.mismatches == 0
+    mine, theirs = source.writers(), target.writers()
+    assert mine == theirs
+    assert sum(span.rows for span in theirs.values()) == ROWS + traffic.noted
+    source.close()
+    target.close()

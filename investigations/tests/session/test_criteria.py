@@ -1,0 +1,77 @@
+"""Whether an arm keeps to what was asked of it: by all of an interval, never by a mean alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.session.criteria import Outcome, asked, criteria, measured
+from evenkeel_lab.session.run import Run
+
+
+def investigation(**bounds: float) -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "t",
+            "question": "q",
+            "hypothesis": "h",
+            "baseline": "off",
+            "arms": {"off": {"about": "o"}, "on": {"about": "n"}},
+            "figures": {"p50": {"margin": 0.05, "primary": True}},
+            "criteria": {"on": bounds},
+        }
+    )
+
+
+def runs(**figures: list[float]) -> dict[str, list[Run]]:
+    count = len(next(iter(figures.values())))
+    return {
+        f"{number:03}+off+on": [
+            Run("off", 0, 1.0, 10, {"p50": 1.0}),
+            Run("on", 0, 1.0, 10, {name: values[number] for name, values in figures.items()}),
+        ]
+        for number in range(count)
+    }
+
+
+@pytest.mark.parametrize(("bound", "outcome"), [(13.0, Outcome.KEPT), (11.0, Outcome.OPEN), (9.0, Outcome.MISSED)])
+def test_what_is_asked_is_compared_with_all_of_the_interval(bound: float, outcome: Outcome) -> None:
+    (found,) = criteria(investigation(p50=bound), runs(p50=[10.0, 11.0, 12.0, 10.0, 11.0, 12.0]))
+    assert found.outcome is outcome
+    assert found.low < found.mean == 11.0 < found.high
+
+
+@pytest.mark.parametrize(("bound", "outcome"), [(9.0, Outcome.KEPT), (13.0, Outcome.MISSED)])
+def test_of_throughput_more_is_better(bound: float, outcome: Outcome) -> None:
+    (found,) = criteria(investigation(throughput=bound), runs(throughput=[10.0, 11.0, 12.0, 10.0, 11.0, 12.0]))
+    assert found.outcome is outcome
+    assert asked(found) == f"at least {bound:g} /s"
+
+
+def test_runs_that_are_all_the_same_have_no_spread() -> None:
+    (found,) = criteria(investigation(error_rate=0.0), runs(error_rate=[0.0] * 6))
+    assert (found.outcome, found.low, found.high) == (Outcome.KEPT, 0.0, 0.0)
+    assert (asked(found), measured(found)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
+
+
+def test_what_too_few_runs_tell_is_untold() -> None:
+    (found,) = criteria(investigation(p99=10.0), runs(p50=[1.0] * 6))
+    assert (found.outcome, measured(found)) == (Outcome.UNTOLD, "")
+
+
+def test_a_pair_that_does_not_count_does_not_count_here() -> None:
+    done = runs(p50=[10.0, 10.0, 10.0, 10.0])
+    spoilt = runs(p50=[1000.0])["000+off+on"]
+    done["009+off+on"] = [replace(spoilt[0], limited=("why",)), spoilt[1]]
+    (found,) = criteria(investigation(p50=11.0), done)
+    assert (found.outcome, found.runs) == (Outcome.KEPT, 4)
+
+
+@given(st.lists(st.floats(0.1, 1e4), min_size=3, max_size=20), st.floats(0.0, 1e5))
+def test_a_wider_bound_is_never_missed_where_a_narrower_one_is_kept(values: list[float], bound: float) -> None:
+    (narrow,), (wide,) = (criteria(investigation(p50=one), runs(p50=values)) for one in (bound, bound * 2))
+    order = [Outcome.MISSED, Outcome.OPEN, Outcome.KEPT]
+    assert order.index(narrow.outcome) <= order.index(wide.outcome)
