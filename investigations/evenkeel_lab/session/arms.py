@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MOCK_KEY = "sk-mock-account"
 # What LiteLLM 1.106.2 takes after some minutes of load.
 PROXY_GIB = 1.0
+# More that boot side by side keep each other from being there in time, and their workers are given up as dead.
+BOOT_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,13 @@ async def targets(
     known = proxies(investigation)
     wanted = [(group, name) for group in groups for name in group if name in known]
     require_memory(sum(known[name].workers for _, name in wanted))
+    boots = asyncio.Semaphore(BOOT_AT_ONCE)
     async with contextlib.AsyncExitStack() as running:
 
         async def start(number: int, group: Sequence[str], name: str) -> Target:
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
-            proxy = await running.enter_async_context(wired)
+            async with boots:
+                proxy = await running.enter_async_context(wired)
             key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
             has_journal = proxy.subject.journal is not Journal.OFF
             others = " and ".join(other for other in group if other != name)
