@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.experiment.finding import Finding, Share, quotations
-from evenkeel_lab.experiment.investigation import Effect, Name, Part, Text
+from evenkeel_lab.experiment.part import Effect, Name, Part, Text
 from evenkeel_lab.verdicts import Scale
 
 if TYPE_CHECKING:

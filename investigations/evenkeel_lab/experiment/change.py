@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.experiment.investigation import Design, Investigation, Kind, Subjects
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import Design, Investigation, Subjects
 from evenkeel_lab.stack.subject import require_allowed
 from evenkeel_lab.verdicts import LEAST_PAIRS
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
-from evenkeel_lab.experiment.investigation import NAME, Name, Part
+from evenkeel_lab.experiment.part import NAME, Name, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

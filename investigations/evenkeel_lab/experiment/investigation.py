@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    StringConstraints,
     ValidationError,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 
 from evenkeel_lab.comparison.figures import FIGURES, figure
 from evenkeel_lab.errors import nearest
+from evenkeel_lab.experiment.arm import Arm, Kind
 from evenkeel_lab.experiment.mistakes import cure, what
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.experiment.part import Amount, Effect, Name, Part, Text
 from evenkeel_lab.verdicts import Margin, Scale, check_looks
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.errors import LoadConfigError
@@ -31,79 +26,9 @@ from evenkeel_load.options import OPTIONS, SHARED
 from evenkeel_load.plan import make_plan
 from evenkeel_load.scenario import SCENARIOS
 
-NAME = r"^[a-z0-9][a-z0-9_-]*$"
-Name = Annotated[str, StringConstraints(pattern=NAME)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Effect = Annotated[float, Field(gt=-1, allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # Names that the engine gives to arms of its own.
 AGAIN, DIRECT = "again", "direct"
 OF_FUNCTIONS = "value"
-
-
-class Part(BaseModel):
-    """Anything in the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _true_is_no_number(cls, told: Any, info: ValidationInfo) -> Any:
-        is_switch = cls.model_fields[info.field_name or ""].annotation is bool
-        if isinstance(told, bool) != is_switch:
-            raise ValueError("this is true or false" if is_switch else "true and false are no values of this")
-        return told
-
-
-class Prometheus(StrEnum):
-    """Which Prometheus callback a proxy loads."""
-
-    OFF = "off"
-    STOCK = "stock"
-    EVENKEEL = "evenkeel"
-
-
-class Patch(StrEnum):
-    """What LiteLLM does otherwise than it would, its own Prometheus callback above all; see patches_of_proxy.py."""
-
-    NONE = ""
-    EARLY_RETURN = "early_return"
-    """It returns at once."""
-    SKIP_UPDATES = "skip_updates"
-    """It updates no metrics, but looks budgets up."""
-    SKIP_BUDGETS = "skip_budgets"
-    """It looks no budgets up."""
-    BACKGROUND_BUDGETS = "background_budgets"
-    """It looks them up in a task of their own, for which nobody waits."""
-    PARALLEL_BUDGETS = "parallel_budgets"
-    """It looks up all of them at once."""
-    CACHED_BUDGETS = "cached_budgets"
-    """It asks the proxy's cache before the database: what 1.81.9 has mended."""
-    LARGE_KEY_CACHE = "large_key_cache"
-    """Not the callback: what is known of keys, teams and users stays in memory, however much it is."""
-
-
-class Rotation(StrEnum):
-    """Who chooses the account of a request."""
-
-    OFF = "off"
-    EVENKEEL = "evenkeel"
-
-
-class Journal(StrEnum):
-    """Where requests are written down."""
-
-    OFF = "off"
-    SQLITE = "sqlite"
-    POSTGRES = "postgres"
-
-
-class Kind(StrEnum):
-    """What is loaded."""
-
-    PROXY = "proxy"
-    MOCK = "mock"
-    FUNCTION = "function"
 
 
 class Design(StrEnum):
@@ -122,52 +47,6 @@ class Subjects(StrEnum):
     """All of them stay up side by side, for the whole session."""
     FRESH = "fresh"
     """Each is booted anew, with an empty database, for each pair."""
-
-
-class Arm(Part):
-    """One of the things that are compared."""
-
-    about: Text = Field(description="What it is, in a few words.")
-    subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
-    litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
-    prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
-    patch: Patch = Field(Patch.NONE, description="What LiteLLM leaves out, or does otherwise.")
-    rotation: Rotation = Field(
-        Rotation.OFF, description="Who chooses the account: LiteLLM (off), or the plugin (evenkeel)."
-    )
-    journal: Journal = Field(
-        Journal.OFF, description="Where the plugin's journal writes requests: off, sqlite, postgres."
-    )
-    accounts: NonNegativeInt = Field(
-        0, description="Accounts behind the model, each with plenty of room; 0: a single one without a name."
-    )
-    groups: PositiveInt = Field(
-        1,
-        description="Model groups, each with so many accounts: model-0, tenant-1/*, org-2/project-2/chat, model-3...",
-    )
-    workers: PositiveInt = Field(1, description="How many worker processes the proxy has.")
-    bare: bool = Field(default=False, description="Whether it has no database, no Redis, and no key but its master's.")
-    env: dict[str, str] = Field({}, description="Environment variables of the proxy, beside those of the stack.")
-    warm_up: NonNegativeFloat | None = Field(
-        None, description="Seconds of each window of its warm-up, if not the session's; 0: it is met cold."
-    )
-    settings: dict[str, Any] = Field({}, description="Laid over the proxy's generated YAML, section by section.")
-    load: dict[str, Any] = Field({}, description="Laid over the load of all arms: what this one is sent otherwise.")
-    function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")
-    arguments: dict[str, Any] = Field({}, description="For a function: what else it is called with.")
-
-    @model_validator(mode="after")
-    def _function_has_a_name(self) -> Self:
-        if (self.subject is Kind.FUNCTION) != bool(self.function):
-            raise ValueError("an arm has a function if, and only if, its subject is `function`")
-        if self.groups > 1 and not self.accounts:
-            raise ValueError("groups have accounts: say how many `accounts` each of them has")
-        if self.subject is Kind.FUNCTION and self.load:
-            raise ValueError("nothing is sent to a function: leave out its load")
-        of_callback = self.patch not in (Patch.NONE, Patch.LARGE_KEY_CACHE)
-        if of_callback and self.prometheus is not Prometheus.STOCK:
-            raise ValueError('it is LiteLLM\'s own callback that is patched: this needs prometheus = "stock"')
-        return self
 
 
 class Load(Part):

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.experiment.book import Book
 from evenkeel_lab.experiment.finding import Finding, Share
-from evenkeel_lab.experiment.investigation import NAME, Investigation, Part
+from evenkeel_lab.experiment.investigation import Investigation
 from evenkeel_lab.experiment.mistakes import cure, what
+from evenkeel_lab.experiment.part import NAME, Part
 
 T = TypeVar("T", bound=Part)
 FOLDER, FILE, BOOK = "investigations", "investigation.toml", "book.toml"

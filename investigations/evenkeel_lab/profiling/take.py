@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.experiment.investigation import Design, Kind
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import Design
 from evenkeel_lab.profiling import inside, pyspy
 from evenkeel_lab.profiling.function import called
 from evenkeel_lab.profiling.profile import FILE, Profile, Taken, write

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import AGAIN, Kind
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import AGAIN
 from evenkeel_lab.report.doubts import doubts, same
 from evenkeel_lab.session.ablation import attribute
 from evenkeel_lab.session.judge import judge_session

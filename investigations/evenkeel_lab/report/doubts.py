@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
-from evenkeel_lab.experiment.investigation import AGAIN, Design, Kind
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import AGAIN, Design
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.figures.data import counted_over_time, halves, median
 from evenkeel_lab.report.markdown import text

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import psutil
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Kind
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
 from evenkeel_lab.stack.accounts import fleet
-from evenkeel_lab.stack.config import Journal, Prometheus, Rotation, Subject
+from evenkeel_lab.stack.config import Journal, Subject
 from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 MOCK_KEY = "sk-mock-account"
 # What LiteLLM 1.106.2 takes after some minutes of load.
 PROXY_GIB = 1.0
-# So many workers boot side by side. Where more do, uvicorn takes those that are slow for dead, and starts them anew, for
-# ever.
+# So many workers boot side by side. Where more do, uvicorn takes those that are slow for dead, and starts them again.
 BOOT_AT_ONCE = 5
 
 
@@ -151,11 +151,11 @@ def subject_of(arm: Arm) -> Subject:
     """Return the proxy that an arm asks for."""
     return Subject(
         litellm=arm.litellm,
-        prometheus=Prometheus(arm.prometheus),
+        prometheus=arm.prometheus,
         workers=arm.workers,
         settings=arm.settings,
-        rotation=Rotation(arm.rotation),
-        journal=Journal(arm.journal),
+        rotation=arm.rotation,
+        journal=arm.journal,
         accounts=fleet(arm.accounts, arm.groups),
         patch=arm.patch,
         bare=arm.bare,

@@ -193,6 +193,8 @@ def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> 
     """Return why a run says more about the rig than about its arm."""
     # The mock alone is loaded as fast as it goes, which no gate is about.
     found = [] if target.name == DIRECT else list(summary.limited)
+    if _failed(summary):
+        found.append("all of its requests failed")
     seconds = max(summary.steps[0].seconds, SECOND)
     busy, stolen = spent.provider / seconds, spent.stolen / seconds
     if busy > gates.mock * target.provider_workers:
@@ -200,6 +202,10 @@ def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> 
     if stolen > gates.throttled:
         found.append(f"{stolen:.1%} of a core were taken away, by the machine below or by a container's quota")
     return tuple(found)
+
+
+def _failed(summary: Summary) -> bool:
+    return all(one.error_rate == 1 for one in summary.steps[0].calls.values())
 
 
 def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str, Any]:
@@ -212,10 +218,12 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
         "create_users": NO,
         # The subject's database does not outlive the session.
         "remove_after": 0.0,
-        "models": MODEL,
+        "models": wanted.models or MODEL,
         "arm": target.name,
     }
     if target.pid is None:
+        # Nor has it the proxy's names of models.
+        chosen["models"] = MODEL
         # The mock has no users that could be created: it sees as many unknown ones.
         created = wanted.user_mode == "created"
         chosen |= {"key_mode": "shared", "user_mode": "random" if created else wanted.user_mode}

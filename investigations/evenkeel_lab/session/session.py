@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from evenkeel_lab.experiment.investigation import Design, Kind
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import Design
 from evenkeel_lab.session.cores import pin, shares, take_turns, turn
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session

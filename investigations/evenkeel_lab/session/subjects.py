@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import DIRECT, Kind, Subjects as Life
+from evenkeel_lab.experiment.arm import Kind
+from evenkeel_lab.experiment.investigation import DIRECT, Subjects as Life
 from evenkeel_lab.session.arms import Target, proxies, targets
 from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.provenance import provenance

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.session.cores import cores, pin, shares
 from evenkeel_lab.session.meetings import Meeting
 from evenkeel_lab.session.run import measure, soon_ns
@@ -87,7 +88,19 @@ class WarmUp:
             records = self.store.place(place, target.name)
             # Draws of its own, so that no cache knows the requests that are measured.
             runs.append(measure(target, wanted, number, start, records, places, self.investigation.gates, self.stop))
-        return list(await asyncio.gather(*runs))
+        found = list(await asyncio.gather(*runs))
+        for target, run in zip(group, found, strict=True):
+            _require_answers(target, run)
+        return found
+
+
+def _require_answers(target: Target, run: Run) -> None:
+    """Raise for a subject that answers nothing: hours of it would show nothing either."""
+    if run.figures.get("error_rate") == 1:
+        raise RigFailure(
+            f"All {run.requests:,} requests that were to warm up {target.name} have failed.",
+            cure="Its log says why, in the folder that `evenkeel cache` names. Look at its settings and its load.",
+        )
 
 
 def as_many_as_cores(subjects: Sequence[Target]) -> list[Sequence[Target]]:

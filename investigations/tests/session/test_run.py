@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from evenkeel_lab.experiment.investigation import Gates, Load
 from evenkeel_lab.session.arms import Target
 from evenkeel_lab.session.run import FILE, measure, soon_ns
 from evenkeel_lab.stack.folders import stack_folder
+from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.mock import mock
 from evenkeel_load.samples import read_samples
 
@@ -46,3 +48,24 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
     assert evidence.run == run
     assert evidence.processes is not None
     assert diagnose(evidence).split.share("upstream") > 0.5
+
+
+async def test_a_subject_is_asked_for_the_models_of_its_load(tmp_path: Path) -> None:
+    async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
+        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        wanted = Load(users=2, requests=20, models="gpt-4o")
+        arguments = (target, wanted, 1, soon_ns(), tmp_path / "on", (), Gates(), threading.Event())
+        await asyncio.wait_for(measure(*arguments), 60)
+        async with client(seconds=10) as asking:
+            journal = (await asking.get(f"{provider.url}/_mock/journal")).text
+    assert {json.loads(line)["model"] for line in journal.splitlines() if "chat" in line} == {"gpt-4o"}
+
+
+async def test_a_run_of_which_nothing_went_well_does_not_count(tmp_path: Path) -> None:
+    settings = {"faults": [{"at": 0, "for": 1000, "account": "*", "fault": "status=500"}]}
+    async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
+        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        arguments = (target, Load(users=2, requests=10), 1, soon_ns(), tmp_path / "on", (), Gates(), threading.Event())
+        run = await asyncio.wait_for(measure(*arguments), 60)
+    assert run.figures["error_rate"] == 1
+    assert any("all of its requests failed" in why for why in run.limited)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
+from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment import Investigation, read, template
 from evenkeel_lab.session.arms import Target
 from evenkeel_lab.session.run import Run
@@ -69,6 +70,19 @@ def test_an_arm_that_is_met_cold_is_not_loaded_before(tmp_path: Path, monkeypatc
     asyncio.run(warm_up.until_steady([[Target(name, name, "", "", "") for name in ("off", "cold")]]))
     assert loaded == ["off", "off", "off"]
     assert warm_up.is_warm("cold")
+
+
+def test_a_subject_that_answers_nothing_ends_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def measured(target: Target, *_: object) -> Run:
+        return Run(target.name, 0, 1.0, 10, {"cpu_ms": 40.0, "error_rate": 1.0})
+
+    monkeypatch.setattr("evenkeel_lab.session.warm_up.measure", measured)
+    folder = tmp_path / "x"
+    folder.mkdir()
+    (folder / "investigation.toml").write_text(template("x"))
+    warm_up = WarmUp(read(folder), Store(tmp_path), Event())
+    with pytest.raises(RigFailure, match="All 10 requests that were to warm up off have failed"):
+        asyncio.run(warm_up.until_steady([[Target("off", "off", "", "", "")]]))
 
 
 def test_runs_warm_up_what_the_windows_have_not(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.experiment.investigation import Patch
+from evenkeel_lab.experiment.arm import Patch
 from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, SERVER, UPDATES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES
-from evenkeel_lab.experiment.investigation import Kind
+from evenkeel_lab.experiment.arm import Kind
 from evenkeel_lab.report.markdown import items, text
 from evenkeel_lab.verdicts import Scale
 from evenkeel_load.arrivals import CLOSED

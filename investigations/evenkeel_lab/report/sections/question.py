@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import Arm, Design, Journal, Kind, Rotation, Subjects
+from evenkeel_lab.experiment.arm import Arm, Kind
+from evenkeel_lab.experiment.investigation import Design, Subjects
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 from evenkeel_lab.session.meetings import DIRECT_EVERY
+from evenkeel_lab.stack.config import Journal, Rotation
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.options import SHARED
 from evenkeel_load.scenario import SCENARIOS

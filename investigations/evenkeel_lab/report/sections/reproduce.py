@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.investigation import Kind
+from evenkeel_lab.experiment.arm import Kind
 from evenkeel_lab.report.case import level
 from evenkeel_lab.report.counts import counted, lasted
 from evenkeel_lab.report.doubts import pairs_done
