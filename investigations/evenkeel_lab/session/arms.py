@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 MOCK_KEY = "sk-mock-account"
 # What LiteLLM 1.106.2 takes after some minutes of load.
 PROXY_GIB = 1.0
-# So many workers boot side by side. Where more do, uvicorn takes those that are slow for dead, and starts them again.
-BOOT_AT_ONCE = 5
 
 
 @dataclass(frozen=True)
@@ -77,13 +74,11 @@ async def targets(
     known = proxies(investigation)
     wanted = [(group, name) for group in groups for name in group if name in known]
     require_memory(sum(known[name].workers for _, name in wanted))
-    line = _Line(BOOT_AT_ONCE)
     async with contextlib.AsyncExitStack() as running:
 
         async def start(number: int, group: Sequence[str], name: str) -> Target:
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
-            async with line.places(known[name].workers):
-                proxy = await running.enter_async_context(wired)
+            proxy = await running.enter_async_context(wired)
             key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
             has_journal = proxy.subject.journal is not Journal.OFF
             others = " and ".join(other for other in group if other != name)
@@ -114,27 +109,6 @@ async def targets(
             }
             for group, members in ((group, frozenset(group)) for group in groups)
         }
-
-
-class _Line:
-    """Places for so many; who needs several waits until there are as many, and who comes later waits behind."""
-
-    def __init__(self, places: int) -> None:
-        self._most, self._free, self._turn = places, asyncio.Semaphore(places), asyncio.Lock()
-
-    @contextlib.asynccontextmanager
-    async def places(self, wanted: int) -> AsyncIterator[None]:
-        """Take so many, or all there are."""
-        taken = 0
-        try:
-            async with self._turn:
-                while taken < min(wanted, self._most):
-                    await self._free.acquire()
-                    taken += 1
-            yield
-        finally:
-            for _ in range(taken):
-                self._free.release()
 
 
 def require_memory(count: int) -> None:

@@ -231,8 +231,9 @@ def _options(target: Target, wanted: Load, seed: int, start_ns: int) -> dict[str
 
 
 def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, tell: Any) -> Summary:
+    users = (wanted.users,)
     try:
-        found = load(wanted.scenario, target.url, (wanted.users,), chosen, records, fleet=Fleet(), tell=tell)
+        found = load(wanted.scenario, target.url, users, chosen, records, fleet=Fleet(), tell=tell, is_there=True)
     except LoadError as error:
         raise RigFailure(f"The load on {target.name} has failed: {error.what}", cure=error.cure) from error
     assert found is not None

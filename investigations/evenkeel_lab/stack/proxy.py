@@ -103,6 +103,10 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
     schema = schema_of(services.database_url)
     if schema and not subject.bare:
         env["DATABASE_SCHEMA"] = schema
+    if subject.workers > 1:
+        # By default a worker that does not answer within 5 s is killed and started anew. Where many boot at once none
+        # comes further than that, for ever.
+        env["TIMEOUT_WORKER_HEALTHCHECK"] = str(int(READY_SECONDS))
     if subject.workers > 1 and subject.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
     if taken := env.keys() & subject.env.keys():

@@ -270,7 +270,7 @@ async def _load(proxy: Proxy, drill: Drill, start_ns: int, records: Path) -> Non
     chosen = _chosen(drill, start_ns, trace) | {"api_key": proxy.master_key, "admin_key": proxy.master_key}
     try:
         await asyncio.to_thread(
-            load, "chat", proxy.url, (len(drill.weights),), chosen, records, fleet=Fleet(), tell=tell
+            load, "chat", proxy.url, (len(drill.weights),), chosen, records, fleet=Fleet(), tell=tell, is_there=True
         )
     except LoadError as error:
         raise RigFailure(f"The load has failed: {error.what}", cure=error.cure) from error
