@@ -188,9 +188,12 @@ def test_wrong_use_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "holds no records" in capsys.readouterr().err
 
 
+SHARES = {"above_1s", "above_5s", "error_rate", "lock_waits", "journal_locked"}
+
+
 def test_every_figure_has_a_margin_that_makes_sense() -> None:
     for name, figure in FIGURES.items():
         assert figure.name == name
         assert isinstance(figure.usual, Margin)
         assert 0 < figure.usual.size < 1
-        assert (figure.usual.scale is Scale.POINTS) == (name in {"above_1s", "above_5s", "error_rate"})
+        assert (figure.usual.scale is Scale.POINTS) == (name in SHARES)

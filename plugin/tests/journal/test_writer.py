@@ -141,7 +141,7 @@ def test_nothing_is_deleted_where_all_is_kept(shelf: Any, made: Made) -> None:
     assert len(shelf.rows) == 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=st.lists(st.sampled_from(["ok", "down", "refused"]), max_size=12), rows=st.integers(1, 120))
 def test_every_row_is_written_once_or_counted(new_shelf: Any, made: Made, outcomes: list[str], rows: int) -> None:
     shelf, told = new_shelf(), iter(outcomes)
