@@ -113,6 +113,7 @@ def test_a_master_and_two_workers_share_one_schedule(provider: str, free_port: i
     check_schedule(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_web_page_starts_a_load_and_then_another(provider: str, free_port: int, tmp_path: Path) -> None:
     port = str(free_port)
     with locust(tmp_path, "chat", "--host", provider, "--web-host", "127.0.0.1", "--web-port", port) as process:
@@ -135,6 +136,7 @@ def test_the_web_page_starts_a_load_and_then_another(provider: str, free_port: i
             assert len(records(tmp_path)) == total
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_at_most_its_last_second(provider: str, free_port: int, tmp_path: Path) -> None:
     arguments = ["--host", provider, *processes(2, free_port), "-u", "2", "--arrivals", "constant"]
     with locust(tmp_path, "chat", *arguments, "--rate", "200", "--duration", "6") as process:

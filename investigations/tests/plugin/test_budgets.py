@@ -402,7 +402,7 @@ def hung(pid: int) -> Any:
                 process.resume()
 
 
-@pytest.mark.parametrize("is_connected", [True, False])
+@pytest.mark.parametrize("is_connected", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_a_postgres_that_hangs_delays_nobody_and_values_come_back(
     server: Postgres, make: Callable[..., Budgets], caplog: pytest.LogCaptureFixture, *, is_connected: bool
 ) -> None:

@@ -23,7 +23,7 @@ def test_among_several_nothing_becomes_real(numbers: list[int], shift: float) ->
         assert (after.low, after.high) == (before.low, before.high)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seeds)
 def test_what_is_plain_stands(numbers: list[int]) -> None:
     assert all(one.kind is Kind.MATERIAL for one in hold([judge(v, 0.05) for v in figures(numbers, 1.0)]))
