@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from evenkeel_lab.diagnosis import words
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 WHY = "the configuration says so; what it costs here was not measured"
 # A snapshot is the work of looking at each account, some ten microseconds: felt from here on if it is made so often.
 OFTEN_SECONDS, MANY_ACCOUNTS = 1.0, 100
-# What LiteLLM uses if nothing is said.
-CONNECTIONS = {"AIOHTTP_CONNECTOR_LIMIT": 1000, "AIOHTTP_CONNECTOR_LIMIT_PER_HOST": 500}
-BATCH_SECONDS = 10
-VERBOSE = ("set_verbose", "json_logs")
+# What LiteLLM uses if nothing is said; and what aiohttp does where LiteLLM hands no limit on, as with 0.
+TOTAL, PER_HOST = ("AIOHTTP_CONNECTOR_LIMIT", 1000), ("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", 500)
+NO_TOTAL, NO_PER_HOST = 100.0, inf
+BATCH_SECONDS = 10.0
+HTTPX = {"DISABLE_AIOHTTP_TRANSPORT": "disable_aiohttp_transport", "LITELLM_HTTP2": "http2"}
+LEVELS, SWITCHES, ON = ("DEBUG", "INFO"), ("DETAILED_DEBUG", "DEBUG"), ("1", "true", "t", "yes", "y", "on")
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,38 @@ class Setup:
         return frozenset(entry.name for entry in entries(self.config))
 
     @cached_property
+    def deployments(self) -> list[Mapping[str, Any]]:
+        """What its list of models names."""
+        models = resolved(self.config.values.get("model_list"), self.environment)
+        return [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+
+    @property
     def accounts(self) -> int:
         """How many deployments its largest model group has."""
-        models = self.config.values.get("model_list")
-        several = models if isinstance(models, list) else []
-        names = Counter(str(one.get("model_name")) for one in several if isinstance(one, dict))
-        return max(names.values(), default=0)
+        return max(Counter(str(one.get("model_name")) for one in self.deployments).values(), default=0)
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts they are at, where one that names none is at its provider's."""
+        told = [one.get("litellm_params") for one in self.deployments]
+        return max(1, len({_host(params) for params in told if isinstance(params, dict)}))
+
+    @property
+    def limits_connections(self) -> bool:
+        """Whether it speaks to providers through aiohttp, which alone has the limits that variables set."""
+        return not any(
+            self.environment.get(variable, "").strip().lower() == "true"
+            or self.said("litellm_settings", setting) is True
+            for variable, setting in HTTPX.items()
+        )
 
     def said(self, section: str, name: str) -> Any:
         """Return a setting of LiteLLM's."""
         return resolved(self.config.section(section).get(name), self.environment)
+
+    def is_on(self, option: str) -> bool:
+        """Whether a variable switches an option of LiteLLM's command line on."""
+        return self.environment.get(option, "").strip().lower() in ON
 
 
 def checklist(setup: Setup, e: Evidence) -> list[Finding]:
@@ -101,18 +127,17 @@ def _journal(setup: Setup, _: Evidence) -> Finding | None:
         return None
     journal = setup.ours.journal
     kinds = {journal.store, journal.second}
-    if journal.flush_rows == 1 or journal.flush_every == 0:
+    if journal.flush_rows == 1:
         return _costs(
-            "journal",
-            "each request's row is written by itself",
-            "Leave `journal.flush_rows` and `journal.flush_every` as they are.",
-            f"flush_rows {journal.flush_rows}, flush_every {journal.flush_every:g} s",
+            "journal", "each request's row is written by itself", "Leave `journal.flush_rows: 1` out: 500 is usual."
         )
     if Kind.SQLITE in kinds and setup.workers > 1:
         return _costs(
             "journal",
             f"{setup.workers} workers write one file of SQLite, which one at a time may",
-            "Give them `journal.store: postgres`.",
+            "Give them `journal.store: postgres`."
+            if Kind.POSTGRES not in kinds
+            else "Bring the move to Postgres to its end, and leave the file out.",
         )
     return _clear("journal", "rows are written in batches, beside requests")
 
@@ -132,9 +157,11 @@ def _snapshot(setup: Setup, _: Evidence) -> Finding | None:
 
 
 def _lines(setup: Setup, _: Evidence) -> Finding:
-    level = setup.environment.get("LITELLM_LOG", "").upper()
-    verbose = [f"`{name}`" for name in VERBOSE if setup.said("litellm_settings", name) is True]
-    told = ["LITELLM_LOG=DEBUG"] if level == "DEBUG" else verbose
+    told = [f"{name}={setup.environment[name]}" for name in SWITCHES if setup.is_on(name)]
+    if (level := setup.environment.get("LITELLM_LOG", "").upper()) in LEVELS:
+        told.append(f"LITELLM_LOG={level}")
+    if setup.said("litellm_settings", "set_verbose") is True:
+        told.append("`set_verbose`")
     if not told:
         return _clear("log lines", "nothing asks for lines about what is in a request")
     return _costs(
@@ -142,16 +169,19 @@ def _lines(setup: Setup, _: Evidence) -> Finding:
     )
 
 
-def _connections(setup: Setup, e: Evidence) -> Finding:
-    limits = {name: _number(setup.environment.get(name), usual) for name, usual in CONNECTIONS.items()}
-    name, least = min(((name, limit) for name, limit in limits.items() if limit > 0), key=lambda one: one[1])
-    there = e.split.in_flight
+def _connections(setup: Setup, e: Evidence) -> Finding | None:
+    if not setup.limits_connections:
+        return None
+    total, per_host = (_number(setup.environment.get(name), usual) for name, usual in (TOTAL, PER_HOST))
+    together = total if total > 0 else NO_TOTAL
+    at_hosts = (per_host if per_host > 0 else NO_PER_HOST) * setup.hosts
+    least, there = min(together, at_hosts), e.split.in_flight
     if there <= least * setup.workers:
-        return _clear("provider connections", f"{least} for each worker, {words.many(there)} requests were under way")
+        return _clear("provider connections", f"{least:g} for each worker, {words.many(there)} requests were under way")
     return _costs(
         "provider connections",
-        f"{words.many(there)} requests were under way, on {least} connections for each of {setup.workers} workers",
-        f"Raise {name}, and see that the system allows as many open files.",
+        f"{words.many(there)} requests were under way, on {least:g} connections for each of {setup.workers} workers",
+        f"Raise {(TOTAL if together < at_hosts else PER_HOST)[0]}, and see that the system allows as many open files.",
     )
 
 
@@ -166,19 +196,28 @@ def _prometheus(setup: Setup, _: Evidence) -> Finding | None:
 
 
 def _spend(setup: Setup, _: Evidence) -> Finding:
-    seconds = _number(setup.said("general_settings", "proxy_batch_write_at"), BATCH_SECONDS)
+    usual = _number(setup.environment.get("PROXY_BATCH_WRITE_AT"), BATCH_SECONDS)
+    seconds = _number(setup.said("general_settings", "proxy_batch_write_at"), usual)
     if seconds >= BATCH_SECONDS:
-        return _clear("spend", f"what was spent is written every {seconds} s or so")
+        return _clear("spend", f"what was spent is written every {seconds:g} s or so")
     return _costs(
-        "spend", f"what was spent is written every {seconds} s", "Leave `proxy_batch_write_at` at 10 s or more."
+        "spend",
+        f"what was spent is written every {seconds:g} s",
+        f"Leave `proxy_batch_write_at` at {BATCH_SECONDS:g} s or more.",
     )
 
 
-def _number(told: object, usual: int) -> int:
+def _number(told: object, usual: float) -> float:
     try:
-        return int(str(told)) if told is not None else usual
+        return float(str(told)) if told is not None else usual
     except ValueError:
         return usual
+
+
+def _host(params: Mapping[str, Any]) -> str:
+    """Return where a deployment is: the host that it names, else the provider in its model's name."""
+    base = params.get("api_base")
+    return urlsplit(str(base)).netloc if base else str(params.get("model")).partition("/")[0]
 
 
 CHECKS: tuple[Callable[[Setup, Evidence], Finding | None], ...] = (

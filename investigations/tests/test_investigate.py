@@ -104,6 +104,31 @@ def test_an_arm_that_has_surely_missed_what_was_asked_of_it_is_exit_code_1(
     assert "**missed**" in page.read_text()
 
 
+def test_what_is_asked_of_arms_cannot_be_changed_once_they_were_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 0.3)
+    place = tmp_path / "investigations" / "simulated" / "investigation.toml"
+    before = place.read_text()
+    place.write_text(f"{before}\n[criteria.slower]\nvalue = 1e-9\n")
+    assert told(tmp_path, monkeypatch, "simulated", "--quick").exit_code == 1
+    place.write_text(f"{before}\n[criteria.slower]\nvalue = 1e9\n")
+    answer = told(tmp_path, monkeypatch, "simulated", "--quick")
+    assert answer.exit_code == 1
+    assert "`criteria` has changed since" in answer.stderr
+    answer = told(tmp_path, monkeypatch, "simulated", "--quick", "--fresh")
+    assert (answer.exit_code, "has changed" in answer.stderr) == (0, False)
+
+
+def test_a_figure_that_no_run_tells_has_no_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0.3)
+    with (tmp_path / "investigations" / "simulated" / "investigation.toml").open("a") as file:
+        file.write("\n[criteria.slower]\np99 = 1\n")
+    document = json.loads(told(tmp_path, monkeypatch, "simulated", "--quick", "--json").stdout)
+    (found,) = document["criteria"]
+    assert (found["outcome"], found["mean"], found["interval"], found["pairs"]) == ("untold", None, None, 0)
+
+
 def test_the_chapters_of_a_book_are_run_and_one_that_lies_elsewhere_by_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

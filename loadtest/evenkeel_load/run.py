@@ -32,6 +32,8 @@ END_SECONDS = 20.0
 # For the workers of this machine to find their master; those of others are started by hand.
 MEET_SECONDS, MEET_BY_HAND_SECONDS = 20, 1800
 REACH_SECONDS = 10.0
+# So many times as long a proxy may take that names its models meanwhile.
+ALIVE, PATIENCE = "/health/liveliness", 6
 UNAUTHORISED = (401, 403)
 LOG = "locust.log"
 LOOPBACK = "127.0.0.1"
@@ -133,7 +135,7 @@ def reach(host: str, api_key: str) -> None:
         ) as answer:
             status = answer.status_code
     except httpx.ReadTimeout:
-        # Somebody is there, who takes long to name hundreds of models.
+        _wait_for(host)
         return
     except httpx.HTTPError as error:
         raise LoadFailed(f"Nothing answers at {host}: {error}.", cure="Start it, or name another --host.") from error
@@ -141,6 +143,15 @@ def reach(host: str, api_key: str) -> None:
         raise LoadConfigError(
             f"{host} refuses the API key with {status}.", cure="Give one that it knows with --api-key."
         )
+
+
+def _wait_for(host: str) -> None:
+    """Raise unless somebody answers who takes long to name hundreds of models, and meanwhile may do nothing else."""
+    try:
+        httpx.get(f"{host}{ALIVE}", timeout=PATIENCE * REACH_SECONDS, trust_env=False)
+    except httpx.HTTPError as error:
+        what = f"{host} takes connections, but answers neither /v1/models nor {ALIVE}: {error}."
+        raise LoadFailed(what, cure="See what it is busy with, or name another --host.") from error
 
 
 def prepare(records: Path) -> None:

@@ -20,6 +20,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.bench.storing import folder
+from evenkeel_lab.errors import RigFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +66,9 @@ def kept(seed: int, *, synchronous: str = "normal", together: int = 500, power: 
                 # At any moment between two flushes.
                 wanted = RATE * SECONDS + random.Random(seed).randrange(RATE // 10)
                 while struct.unpack_from("q", offered)[0] < wanted:
+                    if offering.poll() is not None:
+                        what = f"The process that offers rows ended with {offering.returncode}."
+                        raise RigFailure(what, cure="What it wrote last, above, says why.")
                     time.sleep(0.002)
                 offering.send_signal(signal.SIGKILL)
                 offering.wait()

@@ -69,9 +69,16 @@ def diagnose(
     other = _one(stub) if stub else None
 
     def more(evidence: Evidence) -> list[Finding]:
+        if evidence.is_direct:
+            return []
         return [*([beside(evidence, other)] if other else []), *(checklist(setup, evidence) if setup else [])]
 
-    told = [(answer(evidence, more(evidence)), evidence.is_direct) for folder in runs(run) for evidence in read(folder)]
+    folders = runs(run)
+    if (config or stub) and len(folders) > 1:
+        raise WrongUse(
+            f"{run} holds {len(folders)} runs: --config and --stub are about one.", cure="Name the one that they fit."
+        )
+    told = [(answer(evidence, more(evidence)), evidence.is_direct) for folder in folders for evidence in read(folder)]
     found = [one for one, _ in told]
     if as_json:
         click.echo(json.dumps(document(found)))

@@ -29,7 +29,7 @@ from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.session.criteria import Outcome, asked, criteria, measured
 from evenkeel_lab.session.session import Session
-from evenkeel_lab.session.store import Store, digest
+from evenkeel_lab.session.store import BELIEVED, Store, digest
 from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
 from evenkeel_lab.stack.stack import Options
 from evenkeel_lab.verdicts import LEAST_PAIRS
@@ -212,6 +212,9 @@ def conduct(folder: Path, way: Way, *, as_json: bool) -> Found:
         results().print(report(judgement), kept(criteria(summary.investigation, summary.done)))
     if wanted.session.seconds and not way.quick and not judgement.has_basis:
         click.echo("warning: its time was over before there were pairs enough; --fresh begins anew", err=True)
+    for part in (part for part in BELIEVED if getattr(wanted, part) != getattr(summary.investigation, part)):
+        told = f"warning: `{part}` has changed since something was measured, and stands as it was; --fresh begins anew"
+        click.echo(told, err=True)
     for arm in (arm for arm, warm in summary.warm_up.items() if not warm["steady"]):
         click.echo(f"warning: {arm} had not settled when the first pair began", err=True)
     return Found(summary, judgement, store, folder.resolve() if is_ours and way.lasts else None)
@@ -302,7 +305,7 @@ def kept(found: Sequence[Criterion]) -> RenderableType:
     if not found:
         return Group()
     shown = Table(box=None, pad_edge=False)
-    for name in ("arm", "figure", "asked", "mean of its runs", ""):
+    for name in ("arm", "figure", "asked", "mean of its pairs", ""):
         shown.add_column(name)
     for one in found:
         shown.add_row(one.arm, one.figure.name, asked(one), measured(one), str(one.outcome))
@@ -318,9 +321,9 @@ def told(found: Found) -> dict[str, object]:
                 "arm": one.arm,
                 "figure": one.figure.name,
                 "bound": one.bound,
-                "runs": one.runs,
-                "mean": one.mean,
-                "interval": [one.low, one.high],
+                "pairs": one.pairs,
+                "mean": None if one.outcome is Outcome.UNTOLD else one.mean,
+                "interval": None if one.outcome is Outcome.UNTOLD else [one.low, one.high],
                 "outcome": one.outcome,
             }
             for one in found.criteria

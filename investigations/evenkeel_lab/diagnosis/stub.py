@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.diagnosis import words
@@ -11,8 +12,10 @@ from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
+    from evenkeel_lab.diagnosis.split import Split
 
 CHECK = "stub"
+SAME_RATE = 0.1
 SEARCH = "Diagnose the stub's own run: it says what in the proxy the time goes to."
 
 
@@ -23,9 +26,8 @@ def beside(e: Evidence, stub: Evidence) -> Finding:
         return untold(
             CHECK, Place.NOWHERE, "which share is left with a stub", cure=f"make both loads of {FEW} requests or more"
         )
-    # What the stub took itself is known where it says so.
-    own = max(0.0, with_stub.mean - stub.split.mean("upstream"))
-    share = min(own / with_provider.mean, 1.0)
+    whole, own = _inside(e.split), stub.split.mean("proxy") if stub.split.is_told else _inside(stub.split)
+    share = min(own / whole, 1.0) if whole > 0 else 1.0
     doubts = _doubts(e, stub)
     is_local = share >= MOST
     told = f"{words.share(share)} of the time is left when the provider is a stub"
@@ -35,24 +37,42 @@ def beside(e: Evidence, stub: Evidence) -> Finding:
         State.BINDS,
         told if is_local else f"{words.share(1 - share)} of the time was the provider's: {told}",
         (
-            f"{words.ms(with_provider.mean)} in the mean with the provider",
-            f"{words.ms(own)} with the stub, without what that took itself",
+            f"{words.ms(whole)} in the mean with the provider",
+            f"{words.ms(own)} with the stub{', without what that took itself' if stub.split.is_told else ''}",
         ),
-        {"share": share, "local_ms": own, "mean_ms": with_provider.mean},
+        {"share": share, "local_ms": own, "mean_ms": whole},
         Sure.LOW if doubts else Sure.FAIR,
         "; ".join(doubts) or "the two loads were made one after the other",
         SEARCH if is_local else FASTER,
     )
 
 
+def _inside(split: Split) -> float:
+    """Return how long requests were in the proxy and at the provider, in the mean; streams until their first token.
+
+    Whose pace a stream keeps afterwards nobody knows, and what waited in the client waited for neither.
+    """
+    return (split.latency.mean if split.latency else 0.0) - split.mean("wait") - split.mean("stream")
+
+
 def _doubts(e: Evidence, stub: Evidence) -> list[str]:
-    """Return in what the two loads differ, beside the provider."""
+    """Return why the two may not be compared."""
     pairs = {
         "users": (e.step.users, stub.step.users),
         "arrivals": (e.step.arrivals, stub.step.arrivals),
         "kinds of requests": (_kinds(e), _kinds(stub)),
     }
-    return [f"the {what} differ: {here} and {there}" for what, (here, there) in pairs.items() if here != there]
+    doubts = [f"the {what} differ: {here} and {there}" for what, (here, there) in pairs.items() if here != there]
+    rates = (e.step.offered or 0.0, stub.step.offered or 0.0)
+    if not math.isclose(*rates, rel_tol=SAME_RATE):
+        doubts.append(f"the offered rates differ: {' and '.join(words.rate(rate) for rate in rates)}")
+    if not stub.split.is_told:
+        doubts.append("the stub does not tell how long it took, so that this counts as the proxy's")
+    if e.split.stream is not None or stub.split.stream is not None:
+        doubts.append("streams are compared until their first token")
+    for which, one in (("load", e), ("stub's load", stub)):
+        doubts += [f"the {which} was limited by the rig: {why}" for why in one.step.limited]
+    return doubts
 
 
 def _kinds(e: Evidence) -> str:

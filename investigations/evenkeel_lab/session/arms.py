@@ -50,7 +50,7 @@ class Target:
     valkey_url: str | None = None
     lag: Path | None = None
     journals: int = 0
-    """How many workers keep a journal."""
+    """How many workers keep a journal in one file."""
 
 
 def proxies(investigation: Investigation) -> dict[str, Arm]:
@@ -80,7 +80,7 @@ async def targets(
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
             proxy = await running.enter_async_context(wired)
             key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
-            has_journal = proxy.subject.journal is not Journal.OFF
+            has_file = proxy.subject.journal is Journal.SQLITE
             others = " and ".join(other for other in group if other != name)
             return Target(
                 name,
@@ -95,7 +95,7 @@ async def targets(
                 proxy.services.database_url,
                 proxy.services.redis_url,
                 proxy.services.lag,
-                proxy.subject.workers if has_journal else 0,
+                proxy.subject.workers if has_file else 0,
             )
 
         async with together() as tasks:

@@ -1,9 +1,11 @@
-"""Whether arms keep to what an investigation asks of each of them: by the mean of its runs, with an interval."""
+"""Whether arms keep to what an investigation asks of each of them: by the mean of its pairs, with an interval."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +13,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.comparison import words
 from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.session.meetings import pair_of
 from evenkeel_lab.verdicts import alpha_of
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.experiment import Investigation
     from evenkeel_lab.session.run import Run
 
-LEAST_RUNS = 3
+LEAST_PAIRS = 3
 
 
 class Outcome(StrEnum):
@@ -33,7 +36,7 @@ class Outcome(StrEnum):
     OPEN = "open"
     """It may be either."""
     UNTOLD = "untold"
-    """Too few runs tell the figure."""
+    """Too few pairs tell the figure."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Criterion:
     figure: Figure
     bound: float
     """At most so much; of a figure of which more is better, at least."""
-    runs: int
-    """How many of them tell the figure."""
+    pairs: int
+    """How many of them tell the figure. Of an arm that meets several others in each, the mean counts."""
     mean: float = 0.0
     low: float = 0.0
     high: float = 0.0
@@ -53,7 +56,7 @@ class Criterion:
     @property
     def outcome(self) -> Outcome:
         """What may be said of it."""
-        if self.runs < LEAST_RUNS:
+        if self.pairs < LEAST_PAIRS:
             return Outcome.UNTOLD
         ends = (self.low, self.high) if self.figure.more_is_worse else (-self.high, -self.low)
         bound = self.bound if self.figure.more_is_worse else -self.bound
@@ -81,18 +84,26 @@ def measured(one: Criterion) -> str:
 
 def _criteria(investigation: Investigation, done: Mapping[str, Sequence[Run]]) -> Iterator[Criterion]:
     alpha = alpha_of(investigation.session.looks)
-    counted = [run for runs in done.values() if not any(one.limited for one in runs) for run in runs]
+    counted = [
+        (pair_of(meeting), run)
+        for meeting, runs in done.items()
+        if not any(one.limited for one in runs)
+        for run in runs
+    ]
     for arm, bounds in investigation.criteria.items():
         for name in ordered(list(bounds)):
-            told = [run.figures[name] for run in counted if run.arm == arm and name in run.figures]
-            yield _criterion(arm, FIGURES[name], bounds[name], told, alpha)
+            told: defaultdict[int, list[float]] = defaultdict(list)
+            for pair, run in counted:
+                if run.arm == arm and name in run.figures:
+                    told[pair].append(run.figures[name])
+            yield _criterion(arm, FIGURES[name], bounds[name], [fmean(values) for values in told.values()], alpha)
 
 
 def _criterion(arm: str, figure: Figure, bound: float, told: Sequence[float], alpha: float) -> Criterion:
-    if len(told) < LEAST_RUNS:
+    if len(told) < LEAST_PAIRS:
         return Criterion(arm, figure, bound, len(told))
     values = DescrStatsW(np.array(told))
     mean = float(values.mean)
-    # Of runs that are all the same, such as those without an error, there is no spread to go by.
+    # Of pairs that are all the same, such as those without an error, there is no spread to go by.
     low, high = (mean, mean) if len(set(told)) == 1 else values.tconfint_mean(alpha)
     return Criterion(arm, figure, bound, len(told), mean, float(low), float(high))

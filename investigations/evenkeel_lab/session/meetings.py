@@ -44,6 +44,11 @@ def arms_of(name: str) -> list[str]:
     return name.split("+")[1:]
 
 
+def pair_of(name: str) -> int:
+    """Return of which pair the meeting with that name is."""
+    return int(name.partition("+")[0])
+
+
 def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
     """Return all meetings of so many pairs, in the order in which they take place."""
     compared = investigation.comparisons

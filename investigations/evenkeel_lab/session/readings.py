@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from asyncpg import PostgresError
@@ -14,7 +15,7 @@ from evenkeel_lab.session import counters
 from evenkeel_lab.session.cores import stolen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from evenkeel_lab.session.arms import Target
 
@@ -36,13 +37,18 @@ class Readings:
     """Writes of the journal that found its file locked, by worker; None if there is none, or not all have told."""
 
     @classmethod
-    async def of(cls, target: Target) -> Readings:
-        """Read them."""
-        try:
-            return await cls._of(target)
-        except (OSError, HTTPError, PostgresError, RedisError) as error:
-            what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
-            raise RigFailure(what, cure="One of its servers is gone; its log says why.") from error
+    async def before(cls, target: Target) -> Readings:
+        """Read them before a load: first what a subject has to be asked for, so that its answers are not counted."""
+        with _readable(target):
+            locked = await _locked(target)
+            return replace(await cls._of(target), locked=locked)
+
+    @classmethod
+    async def after(cls, target: Target) -> Readings:
+        """Read them after a load: what a subject has to be asked for comes last."""
+        with _readable(target):
+            found = await cls._of(target)
+            return replace(found, locked=await _locked(target))
 
     @classmethod
     async def _of(cls, target: Target) -> Readings:
@@ -53,7 +59,6 @@ class Readings:
             await counters.database(target.database_url) if target.database_url else {},
             await counters.operations(target.engines) if target.engines else {},
             await counters.commands(target.valkey_url) if target.valkey_url else None,
-            await counters.locked(target.url, target.admin_key, target.journals) if target.journals else None,
         )
 
     def since(self, before: Readings) -> Readings:
@@ -83,6 +88,20 @@ class Readings:
         if self.locked is not None:
             found["journal_locked"] = sum(self.locked.values())
         return {name: value / requests for name, value in found.items()} if requests else {}
+
+
+@contextlib.contextmanager
+def _readable(target: Target) -> Iterator[None]:
+    """Say of whom it is that something cannot be read."""
+    try:
+        yield
+    except (OSError, HTTPError, PostgresError, RedisError) as error:
+        what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
+        raise RigFailure(what, cure="One of its servers is gone; its log says why.") from error
+
+
+async def _locked(target: Target) -> Mapping[str, int] | None:
+    return await counters.locked(target.url, target.admin_key, target.journals) if target.journals else None
 
 
 def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:

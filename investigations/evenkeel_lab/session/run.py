@@ -102,7 +102,7 @@ async def measure(
     """Load an arm from a given moment on, and read its counters before and after."""
     chosen = _options(target, wanted, seed, start_ns)
     await know(target.database_url, make_plan(wanted.scenario, wanted.users, records.name, chosen))
-    before = await Readings.of(target)
+    before = await Readings.before(target)
 
     def tell(_: Progress) -> None:
         if stop.is_set():
@@ -112,16 +112,17 @@ async def measure(
         summary = await asyncio.to_thread(_load, target, wanted, chosen, records, tell)
     if target.database_url:
         await asyncio.sleep(SECOND)
-    spent = (await Readings.of(target)).since(before)
+    spent = (await Readings.after(target)).since(before)
     step = summary.steps[0]
+    end_ns = start_ns + int(step.seconds * 1e9)
     requests = sum(one.requests for name, one in step.calls.items() if name != "all")
     figures = figures_of(summary) | spent.figures(requests)
     if seen.memory_mib:
         figures["memory_mib"] = seen.memory_mib
-    if seen.looks:
-        figures["lock_waits"] = seen.locks / seen.looks
+    if looks := [found for at, found in seen.locks if start_ns <= at <= end_ns]:
+        figures["lock_waits"] = fmean(looks)
     if target.lag:
-        late = list(counters.lags(target.lag, start_ns, start_ns + int(step.seconds * 1e9)))
+        late = list(counters.lags(target.lag, start_ns, end_ns))
         if len(late) >= LEAST_LAGS:
             figures["loop_lag"] = fmean(late)
     found = Run(
@@ -150,9 +151,8 @@ class _Seen:
     memory_mib: float = 0.0
     waits: dict[str, int] = field(default_factory=dict)
     waited: float | None = None
-    looks: int = 0
-    locks: int = 0
-    """Looks at which a connection to Postgres waited for a lock."""
+    locks: list[tuple[int, bool]] = field(default_factory=list)
+    """When Postgres was looked at, and whether a connection to it waited for a lock then."""
 
 
 @contextlib.asynccontextmanager
@@ -182,8 +182,7 @@ async def _watch(target: Target, seen: _Seen) -> None:
         # A look that fails is one look less; whether a server is gone, the readings after the run say.
         with contextlib.suppress(OSError, PostgresError):
             found = await counters.waits(target.database_url)
-            seen.looks += 1
-            seen.locks += any(what.startswith(LOCK) for what in found)
+            seen.locks.append((time.time_ns(), any(what.startswith(LOCK) for what in found)))
             for what, count in found.items():
                 seen.waits[what] = seen.waits.get(what, 0) + count
         await asyncio.sleep(SECOND)

@@ -19,13 +19,16 @@ ROTATION, JOURNAL = "litellm_evenkeel.proxy.rotation", "litellm_evenkeel.proxy.j
 ALL = {"pins", "journal", "snapshot", "log lines", "provider connections", "prometheus", "spend"}
 
 
-def config(path: Path, *callbacks: str, accounts: int = 1, general: Any = None, **ours: Any) -> Path:
+def config(
+    path: Path, *callbacks: str, accounts: int = 1, general: Any = None, litellm: Any = None, **ours: Any
+) -> Path:
     models = [
-        {"model_name": "m", "litellm_params": {"model": "openai/m", "api_key": f"k{one}"}} for one in range(accounts)
+        {"model_name": "m", "litellm_params": {"model": "openai/m", "api_base": f"http://host{one}/v1"}}
+        for one in range(accounts)
     ]
     said = {
         "model_list": models,
-        "litellm_settings": {"callbacks": list(callbacks)},
+        "litellm_settings": {"callbacks": list(callbacks), **(litellm or {})},
         "general_settings": general or {},
         "evenkeel": ours,
     }
@@ -61,10 +64,12 @@ def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dic
         ("pins", {"rotation": {"sticky": {"backend": "postgres"}}}),
         ("pins", {"rotation": {"sticky": {"backend": "redis"}}}),
         ("journal", {"journal": {"flush_rows": 1}}),
-        ("journal", {"journal": {"flush_every": 0}}),
         ("journal", {"options": ("--workers", "2")}),
+        ("journal", {"options": ("--workers", "2"), "journal": {"store": "postgres", "second": "sqlite"}}),
         ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 200}),
         ("spend", {"general": {"proxy_batch_write_at": 2}}),
+        ("spend", {"general": {"proxy_batch_write_at": 2.5}}),
+        ("log lines", {"litellm": {"set_verbose": True}}),
     ],
 )
 def test_what_is_done_for_each_request_is_named(
@@ -78,14 +83,63 @@ def test_the_stock_callback_is_named(states: Callable[..., dict[str, str]]) -> N
     assert states("prometheus")["prometheus"] == "costs"
 
 
+TOTAL, PER_HOST = "AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"
+
+
+# Eight requests are under way at once: 400 ms each, one every 50 ms.
+@pytest.mark.parametrize(
+    ("variables", "check", "state"),
+    [
+        ({"LITELLM_LOG": "debug"}, "log lines", "costs"),
+        ({"LITELLM_LOG": "INFO"}, "log lines", "costs"),
+        ({"LITELLM_LOG": "WARNING"}, "log lines", "clear"),
+        ({"DETAILED_DEBUG": "1"}, "log lines", "costs"),
+        ({"DEBUG": "true"}, "log lines", "costs"),
+        ({"DEBUG": "0"}, "log lines", "clear"),
+        ({"PROXY_BATCH_WRITE_AT": "1"}, "spend", "costs"),
+        ({TOTAL: "4"}, "provider connections", "costs"),
+        ({PER_HOST: "4"}, "provider connections", "clear"),
+        ({PER_HOST: "2"}, "provider connections", "costs"),
+        ({PER_HOST: "0", TOTAL: "4"}, "provider connections", "costs"),
+        ({PER_HOST: "0", TOTAL: "0"}, "provider connections", "clear"),
+        ({PER_HOST: "many"}, "provider connections", "clear"),
+    ],
+)
 def test_what_the_environment_says_counts(
-    states: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    states: Callable[..., dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    check: str,
+    state: str,
 ) -> None:
-    monkeypatch.setenv("LITELLM_LOG", "DEBUG")
-    monkeypatch.setenv("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", "4")
-    found = states()
-    # Eight at a time: 400 ms each, one every 50 ms.
-    assert (found["log lines"], found["provider connections"]) == ("costs", "costs")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = states(accounts=3)
+    assert found[check] == state
+    assert {one for name, one in found.items() if name != check} == {"clear"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "litellm"),
+    [
+        ({"DISABLE_AIOHTTP_TRANSPORT": "True"}, {}),
+        ({"LITELLM_HTTP2": "true"}, {}),
+        ({}, {"disable_aiohttp_transport": True}),
+    ],
+)
+def test_limits_of_connections_that_nobody_keeps_are_left_out(
+    states: Callable[..., dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    litellm: dict[str, bool],
+) -> None:
+    for name, value in {TOTAL: "1", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert "provider connections" not in states(litellm=litellm)
+
+
+def test_lines_that_are_only_written_otherwise_cost_nothing(states: Callable[..., dict[str, str]]) -> None:
+    assert states(litellm={"json_logs": True})["log lines"] == "clear"
 
 
 def test_settings_that_cannot_be_are_a_sentence(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import cycle
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -65,6 +69,32 @@ def test_a_tree_of_processes_is_counted() -> None:
     assert found.memory_mib > 1
     with pytest.raises(RigFailure, match="has ended"):
         counters.spent(process.pid)
+
+
+@pytest.mark.parametrize(("workers", "told"), [(2, {"7": 3, "8": 5}), (3, None)])
+async def test_each_worker_tells_how_often_its_file_was_locked(workers: int, told: dict[str, int] | None) -> None:
+    answers = cycle(
+        {"pid": pid, "stores": [{"locked": locked}, {"locked": 1}]} for pid, locked in ((7, 2), (7, 2), (8, 4))
+    )
+
+    class Health(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert (self.path, self.headers["Authorization"]) == ("/evenkeel/journal/health", "Bearer sk-a")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(next(answers)).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Health) as server:
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            assert await counters.locked(f"http://127.0.0.1:{server.server_port}", "sk-a", workers) == told
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 @pytest.mark.parametrize(("start", "end", "told"), [(0, 10, [1.0, 2.0]), (2, 10, [2.0]), (11, 12, [])])

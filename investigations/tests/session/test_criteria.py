@@ -67,7 +67,15 @@ def test_a_pair_that_does_not_count_does_not_count_here() -> None:
     spoilt = runs(p50=[1000.0])["000+off+on"]
     done["009+off+on"] = [replace(spoilt[0], limited=("why",)), spoilt[1]]
     (found,) = criteria(investigation(p50=11.0), done)
-    assert (found.outcome, found.runs) == (Outcome.KEPT, 4)
+    assert (found.outcome, found.pairs) == (Outcome.KEPT, 4)
+
+
+def test_an_arm_that_meets_several_others_in_a_pair_counts_once_in_it() -> None:
+    done = runs(p50=[10.0, 11.0, 12.0])
+    done |= {name.replace("off", "other"): told for name, told in runs(p50=[14.0, 15.0, 16.0]).items()}
+    (found,) = criteria(investigation(p50=13.0), done)
+    (alone,) = criteria(investigation(p50=13.0), runs(p50=[12.0, 13.0, 14.0]))
+    assert (found.pairs, found.mean, found.low, found.high) == (3, 13.0, alone.low, alone.high)
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=3, max_size=20), st.floats(0.0, 1e5))

@@ -29,7 +29,10 @@ ASKED = Investigation.model_validate(
         "question": "Does it run?",
         "hypothesis": "It does.",
         "baseline": "off",
-        "arms": {"off": {"about": "no callback"}, "on": {"about": "the callback", "prometheus": "stock"}},
+        "arms": {
+            "off": {"about": "no callback"},
+            "on": {"about": "the callback", "prometheus": "stock", "journal": "sqlite"},
+        },
         "load": {"users": 4, "requests": 60, "user_mode": "random"},
         "session": {"looks": [6], "noise": False},
         # Three windows of warming up, whatever they show.
@@ -75,5 +78,8 @@ async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path
         assert run.figures["cpu_ms"] > 1
         assert run.operations
         assert 0 < run.provider < 0.5
+        # Of the arm with a file.
+        assert run.figures.get("journal_locked") == (0.0 if run.arm == "on" else None)
+    assert any("lock_waits" in run.figures for run in runs)
     assert summary.provenance["engine"] in {"stand-in", "native"}
     assert summary.warm_up.keys() == {"off beside on", "on beside off"}

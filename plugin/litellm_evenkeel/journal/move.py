@@ -73,22 +73,23 @@ def verify(
     pause: Callable[[], None] = lambda: None,
     since: int = 0,
 ) -> Iterator[tuple[int, list[Difference]]]:
-    """Compare all rows that the source has now with those of the target; yield after each batch how many these were.
+    """Compare the rows that the source has now with those of the target; yield after each batch how many these were.
 
     What differs is looked at once more after a pause: a row may be on its way to the target, or have been deleted as
     too old between one look and the other. Rows that only the target has came from elsewhere, or are no longer here.
-    What is older than `since` may differ: each store deletes at its own moments what is too old.
+    What is older than `since` is not compared: each store deletes at its own moments what is too old.
     """
     for writer, last in sorted(source.latest().items()):
         number = 0
         while number < last and (here := source.read(writer, number, last, at_once)):
             first, number = number, here[-1].number
-            there = {row.number: row for row in target.read(writer, first, number, number - first)}
-            wrong = [row.number for row in here if row.time >= since and there.get(row.number) != row]
+            asked = [row for row in here if row.time >= since]
+            there = {row.number: row for row in target.read(writer, first, number, number - first)} if asked else {}
+            wrong = [row.number for row in asked if there.get(row.number) != row]
             if wrong:
                 pause()
             again = (_difference(source, target, writer, each) for each in wrong)
-            yield len(here), [one for one in again if one is not None]
+            yield len(asked), [one for one in again if one is not None]
 
 
 def _difference(source: Store, target: Store, writer: int, number: int) -> Difference | None:

@@ -221,10 +221,11 @@ def test_a_quarantine_outlives_all_that_is_remembered_of_an_account() -> None:
     assert isinstance(pool.pick(candidates.of("g", [dead]).group, Asked()), Full)
 
 
-def test_what_was_deleted_bounds_its_account_no_more() -> None:
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_what_was_deleted_bounds_its_account_no_more(*, is_cached: bool) -> None:
     clock = Time()
     pool = Pool(RotationTerms(), clock=clock, random=random.Random(5).random)
-    candidates = Candidates(pool, seat)
+    candidates = Candidates(pool, seat, is_cached=is_cached)
     low, high = (
         {**deployment(rpm), "model_info": {"id": str(rpm), "account": "a", "limits": {"rpm": rpm}}} for rpm in (5, 50)
     )
@@ -234,6 +235,18 @@ def test_what_was_deleted_bounds_its_account_no_more() -> None:
         candidates.of("g", [high])
     assert [window.limit.amount for window in pool.sides["a", None].windows] == [50]
     assert len(candidates.groups()) == 1
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_of_too_many_lists_the_one_that_was_asked_for_longest_ago_goes(*, is_cached: bool) -> None:
+    _, candidates = made(most=2, is_cached=is_cached)
+    first, second, third = ([deployment(number)] for number in (1, 2, 3))
+    kept = candidates.of("g", first).group
+    candidates.of("g", second)
+    candidates.of("g", first)
+    candidates.of("g", third)
+    assert candidates.of("g", first).group is kept
+    assert len(candidates.groups()) == 2
 
 
 def test_a_group_of_former_candidates_is_made_anew() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.case import Case
 
-HEAD = ("arm", "figure", "asked", "mean of its runs [interval]", "runs", "")
+HEAD = ("arm", "figure", "asked", "mean of its pairs [interval]", "pairs", "")
 
 
 def criteria(case: Case, _: Mapping[str, str]) -> str:
@@ -22,7 +22,9 @@ def criteria(case: Case, _: Mapping[str, str]) -> str:
         return ""
     told = (
         "What was asked of each arm beforehand, on this machine. *Kept*: all of the interval lies within it; *missed*: "
-        "all of it lies beyond; *open*: it may be either."
+        "all of it lies beyond; *open*: it may be either. Where an arm runs more than once in a pair, the mean counts."
     )
-    rows = [[one.arm, one.figure.name, asked(one), measured(one), str(one.runs), f"**{one.outcome}**"] for one in found]
+    rows = [
+        [one.arm, one.figure.name, asked(one), measured(one), str(one.pairs), f"**{one.outcome}**"] for one in found
+    ]
     return "\n\n".join(["## Success criteria", paragraph(told + case.disbelief), table(HEAD, rows, {*HEAD[2:5]})])
