@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 from evenkeel_lab.doctor.callbacks import JOURNAL, ROTATION, STOCK_PROMETHEUS, entries
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.errors import WrongUse
@@ -173,15 +173,18 @@ def _connections(setup: Setup, e: Evidence) -> Finding | None:
     if not setup.limits_connections:
         return None
     total, per_host = (_number(setup.environment.get(name), usual) for name, usual in (TOTAL, PER_HOST))
-    together = total if total > 0 else NO_TOTAL
-    at_hosts = (per_host if per_host > 0 else NO_PER_HOST) * setup.hosts
-    least, there = min(together, at_hosts), e.split.in_flight
-    if there <= least * setup.workers:
-        return _clear("provider connections", f"{least:g} for each worker, {words.many(there)} requests were under way")
+    total, per_host = total if total > 0 else NO_TOTAL, per_host if per_host > 0 else NO_PER_HOST
+    least, most = min(total, per_host), min(total, per_host * setup.hosts)
+    check, there = "provider connections", e.split.in_flight / setup.workers
+    if there <= least:
+        return _clear(check, f"{least:g} for each worker, {words.many(there)} requests were under way in each")
+    if there <= most:
+        what = f"{words.many(there)} requests were under way in each worker, on {least:g} connections to a host"
+        return untold(check, Place.LOCAL, what, cure="see how many of them go to the same host")
     return _costs(
-        "provider connections",
-        f"{words.many(there)} requests were under way, on {least:g} connections for each of {setup.workers} workers",
-        f"Raise {(TOTAL if together < at_hosts else PER_HOST)[0]}, and see that the system allows as many open files.",
+        check,
+        f"{words.many(there)} requests were under way in each worker, on {most:g} connections",
+        f"Raise {(TOTAL if total <= most else PER_HOST)[0]}, and see that the system allows as many open files.",
     )
 
 
@@ -215,9 +218,9 @@ def _number(told: object, usual: float) -> float:
 
 
 def _host(params: Mapping[str, Any]) -> str:
-    """Return where a deployment is: the host that it names, else the provider in its model's name."""
-    base = params.get("api_base")
-    return urlsplit(str(base)).netloc if base else str(params.get("model")).partition("/")[0]
+    """Return where a deployment is: the host that it names, else the provider in its model's name, if that has one."""
+    base, (provider, named, _) = params.get("api_base"), str(params.get("model")).partition("/")
+    return urlsplit(str(base)).netloc if base else named and provider
 
 
 CHECKS: tuple[Callable[[Setup, Evidence], Finding | None], ...] = (

@@ -85,8 +85,8 @@ for name, figures in shown.items():
 # %% [markdown]
 # ## An account that has died
 #
-# For how many milliseconds it is still chosen, where its failure counts at once, and where it is read with the next
-# snapshot.
+# After how many milliseconds its last refusal is back, where its failure counts at once, and where it is read with the
+# next snapshot.
 
 # %%
 dead = chapters["dead"]
@@ -94,7 +94,8 @@ runs = dead.runs.groupby("arm")["value"]
 pd.DataFrame({"median, ms": runs.median(), "at worst, ms": runs.max()}).loc[list(dead.investigation.arms)].round(0)
 
 # %% [markdown]
-# And how many requests reach it at a proxy, in the ten seconds after its key was revoked (and one more).
+# And how many requests reach five accounts of ten at a proxy, each in the ten seconds after its key was revoked (and
+# one more).
 
 # %%
 dead = chapters["dead_at_proxy"]

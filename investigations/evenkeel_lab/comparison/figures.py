@@ -58,7 +58,12 @@ FIGURES = {
             "",
             Margin(POINTS, 0.01),
         ),
-        Figure("journal_locked", "writes that found the journal's file locked, a request", "", Margin(POINTS, 0.01)),
+        Figure(
+            "journal_locked",
+            "writes of the journal that found its file locked by another worker, for each request",
+            "",
+            Margin(POINTS, 0.01),
+        ),
         Figure("switches", "context switches of the proxy for a request", "", Margin(FACTOR, 0.20)),
         Figure("value", "what a function of the project's own has measured", "", Margin(FACTOR, 0.05)),
     )

@@ -63,8 +63,9 @@ def _doubts(e: Evidence, stub: Evidence) -> list[str]:
         "kinds of requests": (_kinds(e), _kinds(stub)),
     }
     doubts = [f"the {what} differ: {here} and {there}" for what, (here, there) in pairs.items() if here != there]
-    rates = (e.step.offered or 0.0, stub.step.offered or 0.0)
-    if not math.isclose(*rates, rel_tol=SAME_RATE):
+    # Of a load in a loop there is none.
+    rates = [one.step.offered for one in (e, stub) if one.step.offered is not None]
+    if len(rates) > 1 and not math.isclose(*rates, rel_tol=SAME_RATE):
         doubts.append(f"the offered rates differ: {' and '.join(words.rate(rate) for rate in rates)}")
     if not stub.split.is_told:
         doubts.append("the stub does not tell how long it took, so that this counts as the proxy's")

@@ -10,14 +10,14 @@ import psutil
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.experiment.arm import Kind
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
+from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Subjects
 from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import Journal, Subject
 from evenkeel_lab.stack.entities import create
 from evenkeel_lab.stack.stack import together
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from evenkeel_lab.experiment import Arm, Investigation
@@ -49,8 +49,11 @@ class Target:
     database_url: str | None = None
     valkey_url: str | None = None
     lag: Path | None = None
-    journals: int = 0
-    """How many workers keep a journal in one file."""
+    workers: int = 1
+    has_file: bool = False
+    """Whether they keep a journal in one file."""
+    newcomer: Callable[[], Awaitable[str]] | None = None
+    """Makes a team, a user and a key of theirs, and returns the key; None if nobody new is to be met."""
 
 
 def proxies(investigation: Investigation) -> dict[str, Arm]:
@@ -80,7 +83,12 @@ async def targets(
             wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
             proxy = await running.enter_async_context(wired)
             key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
-            has_file = proxy.subject.journal is Journal.SQLITE
+            # One that is met cold has not even been asked.
+            is_known = proxy.subject.bare or investigation.session.subjects is Subjects.FRESH
+
+            async def newcomer() -> str:
+                return (await create(proxy, customers=0)).key
+
             others = " and ".join(other for other in group if other != name)
             return Target(
                 name,
@@ -95,7 +103,9 @@ async def targets(
                 proxy.services.database_url,
                 proxy.services.redis_url,
                 proxy.services.lag,
-                proxy.subject.workers if has_file else 0,
+                proxy.subject.workers,
+                proxy.subject.journal is Journal.SQLITE,
+                None if is_known else newcomer,
             )
 
         async with together() as tasks:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import psutil
+from asyncpg import PostgresError
 from redis.asyncio import Redis
 
 from evenkeel_lab.errors import RigFailure
@@ -19,18 +21,22 @@ from evenkeel_lab.stack.ports import LOOPBACK
 from evenkeel_lab.stack.postgres import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
+    from evenkeel_lab.stack.postgres import Connection
+
 MIB = 2**20
+# The database that every server has.
+BESIDE = "postgres"
 TIMEOUT_SECONDS = 10.0
-LOOKS = 10
+LOOKS, AT_ONCE = 10, 4
 STATISTICS = ("xact_commit", "xact_rollback", "tup_fetched", "blks_hit", "blks_read", "deadlocks", "temp_files")
 
 WAITS = """
     SELECT coalesce(wait_event_type || ':' || wait_event, 'active') AS what, count(*)
     FROM pg_stat_activity
-    WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
+    WHERE datname = $1 AND state = 'active' AND pid <> pg_backend_pid()
     GROUP BY 1
 """
 
@@ -80,11 +86,8 @@ def spent(pid: int) -> Spent:
 
 async def database(url: str) -> dict[str, int]:
     """Read what Postgres has counted for a database."""
-    connection = await connect(url)
-    try:
-        row = await connection.fetchrow("SELECT * FROM pg_stat_database WHERE datname = current_database()")
-    finally:
-        await connection.close()
+    async with _beside(url) as (connection, name):
+        row = await connection.fetchrow("SELECT * FROM pg_stat_database WHERE datname = $1", name)
     return {name: int(row[name]) for name in STATISTICS}
 
 
@@ -101,12 +104,23 @@ async def operations(engines: Path) -> dict[str, int]:
 
 async def waits(url: str) -> dict[str, int]:
     """Say what a proxy's connections to Postgres are about now: `active`, or what the active ones wait for."""
-    connection = await connect(url)
+    async with _beside(url) as (connection, name):
+        rows = await connection.fetch(WAITS, name)
+    return {row["what"]: int(row["count"]) for row in rows}
+
+
+@contextlib.asynccontextmanager
+async def _beside(url: str) -> AsyncIterator[tuple[Connection, str]]:
+    """Look at a database from another one, so that looks are not among what it counts; from itself where that fails."""
+    name = urlsplit(url).path.lstrip("/")
     try:
-        rows = await connection.fetch(WAITS)
+        connection = await connect(urlsplit(url)._replace(path=f"/{BESIDE}").geturl())
+    except PostgresError:
+        connection = await connect(url)
+    try:
+        yield connection, unquote(name)
     finally:
         await connection.close()
-    return {row["what"]: int(row["count"]) for row in rows}
 
 
 async def locked(url: str, key: str, workers: int) -> dict[str, int] | None:
@@ -116,9 +130,12 @@ async def locked(url: str, key: str, workers: int) -> dict[str, int] | None:
     limits = httpx.Limits(max_keepalive_connections=0)
     headers = {"Authorization": f"Bearer {key}"}
     async with client(seconds=TIMEOUT_SECONDS, base_url=url, headers=headers, limits=limits) as asking:
-        for _ in range(LOOKS * workers):
-            told = (await asking.get("/evenkeel/journal/health")).raise_for_status().json()
-            found[str(told["pid"])] = sum(store["locked"] for store in told["stores"])
+        for _ in range(LOOKS):
+            # At once: one after the other, they might all be taken by the same.
+            several = (asking.get("/evenkeel/journal/health") for _ in range(AT_ONCE * workers))
+            for answer in await asyncio.gather(*several):
+                told = answer.raise_for_status().json()
+                found[str(told["pid"])] = sum(store["locked"] for store in told["stores"])
             if len(found) == workers:
                 return found
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,7 +37,7 @@ class Outcome(StrEnum):
     OPEN = "open"
     """It may be either."""
     UNTOLD = "untold"
-    """Too few pairs tell the figure."""
+    """Too few pairs tell the figure, or not each of its runs."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,11 @@ def _criteria(investigation: Investigation, done: Mapping[str, Sequence[Run]]) -
         for name in ordered(list(bounds)):
             told: defaultdict[int, list[float]] = defaultdict(list)
             for pair, run in counted:
-                if run.arm == arm and name in run.figures:
-                    told[pair].append(run.figures[name])
-            yield _criterion(arm, FIGURES[name], bounds[name], [fmean(values) for values in told.values()], alpha)
+                if run.arm == arm:
+                    told[pair].append(run.figures.get(name, math.nan))
+            means = [fmean(values) for values in told.values()]
+            # Runs that tell it may be those that fared better.
+            yield _criterion(arm, FIGURES[name], bounds[name], [] if np.isnan(means).any() else means, alpha)
 
 
 def _criterion(arm: str, figure: Figure, bound: float, told: Sequence[float], alpha: float) -> Criterion:

@@ -10,7 +10,7 @@ import traceback
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.session.run import Run
 
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 async def call(name: str, arm: Arm, seed: int) -> Run:
-    """Call an arm's function once, and return what it has found."""
+    """Call an arm's function once, and return what it has found; it may find that the rig did not keep up."""
     function = load(arm.function)
     start_ns, began = time.time_ns(), time.monotonic()
     try:
         value = await asyncio.to_thread(function, seed, **arm.arguments)
+    except ScheduleMissed as missed:
+        return Run(name, start_ns, time.monotonic() - began, 1, {}, limited=(missed.what,))
+    except RigFailure:
+        raise
     except Exception as error:  # it is not ours
         where = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{arm.function}, the function of {name}, has failed with seed {seed}: {error!r}."

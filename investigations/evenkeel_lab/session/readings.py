@@ -101,7 +101,7 @@ def _readable(target: Target) -> Iterator[None]:
 
 
 async def _locked(target: Target) -> Mapping[str, int] | None:
-    return await counters.locked(target.url, target.admin_key, target.journals) if target.journals else None
+    return await counters.locked(target.url, target.admin_key, target.workers) if target.has_file else None
 
 
 def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:

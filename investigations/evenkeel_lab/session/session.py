@@ -15,6 +15,7 @@ from evenkeel_lab.session.cores import pin, shares, take_turns, turn
 from evenkeel_lab.session.function import call
 from evenkeel_lab.session.judge import judge_session
 from evenkeel_lab.session.meetings import Meeting, meetings
+from evenkeel_lab.session.newcomer import with_newcomer
 from evenkeel_lab.session.run import Run, measure, soon_ns
 from evenkeel_lab.session.subjects import subjects
 from evenkeel_lab.session.warm_up import COLD, WarmUp
@@ -136,11 +137,20 @@ class Session:
         """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
         places = shares(len(meeting.arms))
         if self._is_duet(meeting) and all(places):
+            several = await asyncio.gather(*(self._with_newcomer(name, found[name]) for name in meeting.arms))
+            found = dict(zip(meeting.arms, several, strict=True))
             start = soon_ns()
-            runs = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
+            both = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
             async with self._taking_turns(meeting.arms, found, places, start):
-                return list(await asyncio.gather(*runs))
-        return [await self._run(meeting, arm, found, soon_ns(), ()) for arm in meeting.arms]
+                return list(await asyncio.gather(*both))
+        runs = []
+        for arm in meeting.arms:
+            known = {arm: await self._with_newcomer(arm, found[arm])} if arm in found else {}
+            runs.append(await self._run(meeting, arm, known, soon_ns(), ()))
+        return runs
+
+    async def _with_newcomer(self, name: str, target: Target) -> Target:
+        return await with_newcomer(target, self.investigation.load_of(name))
 
     @contextlib.asynccontextmanager
     async def _taking_turns(

@@ -87,11 +87,23 @@ def test_the_pace_of_a_stub_and_the_wait_for_a_connection_are_not_the_proxys(
     assert "until their first token" in found["why"]
 
 
+def test_another_rate_is_told_as_such(
+    folder: Any, another: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.load(rows(folder, 1000.0), arrivals="poisson", span=99.0)
+    stub = another("stub")
+    stub.load(rows(stub, 60.0, upstream=50.0), arrivals="poisson", span=33.0)
+    assert cli(["diagnose", str(folder.path), "--stub", str(stub.path), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    found = next(one for one in run["findings"] if one["check"] == "stub")
+    assert (found["sure"], "rates differ: 1/s and 3/s" in found["why"]) == ("low", True)
+
+
 @pytest.mark.parametrize(
     ("plan", "why"),
     [
         ({"users": 7}, "users differ: 3 and 7"),
-        ({"arrivals": "poisson", "span": 99.0}, "offered rates differ: 0/s and 1/s"),
+        ({"arrivals": "poisson", "span": 99.0}, "arrivals differ: closed and poisson"),
         ({"cpu": 0.99}, "limited by the rig: "),
     ],
 )

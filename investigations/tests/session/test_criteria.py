@@ -62,6 +62,15 @@ def test_what_too_few_runs_tell_is_untold() -> None:
     assert (found.outcome, measured(found)) == (Outcome.UNTOLD, "")
 
 
+def test_what_not_every_run_tells_is_untold() -> None:
+    """Of quantiles those runs tell that were fast enough."""
+    done = runs(p99=[10.0] * 6)
+    told = done["003+off+on"]
+    done["003+off+on"] = [told[0], replace(told[1], figures={})]
+    (found,) = criteria(investigation(p99=20.0), done)
+    assert found.outcome is Outcome.UNTOLD
+
+
 def test_a_pair_that_does_not_count_does_not_count_here() -> None:
     done = runs(p50=[10.0, 10.0, 10.0, 10.0])
     spoilt = runs(p50=[1000.0])["000+off+on"]

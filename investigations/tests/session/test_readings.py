@@ -53,7 +53,7 @@ async def test_what_a_subject_is_asked_for_is_no_part_of_what_is_counted(monkeyp
 
     monkeypatch.setattr(counters, "locked", asked)
     monkeypatch.setattr(counters, "operations", counted)
-    target = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", engines=Path(), journals=1)
+    target = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", engines=Path(), has_file=True)
     before = await Readings.before(target)
     after = await Readings.after(target)
     assert order == ["asked", "counted", "counted", "asked"]

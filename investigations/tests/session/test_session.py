@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.experiment import Investigation
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.report.doubts import doubts
@@ -173,6 +173,24 @@ def test_a_function_that_tells_no_number_is_a_sentence(
         return
     with pytest.raises(WrongUse, match=told):
         asyncio.run(wanted.conduct())
+
+
+def test_what_the_rig_lets_down_does_not_count_and_what_is_broken_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: RigFailure = ScheduleMissed("it came too late", cure="wait")
+
+    def let_down(_: int, *, effect: float = 0.0) -> float:
+        if effect:
+            raise told
+        return 1.0
+
+    monkeypatch.setattr("evenkeel_lab.bench.simulation.median", let_down)
+    found = asyncio.run(session(tmp_path / "late", investigation(0.3)).conduct())
+    assert found.invalid == ["gates: 6 pairs of slower against plain are invalid: pair 1: it came too late"]
+    told = RigFailure("a server is gone", cure="see its log")
+    with pytest.raises(RigFailure, match="a server is gone"):
+        asyncio.run(session(tmp_path / "gone", investigation(0.3)).conduct())
 
 
 def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ class Counts:
     failures: int
     """Writes that went wrong, and were tried again."""
     locked: int
-    """Those of them for which another process had the file locked all the time."""
+    """Writes that found the file locked by another process, and waited for that."""
     pruned: int
     """Rows that were deleted because they were too old."""
     trouble: str

@@ -88,6 +88,7 @@ class PostgresStore:
     """
 
     name = "postgres"
+    locked = 0
 
     def __init__(
         self, url: Callable[[], str], *, insert: Insert = Insert.UNNEST, patience: float = 10.0, makes: bool = True

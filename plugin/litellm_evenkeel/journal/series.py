@@ -26,7 +26,7 @@ FAILURES = Series(
     Form.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
 )
 LOCKED = Series(
-    Form.COUNTER, "journal_locked", "Those of them for which another process had the file locked.", ("store",)
+    Form.COUNTER, "journal_locked", "Writes that found the file locked by another process, and waited.", ("store",)
 )
 PRUNED = Series(Form.COUNTER, "journal_pruned", "Rows that were deleted because they were too old.", ("store",))
 MISMATCHES = Series(

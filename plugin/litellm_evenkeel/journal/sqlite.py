@@ -64,6 +64,7 @@ MOVES = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
 # SQLite does not wait for those that open a new file at the same moment: one of them gives it a log, and the others are
 # refused whatever their patience.
 OPENS_AGAIN_SECONDS = 0.02
+MILLISECONDS = 1000
 # Of an error's code, what it has in common with others of its kind.
 PRIMARY = 0xFF
 REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError)
@@ -86,6 +87,8 @@ class SqliteStore:
         self._path, self._synchronous, self._busy, self._makes = path, synchronous, busy, makes
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
+        self.locked = 0
+        """Writes that found the file locked by another process, and waited for that."""
 
     def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
@@ -140,7 +143,7 @@ class SqliteStore:
         Who reads first, and then wants to write, is refused at once when another has written meanwhile.
         """
         connection = self._open()
-        connection.execute("BEGIN IMMEDIATE")
+        self._begin(connection)
         try:
             yield connection
             connection.execute("COMMIT")
@@ -149,6 +152,20 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Begin at once if nobody else writes; else count that, and wait for them."""
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            self.locked += 1
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(self._busy * MILLISECONDS)}")
+        if not connection.in_transaction:
+            connection.execute("BEGIN IMMEDIATE")
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and not self._is_there():
@@ -186,7 +203,7 @@ class SqliteStore:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() >= patient_until:
+                if not _is_busy(error) or time.monotonic() >= patient_until:
                     raise
                 time.sleep(OPENS_AGAIN_SECONDS)
             else:
@@ -206,6 +223,10 @@ class SqliteStore:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & PRIMARY == sqlite3.SQLITE_BUSY
 
 
 def _row(told: Sequence[Any]) -> Row:

@@ -55,6 +55,8 @@ class Store(Protocol):
 
     name: str
     """What it is called in metrics and messages; no address."""
+    locked: int
+    """Writes that found a file locked by another process, and waited for that."""
 
     def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""

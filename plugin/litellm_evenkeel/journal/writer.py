@@ -30,7 +30,6 @@ FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 0.05, 5.0, 0.2
 QUIET_SECONDS = 30.0
 PRUNED_EACH_SECONDS, PRUNED_AT_ONCE = 60.0, 5000
 MICROSECONDS = 1_000_000
-LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
 class Writer:
@@ -51,7 +50,7 @@ class Writer:
         self._some, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, terms.flush_rows
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
-        self._batches = self._failures = self._locked = self._pruned = 0
+        self._batches = self._failures = self._pruned = 0
         self._trouble, self._quiet_until = "", 0.0
         self._prunes_at = time.monotonic()
         self._thread = threading.Thread(target=self._work, name=f"evenkeel: journal, {store.name}", daemon=True)
@@ -82,7 +81,7 @@ class Writer:
             abandoned=self._abandoned,
             batches=self._batches,
             failures=self._failures,
-            locked=self._locked,
+            locked=self._store.locked,
             pruned=self._pruned,
             trouble=self._trouble,
         )
@@ -179,7 +178,6 @@ class Writer:
     def _went_wrong(self, error: Exception) -> None:
         self._failures += 1
         self._trouble = getattr(error, "sqlite_errorname", type(error).__name__)
-        self._locked += self._trouble.startswith(LOCKED)
         self._say("it cannot be written, and is tried again; meanwhile, no request waits")
 
     def _say(self, what: str) -> None:

@@ -47,6 +47,7 @@ class Shelf:
     name = "shelf"
 
     def __init__(self) -> None:
+        self.locked = 0
         self.rows: dict[tuple[int, int], Row] = {}
         self.batches: list[int] = []
         self.fails: Callable[[Sequence[Row]], Exception | None] = lambda _: None

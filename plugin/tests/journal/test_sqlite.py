@@ -68,6 +68,8 @@ def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path
     other.execute("COMMIT")
     other.close()
     assert store.write([made(2)]) == 1
+    # The one that came too early, not those that found nobody there.
+    assert store.locked == 1
     store.close()
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from evenkeel_lab.bench.failover.journal import Entry, read
 from evenkeel_lab.errors import RigFailure, ScheduleMissed
 from evenkeel_lab.stack.accounts import Account, provider
+from evenkeel_lab.stack.asking import ask
 from evenkeel_lab.stack.config import MODEL, Rotation, Subject
 from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.stack import Options
@@ -212,18 +213,8 @@ def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> Non
 
 async def warm_up(proxy: Proxy) -> None:
     """Ask a little, of an account that is not part of the drill."""
-    body = {"model": WARM_UP.group, "messages": [{"role": "user", "content": "ahoy"}]}
-    at_once = asyncio.Semaphore(WARM_UPS_AT_ONCE)
-
-    async def ask(asking: httpx.AsyncClient) -> None:
-        async with at_once:
-            await asking.post("/v1/chat/completions", json=body)
-
-    headers = {"authorization": f"Bearer {proxy.master_key}"}
-    # A connection for each request: of several workers, most of them shall hear of it.
-    alone = httpx.Limits(max_keepalive_connections=0)
-    async with client(seconds=60, base_url=proxy.url, headers=headers, limits=alone) as asking:
-        await asyncio.gather(*(ask(asking) for _ in range(WARM_UPS * proxy.subject.workers)))
+    times = WARM_UPS * proxy.subject.workers
+    await ask(proxy.url, proxy.master_key, WARM_UP.group, times=times, at_once=WARM_UPS_AT_ONCE)
 
 
 async def _act(start_ns: int, acts: Sequence[Act]) -> None:
