@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from evenkeel_lab.doctor.config_file import ProxyConfig
 
 WHY = "the configuration says so; what it costs here was not measured"
-# A snapshot is the work of looking at each account, some ten microseconds: felt from here on if it is made so often.
-OFTEN_SECONDS, MANY_ACCOUNTS = 1.0, 100
+# A snapshot is the work of looking at each account. Made for each request, it was felt by a few percent with so many,
+# and not with a hundred.
+OFTEN_SECONDS, MANY_ACCOUNTS = 1.0, 1000
 # What LiteLLM uses if nothing is said; and what aiohttp does where LiteLLM hands no limit on, as with 0.
 TOTAL, PER_HOST = ("AIOHTTP_CONNECTOR_LIMIT", 1000), ("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", 500)
 NO_TOTAL, NO_PER_HOST = 100.0, inf

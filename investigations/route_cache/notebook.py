@@ -11,7 +11,7 @@ import pandas as pd
 from evenkeel_lab.notebook import investigation
 
 names = ["picks_3", "picks_500", "picks_many", "share_3", "share_500"]
-names += ["proxy_3", "proxy_500", "proxy_500_longer", "proxy_many"]
+names += ["groups", "proxy_3", "proxy_500", "proxy_500_longer", "proxy_many"]
 chapters = {name: investigation(f"route_cache/{name}") for name in names}
 verdicts = pd.concat({name: one.verdicts for name, one in chapters.items()}, names=["chapter"])
 verdicts = verdicts.reset_index("chapter").set_index(["chapter", "candidate", "figure"]).sort_index()
@@ -45,12 +45,23 @@ pd.DataFrame(rows, columns=["where", "remembered, us", "looked through, us", "ti
 # %%
 rows = []
 for name in ("3", "500"):
-    for arm, told in (("on", "remembered"), ("off", "looked through")):
+    for arm, told in (("on", "remembered"), ("off", "looked through"), ("saved", "saved by remembering")):
         one = verdicts.loc[(f"share_{name}", arm, "value")]
         shares = [100 * (1 + one[end]) for end in ("effect", "low", "high")]
         rows.append((where[name], told, one["baseline_value"] / 1000, one["candidate_value"] / 1000, *shares))
 columns = ["where", "pick", "request, ms", "pick, ms", "share, %", "from", "to"]
 pd.DataFrame(rows, columns=columns).set_index(["where", "pick"]).round(3)
+
+# %% [markdown]
+# ## By the number of groups
+#
+# What a proxy loses that has five hundred groups instead of three, with what is remembered.
+
+# %%
+figures = ["throughput", "mean", "p95", "cpu_ms", "memory_mib"]
+table = verdicts.loc[["groups"]].reset_index("chapter", drop=True).reset_index()
+table = table[(table["candidate"] == "five_hundred") & table["figure"].isin(figures)]
+table.set_index("figure")[["baseline_value", "candidate_value", "effect", "low", "high", "kind"]].round(3)
 
 # %% [markdown]
 # ## Through a proxy

@@ -93,7 +93,7 @@ pd.DataFrame({"microseconds a row": medians, "rows a second": 1e6 / medians}).ro
 # %% [markdown]
 # ## What a crash takes
 #
-# Rows lost of those that were offered at 2,000 a second for eight seconds.
+# Rows lost of those that were offered at 2,000 a second for six to ten seconds.
 
 # %%
 runs = chapters["durability"].runs

@@ -43,6 +43,12 @@ def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, 
     return asyncio.run(_picked(steering, several, asked, first)) * MICROSECONDS
 
 
+def saved(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
+    """Return by how many microseconds a pick is shorter with what is remembered than without."""
+    known, anew = (pick(seed, groups=groups, accounts=accounts, cached=cached) for cached in (True, False))
+    return anew - known
+
+
 def unwatched(terms: RotationTerms, chance: random.Random) -> Steering:
     """Return a rotation of one event loop, without a proxy around it."""
     return Steering(

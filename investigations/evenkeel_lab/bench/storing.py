@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MICROSECONDS = 1e6
 MEMORY = Path("/dev/shm")  # noqa: S108  # a folder of its own is made in it
-ROWS, OPERATIONS = 1_000, 1_000
+ROWS, OPERATIONS, LEAST_BATCHES = 1_000, 1_000, 20
 POOL = 10
 GET = "SELECT * FROM runs WHERE id = ?"
 PUT = "INSERT INTO runs (model, text, seconds) VALUES (?, ?, ?)"
@@ -51,18 +51,24 @@ def connected(path: Path, mode: str, synchronous: str) -> sqlite3.Connection:
     return connection
 
 
-def filled(path: Path, mode: str, synchronous: str = "NORMAL") -> sqlite3.Connection:
-    """Open a file with a thousand rows in it."""
+def filled(path: Path, mode: str, synchronous: str = "normal") -> sqlite3.Connection:
+    """Open a file with a thousand rows in it, all of which have been read."""
     connection = connected(path, mode, synchronous)
     connection.execute("BEGIN")
     connection.executemany(PUT, [("m", TEXT, float(number)) for number in range(ROWS)])
     connection.execute("COMMIT")
+    return warm(connection)
+
+
+def warm(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Read all there is, so that it lies in the connection's own cache."""
+    connection.execute("SELECT * FROM runs").fetchall()
     return connection
 
 
 def per_operation(operation: Callable[[int], object], several: Sequence[int]) -> float:
     """Return how many microseconds it takes for each of several, after a few that do not count."""
-    for one in several[: len(several) // 10]:
+    for one in several[: max(len(several) // 10, 1)]:
         operation(one)
     began = time.perf_counter()
     for one in several:
@@ -80,9 +86,11 @@ def read(seed: int, *, mode: str = "wal", on_disk: bool = False) -> float:
         return per_operation(lambda one: connection.execute(GET, (one,)).fetchone(), _ids(seed))
 
 
-def write(seed: int, *, mode: str = "wal", synchronous: str = "normal", on_disk: bool = False) -> float:
-    """Write rows one by one, each a transaction."""
-    several = range(seed, seed + (OPERATIONS // 5 if on_disk else OPERATIONS))
+def write(
+    seed: int, *, mode: str = "wal", synchronous: str = "normal", on_disk: bool = False, rows: int = OPERATIONS
+) -> float:
+    """Write so many rows one by one, each a transaction."""
+    several = range(seed, seed + rows)
     with folder(on_disk=on_disk) as place, closing(filled(place / "f.db", mode, synchronous)) as connection:
         return per_operation(lambda one: connection.execute(PUT, ("m", TEXT, float(one))), several)
 
@@ -93,7 +101,7 @@ def read_lent(seed: int, *, mode: str = "wal", on_disk: bool = False) -> float:
         filled(place / "f.db", mode).close()
         pool: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         for _ in range(POOL):
-            pool.put(stack.enter_context(closing(connected(place / "f.db", mode, "NORMAL"))))
+            pool.put(warm(stack.enter_context(closing(connected(place / "f.db", mode, "normal")))))
 
         def asked(one: int) -> None:
             connection = pool.get()
@@ -112,7 +120,7 @@ def read_at_once(seed: int, *, threads: int = 10, mode: str = "wal", on_disk: bo
     with folder(on_disk=on_disk) as place, ExitStack() as stack:
         filled(place / "f.db", mode).close()
         # One after the other: who opens a file while others do is refused at times, whatever its patience.
-        mine = [stack.enter_context(closing(connected(place / "f.db", mode, "NORMAL"))) for _ in parts]
+        mine = [warm(stack.enter_context(closing(connected(place / "f.db", mode, "normal")))) for _ in parts]
         ready = threading.Barrier(threads + 1)
 
         def work(connection: sqlite3.Connection, ids: list[int]) -> None:
@@ -131,9 +139,9 @@ def read_at_once(seed: int, *, threads: int = 10, mode: str = "wal", on_disk: bo
 
 def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_disk: bool = False) -> float:
     """Write rows some at a time: in a transaction that is immediate or deferred, or in none, each by itself."""
-    batches = range(max(OPERATIONS // size, 3))
+    batches = range(max(OPERATIONS // size, LEAST_BATCHES))
     rows = [("m", TEXT, float(seed))] * size
-    with folder(on_disk=on_disk) as place, closing(connected(place / "f.db", "wal", "NORMAL")) as connection:
+    with folder(on_disk=on_disk) as place, closing(connected(place / "f.db", "wal", "normal")) as connection:
 
         def write_some(_: int) -> None:
             if transaction != "none":
@@ -170,12 +178,14 @@ def row(number: int, writer: int = 1) -> Row:
     )
 
 
-def write_twice(seed: int, *, how: str = "one", size: int = 1, on_disk: bool = False) -> float:
+def write_twice(
+    seed: int, *, how: str = "one", size: int = 1, synchronous: str = "normal", on_disk: bool = False
+) -> float:
     """Write rows of the journal into one store, or into two: in turn (sequential), or at once (parallel)."""
-    batches = range(max(OPERATIONS // size // (5 if on_disk else 1), 3))
+    batches = range(max(OPERATIONS // size, LEAST_BATCHES))
     with folder(on_disk=on_disk) as place, ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         stores = [
-            stack.enter_context(closing(SqliteStore(place / f"{name}.db", synchronous=Synchronous.NORMAL)))
+            stack.enter_context(closing(SqliteStore(place / f"{name}.db", synchronous=Synchronous(synchronous))))
             for name in ("first", "second")
         ]
         rows = [[row(seed + batch * size + one) for one in range(size)] for batch in range(2 * len(batches))]

@@ -30,6 +30,15 @@ def effect(one: Compared) -> str:
     return f"{middle} {_unit(one)} [{low}, {high}]"
 
 
+def part(one: Compared) -> str:
+    """Say which part the candidate's figure is of the baseline's, with its interval."""
+    if one.verdict is None:
+        return ""
+    ends = (one.verdict.mean, one.verdict.low, one.verdict.high)
+    middle, low, high = (_number((1 + one.margin.effect(end)) * 100) for end in ends)
+    return f"{middle} % [{low}, {high}]"
+
+
 def estimate(one: Compared) -> str:
     """Say a figure with its effect, as far as there is one."""
     return f"{one.figure.name} {effect(one) or one.why_not}"

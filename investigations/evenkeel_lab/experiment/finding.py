@@ -1,8 +1,9 @@
 """What a book points at in its chapters: by fields of a table, or by a quotation in its words.
 
 `{bug: stock, throughput}` is what the arm does to the figure against the chapter's baseline; `{mends: cached_budgets
-against stock, p50}` against another arm; `{parts: share of budgets}` what a switch explains of the cost that the
-chapter takes apart. Whoever writes words about what was measured so writes no number by hand.
+against stock, p50}` against another arm; `{share_3: pick, value as a share}` which part the arm's figure is of the
+other's; `{parts: share of budgets}` what a switch explains of the cost that the chapter takes apart. Whoever writes
+words about what was measured so writes no number by hand.
 """
 
 from __future__ import annotations
@@ -15,15 +16,22 @@ from pydantic import Field, model_validator
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.experiment.part import NAME, Name, Part
+from evenkeel_lab.verdicts import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUOTATION = re.compile(r"\{([^{}]*)\}")
 NAMED = NAME.strip("^$")
-EFFECT = re.compile(rf"(?P<chapter>{NAMED}): (?P<arm>{NAMED})(?: against (?P<against>{NAMED}))?, (?P<figure>\S+)")
+EFFECT = re.compile(
+    rf"(?P<chapter>{NAMED}): (?P<arm>{NAMED})(?: against (?P<against>{NAMED}))?, (?P<figure>\S+)"
+    r"(?P<as_share> as a share)?"
+)
 SHARE = re.compile(rf"(?P<chapter>{NAMED}): share of (?P<switch>{NAMED})")
-GRAMMAR = "Write {CHAPTER: ARM, FIGURE}, {CHAPTER: ARM against ARM, FIGURE} or {CHAPTER: share of SWITCH}."
+GRAMMAR = (
+    "Write {CHAPTER: ARM, FIGURE}, {CHAPTER: ARM against ARM, FIGURE}, either with `as a share` after the figure, or "
+    "{CHAPTER: share of SWITCH}."
+)
 
 
 def check_figure(name: str) -> None:
@@ -39,10 +47,13 @@ class Finding(Part):
     arm: Name = Field(description="The arm.")
     against: Name | None = Field(None, description="The arm that it has met there; if not given, the baseline.")
     figure: str = Field(description="The figure that tells.")
+    as_share: bool = Field(default=False, description="Whether it is told as a part of the other's.")
 
     @model_validator(mode="after")
     def _figure_is_one(self) -> Self:
         check_figure(self.figure)
+        if self.as_share and FIGURES[self.figure].usual.scale is Scale.POINTS:
+            raise ValueError(f"{self.figure} is a share itself", "Leave `as a share` out.")
         return self
 
 
@@ -67,5 +78,5 @@ def quoted(words: str) -> Finding | Share:
         return Share.model_validate(found.groupdict())
     if found := EFFECT.fullmatch(words):
         check_figure(found["figure"])
-        return Finding.model_validate(found.groupdict())
+        return Finding.model_validate(found.groupdict() | {"as_share": found["as_share"] is not None})
     raise ValueError(f"{{{words}}} quotes nothing", GRAMMAR)

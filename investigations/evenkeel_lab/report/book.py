@@ -87,10 +87,14 @@ def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
         return words.UNMEASURED
     if not isinstance(one, Share):
         found = _found(one, cases)
-        return f"{words.effect(found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
+        return f"{_estimated(one, found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
     known = case.attribution.pieces if case.attribution else ()
     share = next((piece.share for piece in known if piece.name == one.switch), None)
     return f"{words.share(share.mean, share.low, share.high)}{_unbelieved(case)}" if share else UNTOLD
+
+
+def _estimated(one: Finding, found: Compared) -> str:
+    return words.part(found) if one.as_share else words.effect(found)
 
 
 def _short(case: Case, arm: str, found: Compared | None) -> str:
@@ -149,7 +153,8 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
     rows = []
     for one in claims:
         found = _found(one, cases)
-        low, high = (f"{end * 100:+g}" for end in one.between)
+        # Of a number just below one, little but what is left to it counts.
+        low, high = (f"{(end + one.as_share) * 100:{'.6g' if one.as_share else '+g'}}" for end in one.between)
         ruling = ruled(one.between, found) if found else None
         lies = lying(one.between, found) if found else ""
         said = f"open: {_why_not(one, found, cases)}" if ruling is None else str(ruling)
@@ -157,8 +162,8 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         rows.append(
             [
                 text(one.says),
-                f"{_where(name, one, cases)}: {one.figure} {low} to {high}",
-                words.effect(found) if found else "",
+                f"{_where(name, one, cases)}: {one.figure}{' as a share,' * one.as_share} {low} to {high}",
+                _estimated(one, found) if found else "",
                 lies,
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
                 _told(one.why, cases),
@@ -168,7 +173,8 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
     told = (
         f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before its chapter was "
         "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
-        "direction, or one where none that matters was claimed, but not all of our interval lies in the range. "
+        "direction, however much larger or smaller, or one where none that matters was claimed, but not all of our "
+        "interval lies in the range. "
         "*Refuted*: our interval lies outside the range, and does not surely point its way. *Open*: anything else."
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")

@@ -54,7 +54,7 @@ def test_nothing_of_a_plain_proxy_costs(states: Callable[..., dict[str, str]]) -
 
 
 def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dict[str, str]]) -> None:
-    found = states(ROTATION, JOURNAL, accounts=200)
+    found = states(ROTATION, JOURNAL, accounts=1000)
     assert {found[check] for check in ("pins", "journal", "snapshot")} == {"clear"}
 
 
@@ -66,7 +66,7 @@ def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dic
         ("journal", {"journal": {"flush_rows": 1}}),
         ("journal", {"options": ("--workers", "2")}),
         ("journal", {"options": ("--workers", "2"), "journal": {"store": "postgres", "second": "sqlite"}}),
-        ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 200}),
+        ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 1000}),
         ("spend", {"general": {"proxy_batch_write_at": 2}}),
         ("spend", {"general": {"proxy_batch_write_at": 2.5}}),
         ("log lines", {"litellm": {"set_verbose": True}}),

@@ -81,6 +81,19 @@ def test_the_answer_in_words_quotes_what_was_measured(simulate: Any) -> None:
     assert "{" not in page
 
 
+def test_a_figure_may_be_told_as_a_part_of_another(simulate: Any) -> None:
+    claims = [claim("a fiftieth", (-0.985, -0.975), as_share=True), claim("a tenth", (-0.91, -0.89), as_share=True)]
+    page = said(simulate, {"bug": 0.02}, answer="It is {bug: on, p50 as a share} of it.", claims=claims)
+    assert re.search(r"\nIt is (1\.9\d|2\.0) % \[[12]\.\d+, 2\.\d+\] of it\.\n", page)
+    found = rows(page, "What others found")
+    assert [row[1] for row in found] == [
+        "[bug](book/bug.md), on against off: p50 as a share, 1.5 to 2.5",
+        "[bug](book/bug.md), on against off: p50 as a share, 9 to 11",
+    ]
+    assert [row[4] for row in found] == ["**confirmed**", "**refined**"]
+    assert found[0][2].startswith(("1.9", "2.0"))
+
+
 def test_claims_are_ruled_on(simulate: Any) -> None:
     claims = [
         claim("half as slow again", (0.3, 0.7)),

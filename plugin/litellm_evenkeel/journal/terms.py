@@ -33,9 +33,9 @@ class Order(StrEnum):
     """How two stores are written."""
 
     SEQUENTIAL = "sequential"
-    """One after the other: a second store that is slow makes batches wait."""
+    """The second gets each batch when the first has kept it."""
     PARALLEL = "parallel"
-    """Both at once: a batch takes as long as the slower one."""
+    """Both get each row at once."""
 
 
 class Synchronous(StrEnum):
