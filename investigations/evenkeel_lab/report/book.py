@@ -155,7 +155,7 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         found = _found(one, cases)
         # Of a number just below one, little but what is left to it counts.
         low, high = (f"{(end + one.as_share) * 100:{'.6g' if one.as_share else '+g'}}" for end in one.between)
-        ruling = ruled(one.between, found) if found else None
+        ruling = ruled(one.between, found, has_a_way=not one.as_share) if found else None
         lies = lying(one.between, found) if found else ""
         said = f"open: {_why_not(one, found, cases)}" if ruling is None else str(ruling)
         is_believed = one.chapter in cases and not invalid(cases[one.chapter])
@@ -175,7 +175,8 @@ def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> st
         "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
         "direction, however much larger or smaller, or one where none that matters was claimed, but not all of our "
         "interval lies in the range. "
-        "*Refuted*: our interval lies outside the range, and does not surely point its way. *Open*: anything else."
+        "*Refuted*: our interval lies outside the range, and does not surely point its way, as no share does. *Open*: "
+        "anything else."
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
     return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])

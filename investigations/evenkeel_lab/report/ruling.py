@@ -22,13 +22,16 @@ class Ruling(StrEnum):
     """It may be as it says, or not."""
 
 
-def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bool) -> Ruling:
-    """Rule on a claim of effects within a range, where ours lies between `low` and `high`, if it is real at all."""
+def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bool, has_a_way: bool = True) -> Ruling:
+    """Rule on a claim of effects within a range, where ours lies between `low` and `high`, if it is real at all.
+
+    What is claimed of a share has no way: every part of a whole would point it.
+    """
     least, most = claimed
     if least <= low and high <= most:
         return Ruling.CONFIRMED
     is_beyond = high < least or low > most
-    is_on_its_way = (least >= 0 and low > 0) or (most <= 0 and high < 0)
+    is_on_its_way = has_a_way and ((least >= 0 and low > 0) or (most <= 0 and high < 0))
     # Where no difference that matters was claimed, there is one, of which it is open whether it matters.
     is_small = least < 0 < most and (low > 0 or high < 0) and not is_beyond
     if is_real and (is_on_its_way or is_small):
@@ -51,8 +54,8 @@ def lying(claimed: tuple[float, float], found: Compared) -> str:
     return "in it" if least <= low and high <= most else "partly in it"
 
 
-def ruled(claimed: tuple[float, float], found: Compared) -> Ruling | None:
+def ruled(claimed: tuple[float, float], found: Compared, *, has_a_way: bool = True) -> Ruling | None:
     """Rule on a claim by a figure; None if nothing may be said of that."""
     if found.verdict is None:
         return None
-    return ruling(claimed, *found.ends, is_real=found.verdict.kind.is_real)
+    return ruling(claimed, *found.ends, is_real=found.verdict.kind.is_real, has_a_way=has_a_way)
