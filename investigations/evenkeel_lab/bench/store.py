@@ -62,7 +62,7 @@ RATIOS = (
         partial(write_in, transaction="none", size=BATCH),
         partial(write_in, transaction="immediate", size=BATCH),
     ),
-    Ratio("pool_overhead_share", 0.27, "one connection against a pool of ten", read, read_lent),
+    Ratio("pool_overhead_share", 0.16, "one connection against a pool of ten", read, read_lent),
     Ratio(
         "dual_write_overhead_share",
         1.0,
