@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison.figures import figure, ordered
+from evenkeel_lab.comparison.figures import FIGURES, ordered
 from evenkeel_lab.comparison.pairs import pair
 from evenkeel_lab.verdicts import LEAST_PAIRS, Scale, hold, judge, second_opinion
 from evenkeel_lab.verdicts.verdict import ALPHA
@@ -61,6 +61,7 @@ def compare(
     *,
     primary: str | None = None,
     margins: Mapping[str, Margin] | None = None,
+    described: Mapping[str, Figure] = FIGURES,
     alpha: float = ALPHA,
 ) -> Comparison:
     """Compare two sets of runs: each run with its namesake, or the n-th of one with the n-th of the other.
@@ -75,8 +76,8 @@ def compare(
     for name in names:
         first = [baseline.figures[name][place] for place, _ in pairs.places]
         second = [candidate.figures[name][place] for _, place in pairs.places]
-        margin = (margins or {}).get(name, figure(name).usual)
-        found.append(_one(figure(name), margin, first, second, alpha, primary=name == primary))
+        margin = (margins or {}).get(name, described[name].usual)
+        found.append(_one(described[name], margin, first, second, alpha, primary=name == primary))
     judged = [one for one in found if one.verdict is not None and not one.primary]
     standing = iter(hold([one.verdict for one in judged if one.verdict is not None]))
     figures = [replace(one, verdict=next(standing)) if one in judged else one for one in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from evenkeel_lab.comparison.figures import FIGURES, figure
+from evenkeel_lab.comparison.figures import FIGURES, Figure, figure
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.experiment.arm import Arm, Kind
 from evenkeel_lab.experiment.mistakes import cure, what
@@ -128,6 +129,8 @@ class Judged(Part):
     margin: float = Field(gt=0, lt=10, description="A share of the baseline, or of a share so many: 0.05 is 5 %.")
     floor: float = Field(0.0, ge=0, description="What never matters, in the figure's own unit.")
     primary: bool = Field(default=False, description="Whether this figure decides; exactly one does.")
+    about: str = Field("", description="What a function's own figure is.")
+    unit: str = Field("", description="And in which unit it is.")
 
 
 class Gates(Part):
@@ -249,6 +252,8 @@ class Investigation(Part):
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
         for name, one in self.figures.items():
+            if name != OF_FUNCTIONS and (one.about or one.unit):
+                raise ValueError(f"figures.{name} is known already", "Leave out `about` and `unit`.")
             if one.floor and FIGURES[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
@@ -307,6 +312,15 @@ class Investigation(Part):
     def primary(self) -> str:
         """The figure that decides."""
         return next(name for name, one in self.figures.items() if one.primary)
+
+    @property
+    def described(self) -> dict[str, Figure]:
+        """What each figure is: that of a function in this file's words."""
+        return FIGURES | {
+            name: replace(FIGURES[name], about=one.about or FIGURES[name].about, unit=one.unit)
+            for name, one in self.figures.items()
+            if name == OF_FUNCTIONS
+        }
 
     @property
     def margins(self) -> dict[str, Margin]:

@@ -6,7 +6,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.experiment.finding import QUOTATION, Share, quoted
 from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.counts import counted, lasted
@@ -137,8 +136,19 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
         "more than once. What an arm is, and all other figures, are on the chapter's page. Chapters were measured one "
         "after the other: effects may be compared between them with care, milliseconds not at all."
     )
-    legend = [f"**{each}**: {FIGURES[each].about}" for each in columns]
+    legend = [f"**{each}**: {_about(each, cases)}" for each in columns]
     return "\n\n".join(filter(None, ["## Evidence", paragraph(told), table(head, rows, {*columns}), items(legend)]))
+
+
+def _about(figure: str, cases: Mapping[str, Case]) -> str:
+    """Say what a figure is; where functions of several chapters measure several things, what in which."""
+    told: dict[str, list[str]] = {}
+    for chapter, case in cases.items():
+        if figure in case.asked.figures:
+            told.setdefault(case.asked.described[figure].about, []).append(chapter)
+    if len(told) == 1:
+        return next(iter(told))
+    return "; ".join(f"in {', '.join(chapters)}, {about}" for about, chapters in told.items())
 
 
 def _decided(case: Case, found: Compared | None) -> str:

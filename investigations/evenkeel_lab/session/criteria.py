@@ -13,7 +13,7 @@ import numpy as np
 from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.comparison.figures import ordered
 from evenkeel_lab.session.meetings import pair_of
 from evenkeel_lab.verdicts import alpha_of
 
@@ -99,7 +99,8 @@ def _criteria(investigation: Investigation, done: Mapping[str, Sequence[Run]]) -
                     told[pair].append(run.figures.get(name, math.nan))
             means = [fmean(values) for values in told.values()]
             # Runs that tell it may be those that fared better.
-            yield _criterion(arm, FIGURES[name], bounds[name], [] if np.isnan(means).any() else means, alpha)
+            counts = [] if np.isnan(means).any() else means
+            yield _criterion(arm, investigation.described[name], bounds[name], counts, alpha)
 
 
 def _criterion(arm: str, figure: Figure, bound: float, told: Sequence[float], alpha: float) -> Criterion:

@@ -58,6 +58,7 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             _runs(candidate, [second for _, _, second in valid], investigation),
             primary=investigation.primary,
             margins=investigation.margins,
+            described=investigation.described,
             alpha=alpha_of(investigation.session.looks),
         )
         found.append(compared)

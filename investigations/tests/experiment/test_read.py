@@ -74,6 +74,7 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("primary = true", 'primary = "yes"', ("figures.p50.primary: this is true or false", "decides")),
         ("floor = 1.0", "floor = inf", ("figures.p50.floor", "what never matters")),
         ("margin = 0.005", "margin = 0.005\nfloor = 0.1", ("figures.error_rate is a share", "leave out the floor")),
+        ("primary = true", 'primary = true\nunit = "s"', ("figures.p50 is known already", "leave out")),
         ("[figures.p50]", "[figures.value]", ("functions have the figure value", "")),
         ("[figures.p50]", "[figures.meann]", ("no figure 'meann'", "Did you mean mean?")),
         ('"chat"', '"chatt"', ("no scenario 'chatt'", "Did you mean chat?")),

@@ -74,6 +74,19 @@ def test_the_answer_comes_first_chapter_by_chapter(simulate: Any) -> None:
     assert "- **later**: not measured yet." in answers
 
 
+def test_what_functions_of_several_chapters_measure_is_told_by_chapter(simulate: Any) -> None:
+    arm = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
+    measured = {"bug": "reads", "fix": "writes", "later": "reads"}
+    cases = {}
+    for chapter, about in measured.items():
+        value = {"margin": 0.05, "primary": True, "about": about}
+        arms = {"off": arm, "on": arm | {"arguments": {"effect": 0.1}}}
+        cases[chapter] = case_of(simulate({"arms": arms, "figures": {"value": value}}))
+    book = Book.model_validate(BOOK)
+    assert "- **value**: in bug, later, reads; in fix, writes\n" in book_page("book", book, cases).markdown
+    assert "- **value**: reads\n" in book_page("book", book, {"bug": cases["bug"]}).markdown
+
+
 def test_the_answer_in_words_quotes_what_was_measured(simulate: Any) -> None:
     answer = "The p50 is higher ({bug: on, p50}), and {later: on, p50} later.\n\nThe same twice: {bug: again, p50}."
     page = said(simulate, {"bug": 1.3}, answer=answer)

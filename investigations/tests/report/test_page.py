@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,14 @@ def test_functions_need_no_rig(simulate: Any) -> None:
     assert "mock" not in section(page, "Provenance")
     assert "Prisma" not in section(page, "Provenance")
     assert "**no-noise-floor**: The baseline was not measured against itself" in section(page, "Limits")
+
+
+def test_what_a_function_measures_is_said_in_its_own_words_and_unit(simulate: Any) -> None:
+    value = {"margin": 0.05, "primary": True, "about": "how long a pick takes", "unit": "us"}
+    arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
+    page = said(simulate({"arms": arms, "figures": {"value": value}}))
+    assert "- **value**: how long a pick takes" in page
+    assert re.search(r"Its value is .* than that of `off`, [\d.,]+ us against [\d.,]+ us", folded(page))
 
 
 @pytest.mark.parametrize("told", [{"subject": "mock"}, FUNCTION])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
-from evenkeel_lab.comparison.figures import figure as figure_of
 from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
 from evenkeel_lab.report.figures.scales import around, log_axis
 from evenkeel_lab.report.figures.style import figure, headline, looks, named, styled
@@ -52,7 +51,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
             )
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     axes.set(xlabel="the session's meetings, in the order in which they took place")
-    known_figure, values = figure_of(name), [run.figures[name] for _, run, _ in runs]
+    known_figure, values = asked.described[name], [run.figures[name] for _, run, _ in runs]
     if known_figure.usual.scale is Scale.FACTOR and min(values) > 0:
         log_axis(axes.yaxis, *around(values), known_figure.unit)
     drawn.legend(loc="outside right upper")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.report.markdown import paragraph, table, text
 from evenkeel_lab.verdicts import LEAST_PAIRS
 
@@ -31,7 +30,7 @@ def ablation(case: Case, pictures: Mapping[str, str]) -> str:
             f"{case.asked.baseline} and {asked.full}, and of each arm that lacks a part with either of them."
         )
         return "\n\n".join([title, paragraph(few)])
-    about = FIGURES[found.figure]
+    about = case.asked.described[found.figure]
     rows = [["all of it", "", _amount(about, found.total), "", ""]]
     for piece in (*found.pieces, *([found.rest] if found.rest else [])):
         share = words.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "cannot be told"

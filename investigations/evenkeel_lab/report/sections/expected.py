@@ -65,7 +65,7 @@ def _runs(case: Case, one: Expected) -> list[str]:
         return [paragraph("Their runs were not published: there is nothing to judge.")]
     most = max(len(one.runs[arm][name]) for arm, name in columns)
     head = ["run", *(f"{arm} {name}" for arm, name in columns)]
-    rows = [[str(number + 1), *(_run(one, arm, name, number) for arm, name in columns)] for number in range(most)]
+    rows = [[str(number + 1), *(_run(case, one, column, number) for column in columns)] for number in range(most)]
     parts = [paragraph("Their runs, as they were published:"), table(head, rows, head)]
     if case.asked.baseline not in one.runs or one.arm not in one.runs:
         return [*parts, paragraph(f"They lack {case.asked.baseline} or {one.arm}, so that nothing can be compared.")]
@@ -73,7 +73,7 @@ def _runs(case: Case, one: Expected) -> list[str]:
     primary = case.asked.primary if {case.asked.primary} <= baseline.figures.keys() & candidate.figures.keys() else None
     if not baseline.figures.keys() & candidate.figures.keys():
         return [*parts, paragraph("No figure was published of both arms, so that nothing can be compared.")]
-    found = compare(baseline, candidate, primary=primary, margins=case.asked.margins)
+    found = compare(baseline, candidate, primary=primary, margins=case.asked.margins, described=case.asked.described)
     told = (
         "What our own method says of their runs: the n-th run of one arm is a pair with the n-th of the other, 95 % "
         "intervals. If they did not run side by side or in turns, what drifted in between counts as a difference."
@@ -81,9 +81,10 @@ def _runs(case: Case, one: Expected) -> list[str]:
     return [*parts, paragraph(told), figures(found, invalid=False)]
 
 
-def _run(one: Expected, arm: str, name: str, number: int) -> str:
+def _run(case: Case, one: Expected, column: tuple[str, str], number: int) -> str:
+    arm, name = column
     values = one.runs[arm][name]
-    return words.size(FIGURES[name], values[number]) if number < len(values) else ""
+    return words.size(case.asked.described[name], values[number]) if number < len(values) else ""
 
 
 def _set(arm: str, one: Expected) -> Runs:

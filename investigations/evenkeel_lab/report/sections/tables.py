@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.comparison.figures import ordered
 from evenkeel_lab.report.counts import counted
 from evenkeel_lab.report.markdown import items, paragraph, table
 
@@ -23,7 +23,7 @@ def tables(case: Case, _: Mapping[str, str]) -> str:
     shown = [one for one in (*case.candidates, *case.switched) if one.figures]
     if not shown:
         return ""
-    legend = [f"**{name}**: {FIGURES[name].about}" for name in ordered(list(case.asked.figures))]
+    legend = [f"**{name}**: {case.asked.described[name].about}" for name in ordered(list(case.asked.figures))]
     return "\n\n".join(
         [
             "## All figures",
