@@ -27,7 +27,7 @@ from evenkeel_lab.notebook.template import FILE as NOTEBOOK, first_notebook
 from evenkeel_lab.profiling.profile import FILE as PROFILE
 from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.session.criteria import Outcome, asked, criteria, measured
+from evenkeel_lab.session.criteria import Outcome, asked, criteria
 from evenkeel_lab.session.session import Session
 from evenkeel_lab.session.store import BELIEVED, Store, digest
 from evenkeel_lab.session.summary import FILE as SUMMARY, gather, write
@@ -308,7 +308,7 @@ def kept(found: Sequence[Criterion]) -> RenderableType:
     for name in ("arm", "figure", "asked", "mean of its pairs", ""):
         shown.add_column(name)
     for one in found:
-        shown.add_row(one.arm, one.figure.name, asked(one), measured(one), str(one.outcome))
+        shown.add_row(one.arm, one.level.figure.name, asked(one), str(one.level), str(one.outcome))
     return shown
 
 
@@ -319,11 +319,11 @@ def told(found: Found) -> dict[str, object]:
         "criteria": [
             {
                 "arm": one.arm,
-                "figure": one.figure.name,
+                "figure": one.level.figure.name,
                 "bound": one.bound,
-                "pairs": one.pairs,
-                "mean": None if one.outcome is Outcome.UNTOLD else one.mean,
-                "interval": None if one.outcome is Outcome.UNTOLD else [one.low, one.high],
+                "pairs": one.level.pairs,
+                "mean": one.level.mean if one.level.is_told else None,
+                "interval": [one.level.low, one.level.high] if one.level.is_told else None,
                 "outcome": one.outcome,
             }
             for one in found.criteria

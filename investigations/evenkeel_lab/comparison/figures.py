@@ -24,6 +24,8 @@ class Figure:
     usual: Margin
     """How much of a difference does not matter, if nobody says otherwise."""
     more_is_worse: bool = True
+    is_part: bool = False
+    """Whether a candidate's is told as a part of the baseline's, as that of a whole."""
 
 
 def _latency(name: str, about: str, share: float) -> Figure:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.verdicts import Verdict
 
 NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "not to be believed", "not measured yet"
+A_PART = "a part"
 HUGE = 1e9
 """From here on digits are not written out."""
 BY_CHANCE = "among so many figures it may be chance"
@@ -26,6 +27,8 @@ def effect(one: Compared) -> str:
     """Say an effect with its interval."""
     if one.verdict is None:
         return ""
+    if one.figure.is_part:
+        return part(one)
     middle, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
     return f"{middle} {_unit(one)} [{low}, {high}]"
 
@@ -37,6 +40,15 @@ def part(one: Compared) -> str:
     ends = (one.verdict.mean, one.verdict.low, one.verdict.high)
     middle, low, high = (_number((1 + one.margin.effect(end)) * 100) for end in ends)
     return f"{middle} % [{low}, {high}]"
+
+
+def factor(one: Compared) -> str:
+    """Say how many times the candidate's figure the baseline's is, with its interval."""
+    if one.verdict is None:
+        return ""
+    ends = (one.verdict.mean, one.verdict.high, one.verdict.low)
+    middle, low, high = (f"{1 / (1 + one.margin.effect(end)):,.3g}" for end in ends)
+    return f"{middle} [{low}, {high}]"
 
 
 def estimate(one: Compared) -> str:
@@ -61,9 +73,17 @@ def verdict(one: Compared) -> str:
     """Say the verdict, and what it would take if there is none."""
     if one.verdict is None:
         return f"{NO_VERDICT}: {one.why_not}"
+    if one.figure.is_part:
+        return A_PART
     if one.verdict.kind.is_settled:
         return str(one.verdict.kind)
     return f"{one.verdict.kind}: {further(one.verdict)}"
+
+
+def kind(one: Compared) -> str:
+    """Say a verdict in a word or two; of a part nothing is judged."""
+    assert one.verdict is not None
+    return A_PART if one.figure.is_part else str(one.verdict.kind)
 
 
 def stated(one: Compared, *, invalid: bool) -> str:
@@ -86,6 +106,8 @@ def sentence(one: Compared, baseline: str) -> str:
     if one.verdict is None:
         return f"Nothing can be said of its {one.figure.name}: {one.why_not}."
     first, second = amount(one, one.baseline), amount(one, one.candidate)
+    if one.figure.is_part:
+        return f"Its {one.figure.name} is {part(one)} of that of `{baseline}`, {second} of {first}."
     size, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
     way = {"+": "higher", "-": "lower"}[size[0]]
     differs = f"{size[1:]} {_unit(one)} {way} than" if float(size.replace(",", "")) else "equal to"
@@ -97,8 +119,8 @@ def sentence(one: Compared, baseline: str) -> str:
 
 def meaning(one: Compared) -> str:
     """Say in plain words what a verdict means for who has to decide."""
-    if one.verdict is None:
-        return "No verdict is made up."
+    if one.verdict is None or one.figure.is_part:
+        return "No difference is judged." if one.verdict else "No verdict is made up."
     limit = margin(one)
     match one.verdict.kind:
         case Kind.MATERIAL:

@@ -5,13 +5,13 @@ A chapter is a folder below the book's, with a file, a summary and a report as a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import nearest
-from evenkeel_lab.experiment.finding import Finding, Share, quotations
+from evenkeel_lab.experiment.finding import Finding, Share, Telling, quotations
 from evenkeel_lab.experiment.part import Effect, Name, Part, Text
 from evenkeel_lab.verdicts import Scale
 
@@ -19,18 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
 
-class Claim(Finding):
-    """What somebody else has found or believed, and the effects with which it would be true."""
+class Statement(Part):
+    """What somebody else has found or believed."""
 
     source: Text = Field(description="Where it is from.")
     says: Text = Field(description="What it says.")
+    why: str = Field("", description="Why it came out as it did, or was not measured, in words that may quote.")
+
+
+class Claim(Statement, Finding):
+    """A statement, and the effects with which it would be true."""
+
     between: tuple[Effect, Effect] = Field(description="It is true of effects from the first to the second.")
-    why: str = Field("", description="Why it came out as it did, in words, which may quote what was measured.")
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
         if self.between[0] >= self.between[1]:
             raise ValueError("between: the first effect is the smaller one")
+        if self.told is Telling.MEASURED:
+            raise ValueError("told: a claim is one of an effect, a share or a factor")
         return self
 
 
@@ -43,6 +50,8 @@ class Cure(Finding):
     def _can_be_ranked(self) -> Self:
         if FIGURES[self.figure].usual.scale is Scale.POINTS:
             raise ValueError(f"{self.figure} is a share", "Cures are ranked by factors: choose another figure.")
+        if self.told is not Telling.EFFECT:
+            raise ValueError("told: cures are told as effects", "Leave `told` out.")
         return self
 
 
@@ -58,19 +67,21 @@ class Book(Part):
         description="The chapters' folders, in the order in which they are read.", min_length=1
     )
     claims: list[Claim] = Field([], description="What others found.")
+    unmeasured: list[Statement] = Field([], description="What others found that was not put to the test.")
     cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
     quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
 
     @property
     def quotations(self) -> list[Finding | Share]:
         """What is quoted in words."""
-        told = (self.answer, *self.limits, *(one.why for one in self.claims))
+        told = (self.answer, *self.limits, *(one.why for one in (*self.claims, *self.unmeasured)))
         return [one for words in told for one in quotations(words)]
 
     def only(self, chapters: Container[str]) -> Self:
         """Return a book of some of the chapters, which claims nothing."""
         some = [one for one in self.chapters if one in chapters]
-        return self.model_copy(update={"chapters": some, "answer": "", "claims": [], "cures": [], "quick": []})
+        nothing: dict[str, Any] = {name: [] for name in ("claims", "unmeasured", "cures", "quick")}
+        return self.model_copy(update=nothing | {"chapters": some, "answer": ""})
 
     @model_validator(mode="after")
     def _chapters_are_there(self) -> Self:

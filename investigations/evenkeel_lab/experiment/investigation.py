@@ -131,6 +131,7 @@ class Judged(Part):
     primary: bool = Field(default=False, description="Whether this figure decides; exactly one does.")
     about: str = Field("", description="What a function's own figure is.")
     unit: str = Field("", description="And in which unit it is.")
+    is_part: bool = Field(default=False, description="Whether that of an arm is told as a part of the baseline's.")
 
 
 class Gates(Part):
@@ -252,8 +253,8 @@ class Investigation(Part):
         if sum(one.primary for one in self.figures.values()) != 1:
             raise ValueError("exactly one figure is primary")
         for name, one in self.figures.items():
-            if name != OF_FUNCTIONS and (one.about or one.unit):
-                raise ValueError(f"figures.{name} is known already", "Leave out `about` and `unit`.")
+            if name != OF_FUNCTIONS and (one.about or one.unit or one.is_part):
+                raise ValueError(f"figures.{name} is known already", "Leave out `about`, `unit` and `is_part`.")
             if one.floor and FIGURES[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
@@ -317,7 +318,7 @@ class Investigation(Part):
     def described(self) -> dict[str, Figure]:
         """What each figure is: that of a function in this file's words."""
         return FIGURES | {
-            name: replace(FIGURES[name], about=one.about or FIGURES[name].about, unit=one.unit)
+            name: replace(FIGURES[name], about=one.about or FIGURES[name].about, unit=one.unit, is_part=one.is_part)
             for name, one in self.figures.items()
             if name == OF_FUNCTIONS
         }

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from evenkeel_lab.errors import WrongUse, nearest
 from evenkeel_lab.experiment.book import Book
-from evenkeel_lab.experiment.finding import Finding, Share
+from evenkeel_lab.experiment.finding import Finding, Share, Telling
 from evenkeel_lab.experiment.investigation import Investigation
 from evenkeel_lab.experiment.mistakes import cure, what
 from evenkeel_lab.experiment.part import NAME, Part
@@ -111,7 +111,10 @@ def _check_share(one: Share, chapter: Investigation, where: str) -> None:
 def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:
     """Refuse what a chapter cannot tell."""
     met = (one.against or chapter.baseline, one.arm)
-    if met not in chapter.comparisons:
+    if one.told is Telling.MEASURED:
+        if one.arm not in chapter.arms:
+            raise WrongUse(f"{where} has no arm {one.arm!r}.", cure=nearest(one.arm, chapter.arms))
+    elif met not in chapter.comparisons:
         there = "; ".join(f"{arm} against {baseline}" for baseline, arm in chapter.comparisons)
         raise WrongUse(f"{where} never compares {met[1]!r} with {met[0]!r}.", cure=f"It compares {there}.")
     if one.figure not in chapter.figures:

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.comparison import words
-from evenkeel_lab.experiment.finding import QUOTATION, Share, quoted
+from evenkeel_lab.experiment.finding import QUOTATION, Share, Telling, quoted
 from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.counts import counted, lasted
 from evenkeel_lab.report.doubts import pairs_done
@@ -17,6 +17,7 @@ from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.ruling import lying, ruled
 from evenkeel_lab.report.sections.reproduce import commit, day, seconds
 from evenkeel_lab.report.sections.tables import invalid
+from evenkeel_lab.session.level import level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,9 @@ IMPRESSION = (
 )
 # What an operator asks first, where a chapter judges it.
 SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
+TOLD = {Telling.EFFECT: words.effect, Telling.SHARE: words.part, Telling.FACTOR: words.factor}
+# From here on a range that was claimed has no end.
+NOTHING_LEFT, ENDLESS = -0.99, 99.0
 
 
 def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool = False) -> Page:
@@ -52,7 +56,7 @@ def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool =
         f"## Question\n\n{paragraph(text(book.question))}",
         f"## Method\n\n{paragraph(('At length: ' if quick else '') + text(book.method))}",
         _evidence(name, book, cases),
-        _claims(name, book.claims, cases),
+        _claims(name, book, cases),
         _cures(name, book.cures, cases),
         _limits(name, book, cases),
         "" if quick else _reproduce(name, book, cases),
@@ -85,6 +89,9 @@ def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
     if case is None:
         return words.UNMEASURED
     if not isinstance(one, Share):
+        if one.told is Telling.MEASURED:
+            own = level(case.asked, case.summary.done, one.arm, one.figure)
+            return f"{own}{_unbelieved(case)}" if own.is_told else UNTOLD
         found = _found(one, cases)
         return f"{_estimated(one, found) or words.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
     known = case.attribution.pieces if case.attribution else ()
@@ -93,13 +100,13 @@ def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
 
 
 def _estimated(one: Finding, found: Compared) -> str:
-    return words.part(found) if one.as_share else words.effect(found)
+    return TOLD[one.told](found)
 
 
 def _short(case: Case, arm: str, found: Compared | None) -> str:
     if found is None or found.verdict is None:
         return f"{arm}: {words.NO_VERDICT}"
-    return f"{arm}: **{found.verdict.kind}**, {found.figure.name} {words.effect(found)}{_unbelieved(case)}"
+    return f"{arm}: **{words.kind(found)}**, {found.figure.name} {words.effect(found)}{_unbelieved(case)}"
 
 
 def _unbelieved(case: Case) -> str:
@@ -157,34 +164,47 @@ def _decided(case: Case, found: Compared | None) -> str:
     return f"{found.figure.name}: **{words.stated(found, invalid=invalid(case))}**"
 
 
-def _claims(name: str, claims: Sequence[Claim], cases: Mapping[str, Case]) -> str:
-    if not claims:
+def _range(one: Claim) -> str:
+    """Say of which effects a claim is true."""
+    least, most = one.between
+    match one.told:
+        case Telling.SHARE:
+            # Of a number just below one, little but what is left to it counts.
+            return f" as a share, {(1 + least) * 100:.6g} to {(1 + most) * 100:.6g}"
+        case Telling.FACTOR:
+            return f" as a factor, {1 / (1 + most):.3g} to {1 / (1 + least):.3g}"
+    if most >= ENDLESS:
+        return f" {least * 100:+g} or more"
+    return f" {most * 100:+g} or less" if least <= NOTHING_LEFT else f" {least * 100:+g} to {most * 100:+g}"
+
+
+def _claims(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+    if not book.claims and not book.unmeasured:
         return ""
     rows = []
-    for one in claims:
+    for one in book.claims:
         found = _found(one, cases)
-        # Of a number just below one, little but what is left to it counts.
-        low, high = (f"{(end + one.as_share) * 100:{'.6g' if one.as_share else '+g'}}" for end in one.between)
-        ruling = ruled(one.between, found, has_a_way=not one.as_share) if found else None
+        ruling = ruled(one.between, found, has_a_way=one.told is not Telling.SHARE) if found else None
         lies = lying(one.between, found) if found else ""
         said = f"open: {_why_not(one, found, cases)}" if ruling is None else str(ruling)
         is_believed = one.chapter in cases and not invalid(cases[one.chapter])
         rows.append(
             [
                 text(one.says),
-                f"{_where(name, one, cases)}: {one.figure}{' as a share,' * one.as_share} {low} to {high}",
+                f"{_where(name, one, cases)}: {one.figure}{_range(one)}",
                 _estimated(one, found) if found else "",
                 lies,
                 f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
                 _told(one.why, cases),
             ]
         )
-    sources = ", ".join(dict.fromkeys(text(one.source) for one in claims))
+    rows += [[text(one.says), "", "", "", "**open: not measured**", _told(one.why, cases)] for one in book.unmeasured]
+    sources = ", ".join(dict.fromkeys(text(one.source) for one in (*book.claims, *book.unmeasured)))
     told = (
-        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points) before its chapter was "
-        "measured. *Confirmed*: all of our interval lies in the range. *Refined*: there is an effect in the claimed "
-        "direction, however much larger or smaller, or one where none that matters was claimed, but not all of our "
-        "interval lies in the range. "
+        f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points; as a factor: how many "
+        "times as fast) before its chapter was measured, but where Limits say otherwise. *Confirmed*: all of our "
+        "interval lies in the range. *Refined*: there is an effect in the claimed direction, however much larger or "
+        "smaller, or one where none that matters was claimed, but not all of our interval lies in the range. "
         "*Refuted*: our interval lies outside the range, and does not surely point its way, as no share does. *Open*: "
         "anything else."
     )

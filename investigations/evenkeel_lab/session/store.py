@@ -43,7 +43,7 @@ WORDS: dict[str, Any] = {
     "hypothesis": True,
     "expected": True,
     "arms": {"__all__": {"about"}},
-    "figures": {"__all__": {"about", "unit"}},
+    "figures": {"__all__": {"about", "unit", "is_part"}},
     "ablation": {"switches": {"__all__": {"about"}}},
     # It is asked of what was measured in any case.
     "queue": True,

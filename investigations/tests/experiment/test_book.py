@@ -77,6 +77,23 @@ def test_a_folder_that_its_book_does_not_name_is_no_chapter(place: Path) -> None
         ("limits", "limit", ("there is no field 'limit'", "Did you mean limits?")),
         ('quick = ["fix"]', 'quick = ["fast"]', ("there is no chapter 'fast'", "")),
         ('title = "Callback overhead"', "", ("title is missing", "A few words.")),
+        (
+            'source = "a seed"',
+            'source = "a seed"\ntold = "measured"',
+            ("a claim is one of an effect, a share or a factor", ""),
+        ),
+        ('does = "Update."', 'does = "Update."\ntold = "share"', ("cures are told as effects", "Leave `told` out")),
+        ('limits = ["One', 'limits = ["{bug: no, p50 as measured}", "One', ("bug has no arm 'no'", "Did you mean on?")),
+        (
+            'limits = ["One',
+            'limits = ["{bug: on against off, p50 as measured}", "One',
+            ("p50 as measured is on's own", "Leave `against off` out."),
+        ),
+        (
+            'limits = ["One',
+            'limits = ["{bug: on, error_rate as a factor}", "One',
+            ("error_rate is a share itself", "Leave `as a factor` out."),
+        ),
         ('arm = "on"', 'arm = "no"', ("bug never compares 'no' with 'off'", "It compares on against off; again")),
         (
             'arm = "on"',

@@ -95,7 +95,7 @@ def test_the_answer_in_words_quotes_what_was_measured(simulate: Any) -> None:
 
 
 def test_a_figure_may_be_told_as_a_part_of_another(simulate: Any) -> None:
-    claims = [claim("a fiftieth", (-0.985, -0.975), as_share=True), claim("a tenth", (-0.91, -0.89), as_share=True)]
+    claims = [claim("a fiftieth", (-0.985, -0.975), told="share"), claim("a tenth", (-0.91, -0.89), told="share")]
     page = said(simulate, {"bug": 0.02}, answer="It is {bug: on, p50 as a share} of it.", claims=claims)
     assert re.search(r"\nIt is (1\.9\d|2\.0) % \[[12]\.\d+, 2\.\d+\] of it\.\n", page)
     found = rows(page, "What others found")
@@ -106,6 +106,39 @@ def test_a_figure_may_be_told_as_a_part_of_another(simulate: Any) -> None:
     # Where every part of a whole points the same way, one of another size is another one.
     assert [row[4] for row in found] == ["**confirmed**", "**refuted**"]
     assert found[0][2].startswith(("1.9", "2.0"))
+
+
+def test_a_figure_may_be_told_as_a_factor_as_speed_is(simulate: Any) -> None:
+    claims = [claim("twice as fast", (-0.55, -0.45), told="factor"), claim("thrice", (-0.7, -0.65), told="factor")]
+    page = said(simulate, {"bug": 0.5}, answer="It is {bug: on, p50 as a factor} times as fast.", claims=claims)
+    assert re.search(r"\nIt is (1\.9\d|2\.0\d?|2) \[1\.\d+, 2\.\d+\] times as fast\.\n", page)
+    found = rows(page, "What others found")
+    assert [row[1].partition(": ")[2] for row in found] == [
+        "p50 as a factor, 1.82 to 2.22",
+        "p50 as a factor, 2.86 to 3.33",
+    ]
+    assert [row[4] for row in found] == ["**confirmed**", "**refined**"]
+
+
+def test_an_arm_may_be_told_by_itself(simulate: Any) -> None:
+    page = said(simulate, {"bug": 1.5}, answer="{bug: off, p50 as measured}, then {bug: on, p50 as measured}.")
+    amount = r"[\d.]+ ms \[[\d.]+ ms, [\d.]+ ms\]"
+    assert re.search(rf"\n{amount}, then {amount}\.\n", page)
+
+
+def test_a_range_without_an_end_says_so(simulate: Any) -> None:
+    claims = [claim("slower", (0.05, 99.0)), claim("faster", (-0.99, -0.05)), claim("either", (-0.05, 0.05))]
+    found = rows(said(simulate, {"bug": 1.5}, claims=claims), "What others found")
+    assert [row[1].partition(": ")[2] for row in found] == ["p50 +5 or more", "p50 -5 or less", "p50 -5 to +5"]
+
+
+def test_what_was_not_put_to_the_test_is_open_and_says_why(simulate: Any) -> None:
+    statement = {"source": "another seed", "says": "Use ten.", "why": "There are none, see {bug: on, p50}."}
+    page = said(simulate, {"bug": 1.5}, unmeasured=[statement])
+    (row,) = rows(page, "What others found")
+    assert (row[0], row[4]) == ("Use ten.", "**open: not measured**")
+    assert row[5].startswith("There are none, see +")
+    assert "Claims of another seed." in page
 
 
 def test_claims_are_ruled_on(simulate: Any) -> None:

@@ -127,6 +127,14 @@ def test_what_a_function_measures_is_said_in_its_own_words_and_unit(simulate: An
     assert re.search(r"Its value is .* than that of `off`, [\d.,]+ us against [\d.,]+ us", folded(page))
 
 
+def test_a_part_of_a_whole_is_no_difference(simulate: Any) -> None:
+    value = {"margin": 0.05, "primary": True, "is_part": True}
+    arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
+    page = folded(said(simulate({"arms": arms, "figures": {"value": value}})))
+    assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* Its value is [\d.]+ % \[.*?\] of that of `off`", page)
+    assert "material." not in page
+
+
 @pytest.mark.parametrize("told", [{"subject": "mock"}, FUNCTION])
 def test_only_an_arm_that_is_the_same_is_a_noise_floor_of_what_is_no_proxy(simulate: Any, told: dict[str, Any]) -> None:
     figures = {"figures": {"value" if "function" in told else "p50": {"margin": 0.05, "primary": True}}}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_lab.experiment import Investigation
-from evenkeel_lab.session.criteria import Outcome, asked, criteria, measured
+from evenkeel_lab.session.criteria import Outcome, asked, criteria
 from evenkeel_lab.session.run import Run
 
 
@@ -41,7 +41,7 @@ def runs(**figures: list[float]) -> dict[str, list[Run]]:
 def test_what_is_asked_is_compared_with_all_of_the_interval(bound: float, outcome: Outcome) -> None:
     (found,) = criteria(investigation(p50=bound), runs(p50=[10.0, 11.0, 12.0, 10.0, 11.0, 12.0]))
     assert found.outcome is outcome
-    assert found.low < found.mean == 11.0 < found.high
+    assert found.level.low < found.level.mean == 11.0 < found.level.high
 
 
 @pytest.mark.parametrize(("bound", "outcome"), [(9.0, Outcome.KEPT), (13.0, Outcome.MISSED)])
@@ -53,13 +53,13 @@ def test_of_throughput_more_is_better(bound: float, outcome: Outcome) -> None:
 
 def test_runs_that_are_all_the_same_have_no_spread() -> None:
     (found,) = criteria(investigation(error_rate=0.0), runs(error_rate=[0.0] * 6))
-    assert (found.outcome, found.low, found.high) == (Outcome.KEPT, 0.0, 0.0)
-    assert (asked(found), measured(found)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
+    assert (found.outcome, found.level.low, found.level.high) == (Outcome.KEPT, 0.0, 0.0)
+    assert (asked(found), str(found.level)) == ("at most 0.00 %", "0.00 % [0.00 %, 0.00 %]")
 
 
 def test_what_too_few_runs_tell_is_untold() -> None:
     (found,) = criteria(investigation(p99=10.0), runs(p50=[1.0] * 6))
-    assert (found.outcome, measured(found)) == (Outcome.UNTOLD, "")
+    assert (found.outcome, str(found.level)) == (Outcome.UNTOLD, "")
 
 
 def test_what_not_every_run_tells_is_untold() -> None:
@@ -76,7 +76,7 @@ def test_a_pair_that_does_not_count_does_not_count_here() -> None:
     spoilt = runs(p50=[1000.0])["000+off+on"]
     done["009+off+on"] = [replace(spoilt[0], limited=("why",)), spoilt[1]]
     (found,) = criteria(investigation(p50=11.0), done)
-    assert (found.outcome, found.pairs) == (Outcome.KEPT, 4)
+    assert (found.outcome, found.level.pairs) == (Outcome.KEPT, 4)
 
 
 def test_an_arm_that_meets_several_others_in_a_pair_counts_once_in_it() -> None:
@@ -84,7 +84,7 @@ def test_an_arm_that_meets_several_others_in_a_pair_counts_once_in_it() -> None:
     done |= {name.replace("off", "other"): told for name, told in runs(p50=[14.0, 15.0, 16.0]).items()}
     (found,) = criteria(investigation(p50=13.0), done)
     (alone,) = criteria(investigation(p50=13.0), runs(p50=[12.0, 13.0, 14.0]))
-    assert (found.pairs, found.mean, found.low, found.high) == (3, 13.0, alone.low, alone.high)
+    assert (found.level, found.level.pairs, found.level.mean) == (alone.level, 3, 13.0)
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=3, max_size=20), st.floats(0.0, 1e5))

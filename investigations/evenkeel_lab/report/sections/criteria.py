@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table
-from evenkeel_lab.session.criteria import asked, criteria as judged, measured
+from evenkeel_lab.session.criteria import asked, criteria as judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ def criteria(case: Case, _: Mapping[str, str]) -> str:
         "all of it lies beyond; *open*: it may be either. Where an arm runs more than once in a pair, the mean counts."
     )
     rows = [
-        [one.arm, one.figure.name, asked(one), measured(one), str(one.pairs), f"**{one.outcome}**"] for one in found
+        [one.arm, one.level.figure.name, asked(one), str(one.level), str(one.level.pairs), f"**{one.outcome}**"]
+        for one in found
     ]
     return "\n\n".join(["## Success criteria", paragraph(told + case.disbelief), table(HEAD, rows, {*HEAD[2:5]})])

@@ -56,7 +56,7 @@ def _said(case: Case, one: Comparison) -> str:
         return f"{head} **{words.NO_VERDICT}.** {_why_not(case, found, one)}"
     doubt = f", {words.UNBELIEVED}" if case.judgement.invalid else ""
     told = f"{words.sentence(found, one.baseline)} {words.meaning(found)}"
-    return f"{head} **{found.verdict.kind}{doubt}.** {told}{dearest(case, one)}"
+    return f"{head} **{words.kind(found)}{doubt}.** {told}{dearest(case, one)}"
 
 
 def _why_not(case: Case, found: Compared | None, one: Comparison) -> str:
