@@ -94,7 +94,8 @@ class RotationTerms:
     limits that providers name, change it at once."""
     route_cache: bool = True
     """Whether it is remembered which accounts a group of candidates has. Off, each of them is looked through for every
-    request, which large groups feel (by an estimate, from some seventy accounts on); it is there to measure that."""
+    request, which large groups feel (by an estimate, from some fifty to a hundred and fifty accounts on); it is there
+    to measure that."""
     wait: Seconds = 5.0
     """For how long a request waits at most for an account that will be free. 0: it is refused at once."""
     lease: Period = 600.0
