@@ -122,7 +122,8 @@ def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pyte
     [
         (["tail", "none.db"], "There is no journal at none.db"),
         (["tail", "."], "There is no journal at ."),
-        (["stats", "nowhere/none.db"], "There is no folder nowhere"),
+        (["stats", "nowhere/none.db"], "There is no folder for nowhere/none.db"),
+        (["tail", "os.environ/NOT THERE"], "no name of a variable"),
         (["tail", "text.db"], "no file of SQLite"),
         (["tail", "os.environ/NOT_THERE"], "there is no NOT_THERE in the environment"),
         (["migrate", "j.db", "j.db"], "is both"),
@@ -148,6 +149,63 @@ def test_a_server_that_is_not_there_is_told_without_its_password(capsys: pytest.
     shown = capsys.readouterr().err
     assert "127.0.0.1:9/x" in shown
     assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "postgresql+asyncpg://me:sekret@db/x",
+        "'postgresql://me:sekret@db/x'",
+        " postgres://me:sekret@db/x",
+        "postgresql:/me:sekret@db/x",
+        "mysql://me:sekret@db/x",
+        "postgresql://me:sekret@db:port/x",
+        "postgresql://me:1/sekret@db/x",
+        "postgresql://me:1?sekret@db/x",
+        "postgresql://sekret@db/a#@",
+        "os.environ/postgresql://me:sekret@db/x",
+    ],
+)
+def test_what_is_no_address_is_told_without_its_password(
+    told: str, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOLD", told)
+    monkeypatch.setenv("EVENKEEL_JOURNAL_PATH", told)
+    for asked, by in ((["tail", told], "FILE | URL"), (["tail", "os.environ/TOLD"], "TOLD"), (["stats"], "_PATH")):
+        assert cli(["journal", *asked]) == 2
+        shown = capsys.readouterr().err
+        assert by in shown
+        assert "sekret" not in shown
+    for asked, by in (([file, told], "TO: " if "os.environ" in told else "TO is "), ([told, file], "FROM")):
+        assert cli(["journal", "migrate", *asked]) == 2
+        shown = capsys.readouterr().err
+        assert by in shown
+        assert "sekret" not in shown
+
+
+def test_nothing_of_the_environment_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sekret.db").write_text("This is no database, but a text that is long enough to be read as one." * 20)
+    for told, code in (
+        ("host=db password=sekret", 2),
+        ("sekret/j.db", 2),
+        ("sekret" * 99, 2),
+        (str(tmp_path / "sekret.db"), 2),
+        ("postgresql://me@127.0.0.1:9/sekret", 3),
+    ):
+        monkeypatch.setenv("TOLD", told)
+        assert cli(["journal", "tail", "os.environ/TOLD"]) == code
+        shown = capsys.readouterr().err
+        assert "os.environ/TOLD" in shown
+        assert "sekret" not in shown
+
+
+def test_a_scheme_may_be_written_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "tail", "PostgreSQL://me:sekret@127.0.0.1:9/x"]) == 3
+    shown = capsys.readouterr().err
+    assert "127.0.0.1:9/x" in shown
+    assert "sekret" not in shown
 
 
 def test_who_has_read_enough_may_go(file: str) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,7 @@ from rich.text import Text
 from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.journal import opened
+from evenkeel_lab.journal import Address, opened
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.move import back_fill, verify
 from litellm_evenkeel.journal.row import COLUMNS, Row
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.store import Store
 
-DEFAULT = "evenkeel-journal.db"
+DEFAULT, VARIABLE = "evenkeel-journal.db", "EVENKEEL_JOURNAL_PATH"
 MICROSECONDS = 1_000_000
 CRITERION_FAILED = 1
 LOOKS_EACH_SECONDS = 0.5
@@ -40,9 +41,17 @@ MOST_LOOKED_AT = 200_000
 FIRST_FAILURE = 400
 
 
+def _address(context: click.Context, parameter: click.Parameter, told: str) -> Address:
+    """Remember where an address comes from, as far as that is to be told when it is none."""
+    is_secret = context.get_parameter_source(str(parameter.name)) is ParameterSource.ENVIRONMENT
+    return Address(told, VARIABLE if is_secret else parameter.human_readable_name.strip("[]"), is_secret=is_secret)
+
+
 def of_a_journal(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command ask which journal is meant."""
-    return click.argument("address", metavar="[FILE | URL]", default=DEFAULT, envvar="EVENKEEL_JOURNAL_PATH")(command)
+    return click.argument("address", metavar="[FILE | URL]", default=DEFAULT, envvar=VARIABLE, callback=_address)(
+        command
+    )
 
 
 def _moment(context: click.Context, parameter: click.Parameter, told: str | None) -> int:
@@ -76,7 +85,7 @@ def journal() -> None:
 @click.option("--failed", is_flag=True, help="Only requests that failed.")
 @click.option("--account", help="Only of this account.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON document a line.")
-def tail(address: str, *, lines: int, follow: bool, failed: bool, account: str | None, as_json: bool) -> None:
+def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: str | None, as_json: bool) -> None:
     """Show the newest requests."""
 
     def wanted(row: Row) -> bool:
@@ -113,7 +122,7 @@ def tail(address: str, *, lines: int, follow: bool, failed: bool, account: str |
     show_default=True,
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
-def stats(address: str, *, since: int, by: str, as_json: bool) -> None:
+def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     """Say how requests went: how many, how many failed, how long they took, what they cost."""
     from evenkeel_lab.journal.stats import counted, frame, groups  # noqa: PLC0415  # pandas takes long to import
 
@@ -136,7 +145,7 @@ def stats(address: str, *, since: int, by: str, as_json: bool) -> None:
     "--to", "path", type=click.Path(dir_okay=False), help="A file, whose ending says what it is; else stdout."
 )
 @click.option("--format", "form", type=click.Choice(("csv", "jsonl")), help="What it is, if no ending says so.")
-def export(address: str, *, since: int, path: str | None, form: str | None) -> None:
+def export(address: Address, *, since: int, path: str | None, form: str | None) -> None:
     """Write rows as CSV, or as JSON lines."""
     from evenkeel_lab.journal.stats import pages  # noqa: PLC0415  # pandas takes long to import
 
@@ -154,13 +163,15 @@ def export(address: str, *, since: int, path: str | None, form: str | None) -> N
 
 
 @journal.command()
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
+@click.argument("source", metavar="FROM", callback=_address)
+@click.argument("target", metavar="TO", callback=_address)
 @click.option("--verify", "only_verify", is_flag=True, help="Bring nothing over: only compare.")
 @click.option("--since", "since", metavar="AGO", callback=_moment, help="Compare only the last 15m, 6h, 7d.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
 @click.pass_context
-def migrate(context: click.Context, source: str, target: str, *, only_verify: bool, since: int, as_json: bool) -> None:
+def migrate(
+    context: click.Context, source: Address, target: Address, *, only_verify: bool, since: int, as_json: bool
+) -> None:
     """Bring all rows from one journal to another, while both are written, and compare them.
 
     Let the proxies write both first: evenkeel.journal.second. It may be stopped at any moment, and goes on there.

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evenkeel_lab.journal.opening import opened
+from evenkeel_lab.journal.opening import Address, opened
 
-__all__ = ["opened"]
+__all__ = ["Address", "opened"]

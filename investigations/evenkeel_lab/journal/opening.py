@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import socket
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import asyncpg
 
@@ -26,12 +27,32 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import Store
 
 SCHEMES = ("postgres://", "postgresql://")
+# What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few.
+LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:", re.IGNORECASE)
 # As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
+POSTGRES_CURE = "Write postgresql://user:password@host:5432/name, without quotes, and what is special in it as %40."
 DIGITS = 16
 # To count a large table takes its time.
 PATIENCE_SECONDS = 600.0
 NOT_REACHED = (TimeoutError, ConnectionRefusedError, ConnectionResetError, socket.gaierror)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a journal is said to be."""
+
+    text: str = field(repr=False)
+    """May hold a password."""
+    by: str
+    """What says so: an argument of the command line, or a variable."""
+    is_secret: bool
+    """Whether it comes from the environment, of which nothing is quoted."""
+
+    @property
+    def shown(self) -> str:
+        """What messages call it, if it is the path of a file."""
+        return self.by if self.is_secret else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +67,10 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(address: str, *, makes: bool = False) -> Iterator[Opened]:
+def opened(address: Address, *, makes: bool = False) -> Iterator[Opened]:
     """Open a journal; errors of its driver become sentences. `makes` says whether one is made where there is none."""
     told = _told(address)
-    found = _postgres(told, makes=makes) if told.startswith(SCHEMES) else _sqlite(Path(told), makes=makes)
+    found = _postgres(told, makes=makes) if LIKE_AN_ADDRESS.search(told.text) else _sqlite(told, makes=makes)
     try:
         yield found
     except NoJournal as error:
@@ -72,36 +93,55 @@ def opened(address: str, *, makes: bool = False) -> Iterator[Opened]:
         found.store.close()
 
 
-def _told(address: str) -> str:
-    if not address.startswith(FROM_ENVIRONMENT):
+def _told(address: Address) -> Address:
+    """Return what an address stands for."""
+    if not address.text.startswith(FROM_ENVIRONMENT):
         return address
-    name = address.removeprefix(FROM_ENVIRONMENT)
+    name = address.text.removeprefix(FROM_ENVIRONMENT)
+    if not name.isidentifier():
+        raise WrongUse(
+            f"{address.by}: no name of a variable stands behind {FROM_ENVIRONMENT}.", cure="Write such as os.environ/X."
+        )
     found = os.environ.get(name)
     if not found:
-        raise WrongUse(f"{address}: there is no {name} in the environment.", cure=f"export {name}=postgresql://...")
-    return found
-
-
-def _sqlite(path: Path, *, makes: bool) -> Opened:
-    if not path.parent.is_dir():
-        raise WrongUse(f"There is no folder {path.parent}.", cure="Make it, or name a file elsewhere.")
-    if not makes and not path.is_file():
         raise WrongUse(
-            f"There is no journal at {path}.", cure="Name the file that evenkeel.journal.path names, as a path of here."
+            f"{FROM_ENVIRONMENT}{name}: there is no {name} in the environment.", cure=f"export {name}=postgresql://..."
+        )
+    return Address(found, f"{FROM_ENVIRONMENT}{name}", is_secret=True)
+
+
+def _sqlite(told: Address, *, makes: bool) -> Opened:
+    path = Path(told.text)
+    # Not the path's own methods, which raise for a name that is too long, and quote it.
+    if not os.path.isdir(path.parent):  # noqa: PTH112
+        raise WrongUse(f"There is no folder for {told.shown}.", cure="Make it, or name a file elsewhere.")
+    if not makes and not os.path.isfile(path):  # noqa: PTH113
+        raise WrongUse(
+            f"There is no journal at {told.shown}.",
+            cure="Name the file that evenkeel.journal.path names, as a path of here.",
         )
     known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
-    return Opened(SqliteStore(path, makes=makes), str(path), f"sqlite {known_as}")
+    return Opened(SqliteStore(path, makes=makes), told.shown, f"sqlite {known_as}")
 
 
-def _postgres(url: str, *, makes: bool) -> Opened:
+def _postgres(told: Address, *, makes: bool) -> Opened:
+    url = told.text
+    if not url.lower().startswith(SCHEMES):
+        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{POSTGRES_CURE} Or name a file.")
     try:
         address = urlsplit(url)
         shown = f"postgresql://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
     except ValueError as error:
-        raise WrongUse(
-            "This is no address of a Postgres.", cure="Write postgresql://user:password@host:5432/name."
-        ) from error
-    return Opened(PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS), shown, f"postgres {place(url)}")
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE) from error
+    if _is_torn(address):
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE)
+    store = PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS)
+    return Opened(store, told.by if told.is_secret else shown, f"postgres {place(url)}")
+
+
+def _is_torn(address: SplitResult) -> bool:
+    """Whether a password has a `/`, `?` or `#` in it: what looks like a host may then be half of it."""
+    return "@" in address.path + address.query + address.fragment
 
 
 def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
