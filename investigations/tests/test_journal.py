@@ -144,6 +144,40 @@ def test_a_mistake_is_a_sentence(
     assert not (tmp_path / "there.db").exists() or "both" in said
 
 
+def test_a_source_that_holds_no_journal_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other, other:
+        other.execute("CREATE TABLE other (one)")
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "text.db").write_text("This is no database, but a text that is long enough to be read as one." * 20)
+    there = tmp_path / "there.db"
+    for name in ("other.db", "empty.db", "text.db"):
+        assert cli(["journal", "migrate", str(tmp_path / name), str(there)]) == 2
+        assert f"{name} " in capsys.readouterr().err
+        assert not there.exists()
+
+
+@pytest.mark.parametrize("only", [[], ["--verify"]])
+def test_of_two_journals_the_one_that_fails_is_named(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], only: list[str]
+) -> None:
+    nowhere, there = "postgresql://me:secret@127.0.0.1:9/x", journal(tmp_path / "there.db", [])
+    for two in ((nowhere, there), (file, nowhere)):
+        assert cli(["journal", "migrate", *two, *only]) == 3
+        assert "error  postgresql://127.0.0.1:9/x: " in capsys.readouterr().err
+    with closing(sqlite3.connect(there)) as other, other:
+        other.execute("DROP TABLE evenkeel_journal")
+    for two in ((there, file), (file, there)):
+        assert cli(["journal", "migrate", *two, *only]) == 3
+        assert f"error  {there}: no such table" in capsys.readouterr().err
+
+
+def test_a_host_that_cannot_be_one_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["journal", "tail", "postgresql://me:secret@a..b/x"]) == 3
+    assert "error  postgresql://a..b/x: " in capsys.readouterr().err
+
+
 def test_a_server_that_is_not_there_is_told_without_its_password(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["journal", "tail", "postgresql://me:secret@127.0.0.1:9/x"]) == 3
     shown = capsys.readouterr().err

@@ -180,6 +180,8 @@ def migrate(
     with opened(source) as here, opened(target, makes=not only_verify) as there:
         if here.known_as == there.known_as:
             raise WrongUse(f"{here.shown} is both.", cure="Name another one to move to.")
+        # Before anything is made there: a source that is none leaves nothing behind.
+        here.store.latest()
         looked_at = brought = 0
         if not only_verify:
             with steps.step(f"bringing rows from {here.shown} to {there.shown}"):

@@ -1,4 +1,4 @@
-"""A journal by its address, and what can be wrong with it in a sentence."""
+"""A journal by its address, and what can be wrong with that in a sentence."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import contextlib
 import hashlib
 import os
 import re
-import socket
-import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-import asyncpg
-
-from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.journal.telling import Telling
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused
 from litellm_evenkeel.postgres_address import place
 
 if TYPE_CHECKING:
@@ -35,7 +31,6 @@ POSTGRES_CURE = "Write postgresql://user:password@host:5432/name, without quotes
 DIGITS = 16
 # To count a large table takes its time.
 PATIENCE_SECONDS = 600.0
-NOT_REACHED = (TimeoutError, ConnectionRefusedError, ConnectionResetError, socket.gaierror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +63,11 @@ class Opened:
 
 @contextlib.contextmanager
 def opened(address: Address, *, makes: bool = False) -> Iterator[Opened]:
-    """Open a journal; errors of its driver become sentences. `makes` says whether one is made where there is none."""
+    """Let a journal be used, and close it; `makes` says whether one is made where there is none, when it is used."""
     told = _told(address)
     found = _postgres(told, makes=makes) if LIKE_AN_ADDRESS.search(told.text) else _sqlite(told, makes=makes)
     try:
         yield found
-    except NoJournal as error:
-        raise WrongUse(
-            f"{found.shown} holds no journal that can be read: {error}.",
-            cure="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
-        ) from error
-    except RowsRefused as error:
-        raise RigFailure(
-            f"{found.shown} cannot keep one of these rows ({error}).", cure="Please report it, with that row."
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise _of_sqlite(found.shown, error) from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, *NOT_REACHED) as error:
-        said = str(error) or type(error).__name__
-        raise RigFailure(
-            f"{found.shown}: {said}.", cure="See that the server runs, and that its address and password are right."
-        ) from error
     finally:
         found.store.close()
 
@@ -121,7 +100,7 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
             cure="Name the file that evenkeel.journal.path names, as a path of here.",
         )
     known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
-    return Opened(SqliteStore(path, makes=makes), told.shown, f"sqlite {known_as}")
+    return Opened(Telling(SqliteStore(path, makes=makes), told.shown), told.shown, f"sqlite {known_as}")
 
 
 def _postgres(told: Address, *, makes: bool) -> Opened:
@@ -135,19 +114,11 @@ def _postgres(told: Address, *, makes: bool) -> Opened:
         raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE) from error
     if _is_torn(address):
         raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE)
+    shown = told.by if told.is_secret else shown
     store = PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS)
-    return Opened(store, told.by if told.is_secret else shown, f"postgres {place(url)}")
+    return Opened(Telling(store, shown), shown, f"postgres {place(url)}")
 
 
 def _is_torn(address: SplitResult) -> bool:
     """Whether a password has a `/`, `?` or `#` in it: what looks like a host may then be half of it."""
     return "@" in address.path + address.query + address.fragment
-
-
-def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_NOTADB":
-        return WrongUse(f"{shown} is no file of SQLite.", cure="Name the file that evenkeel.journal.path names.")
-    if name.startswith("SQLITE_BUSY"):
-        return RigFailure(f"{shown} is locked by another process.", cure="Try again when that is done.")
-    return RigFailure(f"{shown}: {error}.", cure="See that the file may be read and written, and that there is room.")

@@ -1,0 +1,104 @@
+"""A store whose errors are sentences that say which of two it was."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from evenkeel_lab.errors import RigFailure, WrongUse
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.store import Moved, Place, Span, Store
+
+# What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
+NOT_REACHED = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
+
+
+class Telling:
+    """A store, and how it is called."""
+
+    def __init__(self, store: Store, shown: str) -> None:
+        self._store, self._shown = store, shown
+        # Who reads a journal, or moves it, does not ask how often it was locked.
+        self.name, self.locked = store.name, 0
+
+    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+        """Keep rows, all or none of them, and return how many of them were new."""
+        with self._told():
+            return self._store.write(rows, moved)
+
+    def prune(self, before: int, most: int) -> int:
+        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        with self._told():
+            return self._store.prune(before, most)
+
+    def writers(self) -> Mapping[int, Span]:
+        """Return whose rows there are, and which; all of them are looked at."""
+        with self._told():
+            return self._store.writers()
+
+    def latest(self) -> Mapping[int, int]:
+        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
+        with self._told():
+            return self._store.latest()
+
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        with self._told():
+            return self._store.read(writer, after, upto, most)
+
+    def page(self, after: Place, most: int) -> list[Row]:
+        """Return some rows of all writers beyond a place, the oldest first."""
+        with self._told():
+            return self._store.page(after, most)
+
+    def newest(self, most: int) -> list[Row]:
+        """Return the newest rows of all writers, the oldest of them first."""
+        with self._told():
+            return self._store.newest(most)
+
+    def moved(self, source: str) -> Mapping[int, int]:
+        """Return up to which of each writer's rows all has been moved here from another store."""
+        with self._told():
+            return self._store.moved(source)
+
+    def close(self) -> None:
+        """Let go of it; the next call opens it anew."""
+        self._store.close()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except NoJournal as error:
+            raise WrongUse(
+                f"{self._shown} holds no journal that can be read: {error}.",
+                cure="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
+            ) from error
+        except RowsRefused as error:
+            raise RigFailure(
+                f"{self._shown} cannot keep one of these rows ({error}).", cure="Please report it, with that row."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise _of_sqlite(self._shown, error) from error
+        except NOT_REACHED as error:
+            said = str(error) or type(error).__name__
+            raise RigFailure(
+                f"{self._shown}: {said}.", cure="See that the server runs, and that its address and password are right."
+            ) from error
+
+
+def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_NOTADB":
+        return WrongUse(f"{shown} is no file of SQLite.", cure="Name the file that evenkeel.journal.path names.")
+    if name.startswith("SQLITE_BUSY"):
+        return RigFailure(f"{shown} is locked by another process.", cure="Try again when that is done.")
+    return RigFailure(f"{shown}: {error}.", cure="See that the file may be read and written, and that there is room.")
