@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor import reach
 from evenkeel_lab.doctor.callbacks import Modules, entries
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+from evenkeel_lab.doctor.journal import journal_folder
 from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
 from evenkeel_lab.doctor.rotation import rotation_targets
@@ -59,6 +60,7 @@ def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | No
         ),
         workers=workers,
         multiprocess_folder_usable=Path(shared).is_dir() and os.access(shared, os.W_OK | os.X_OK) if shared else None,
+        journal_folder=journal_folder(config, environment),
     )
 
 

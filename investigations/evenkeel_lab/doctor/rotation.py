@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor.callbacks import ROTATION, entries
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
+from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.naming import doubts
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.sticky_terms import Backend
-from litellm_evenkeel.settings import SECTION, settings
+from litellm_evenkeel.settings import SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +65,11 @@ def _asked(config: ProxyConfig) -> Iterator[Finding]:
 
 def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> Iterator[Finding]:
     """Check what is written for it, in the settings and beside the deployments."""
-    try:
-        terms = settings(resolved(config.values.get(SECTION), environment), environment).rotation
-    except SettingsError as wrong:
-        yield error(
-            "rotation", str(wrong).rstrip("."), config.where(SECTION), cure="The proxy does not start before. Mend it."
-        )
+    told = understood(config, environment, ROTATION)
+    if told is None:
+        # That is told elsewhere.
         return
+    terms = told.rotation
     models = config.values.get("model_list")
     for number, deployment in enumerate(models if isinstance(models, list) else ()):
         if not _is_whole(deployment):
@@ -101,14 +100,10 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
 
 def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> list[RedisTarget]:
     """Return every Redis that the rotation has an address of its own for."""
-    if not any(entry.name == ROTATION for entry in entries(config)):
+    found = understood(config, environment, ROTATION)
+    if found is None:
         return []
-    try:
-        terms = settings(resolved(config.values.get(SECTION), environment), environment).rotation
-    except SettingsError:
-        # That is told elsewhere.
-        return []
-    shared, sticky = terms.shared.redis_url, terms.sticky
+    shared, sticky = found.rotation.shared.redis_url, found.rotation.sticky
     told = {
         "shared.redis_url": None if shared is None or shared.is_of_proxy else shared.value,
         "sticky.url": sticky.url if sticky.backend is Backend.REDIS else None,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import Modules, callbacks
 from evenkeel_lab.doctor.finding import Finding, ok, warning
+from evenkeel_lab.doctor.journal import Folder, journal
 from evenkeel_lab.doctor.rotation import rotation
 from evenkeel_lab.doctor.routing import account_findings, deployments, retries
+from evenkeel_lab.doctor.section import section
 from evenkeel_lab.doctor.settings import master_key, references, worker_count, workers
 from evenkeel_lab.doctor.stores import redis_targets, unusable_database
 
@@ -26,6 +28,8 @@ class Facts:
     workers: int | None = None
     """How many the user says there are."""
     multiprocess_folder_usable: bool | None = None
+    journal_folder: Folder | None = None
+    """Where the journal's file would be, if it has one."""
 
 
 def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Facts) -> list[Finding]:
@@ -43,7 +47,9 @@ def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
         workers(config, environment, count, folder_usable=facts.multiprocess_folder_usable),
         *account_findings(config, environment),
         *retries(config, environment),
+        *section(config, environment),
         *rotation(config, environment, count or 1),
+        *journal(config, environment, facts.journal_folder),
         *_shared_state(config, environment, count or 1),
         *unusable_database(config),
     ]

@@ -26,6 +26,7 @@ WORDS = (
         "gpt",
         "litellm_evenkeel.proxy.rotation",
         "litellm_evenkeel.proxy.prometheus",
+        "litellm_evenkeel.proxy.journal",
         "redis",
         "prometheus",
         "os.environ/A",
@@ -80,6 +81,7 @@ CONFIGS = mapping(
         ),
         max_size=3,
     ),
+    evenkeel=mapping(journal=mapping("store", "second", "path", "url")),
     include=VALUES,
 ).filter(lambda values: isinstance(values, dict) and values)
 

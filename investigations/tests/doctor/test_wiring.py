@@ -9,6 +9,7 @@ import yaml
 from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_wiring, read
 from evenkeel_lab.doctor.callbacks import Modules
 from evenkeel_lab.doctor.examine import facts
+from evenkeel_lab.doctor.journal import Folder
 from evenkeel_lab.doctor.plugin_names import Kind, names_in, plugin_modules
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 ROTATION = "litellm_evenkeel.proxy.rotation"
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
+JOURNAL = "litellm_evenkeel.proxy.journal"
 # Another callback, which makes its series when it is imported.
 FOREIGN = "mine.prometheus.logger"
 KEY = {"LITELLM_MASTER_KEY": "sk-0123456789abcdef"}
@@ -63,6 +65,7 @@ def test_a_sound_configuration_has_only_ok_findings_in_a_fixed_order() -> None:
         "workers",
         "accounts",
         "retries",
+        "settings",
         "routing",
         "rotation",
         "redis",
@@ -343,14 +346,103 @@ def named(text: str) -> str:
 
 
 def test_what_the_rotation_does_not_understand() -> None:
-    ((level, what),) = of("rotation", examined(named("evenkeel: {rotation: {stratgy: headroom}}")))
-    assert level == "error"
-    assert "strategy" in what
     limits = "model_list: [{model_name: a, litellm_params: {model: a}, model_info: {limits: {rpm: none}}}]"
     ((level, what),) = of("rotation", examined(named(limits)))
     assert level == "error"
     assert "rpm" in what
     assert of("rotation", examined(limits)) == []
+
+
+@pytest.mark.parametrize("callback", ["rotation", "prometheus", "journal", "collector"])
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("rotation: {stratgy: headroom}", "strategy"),
+        ("journal: {pth: x}", "path"),
+        ("journal: {flush_rows: 0}", "rows"),
+    ],
+)
+def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(
+    callback: str, written: str, words: str
+) -> None:
+    text = f"evenkeel: {{{written}}}\nlitellm_settings: {{callbacks: [litellm_evenkeel.proxy.{callback}]}}"
+    findings = examined(text)
+    ((level, what),) = of("settings", findings)
+    assert level == "error"
+    assert words in what
+    assert not of("rotation", findings) + of("journal", findings)
+    # Nobody reads it.
+    assert of("settings", examined(f"evenkeel: {{{written}}}")) == []
+    assert of("settings", examined(text.replace(written, "")))[0][0] == "ok"
+
+
+def test_variables_over_the_section_are_read_as_well() -> None:
+    text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}"
+    ((level, what),) = of("settings", examined(text, environment=KEY | {"EVENKEEL_JOURNAL_FLUSH_ROWS": "0"}))
+    assert level == "error"
+    assert "evenkeel.journal.flush_rows" in what
+
+
+def journal(written: str, rest: str = "", **options: Any) -> list[tuple[str, str]]:
+    text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}\nevenkeel: {{journal: {{{written}}}}}\n{rest}"
+    return of("journal", examined(text, **options))
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("second: sqlite", "in sqlite already"),
+        ("store: postgres, second: postgres, url: postgresql://h/d", "in postgres already"),
+        ("store: postgres", "neither `url`"),
+        ("second: postgres", "neither `url`"),
+        ("store: postgres, url: os.environ/NOT_THERE", "neither `url`"),
+    ],
+)
+def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
+    ((level, what),) = journal(written)
+    assert level == "error"
+    assert words in what
+
+
+@pytest.mark.parametrize(
+    ("written", "rest", "environment"),
+    [
+        ("", "", {}),
+        ("store: postgres, url: postgresql://h/d", "", {}),
+        ("store: postgres, url: os.environ/THERE", "", {"THERE": "postgresql://h/d"}),
+        ("second: postgres", "", {"DATABASE_URL": "postgresql://h/d"}),
+        ("second: postgres", "general_settings: {database_url: 'postgresql://h/d'}", {}),
+        ("store: postgres, url: os.environ/X", "general_settings: {key_management_system: aws_secret_manager}", {}),
+    ],
+)
+def test_journals_that_are_sound(written: str, rest: str, environment: dict[str, str]) -> None:
+    assert journal(written, rest, environment=KEY | environment)[0][0] == "ok"
+
+
+def test_a_journal_that_nobody_names_is_not_looked_at() -> None:
+    assert of("journal", examined("evenkeel: {journal: {second: sqlite}}")) == []
+
+
+def test_the_folder_of_a_journal(tmp_path: Path) -> None:
+    def found(written: str) -> list[tuple[str, str]]:
+        text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}\nevenkeel: {{journal: {{{written}}}}}"
+        config = ProxyConfig(yaml.safe_load(text))
+        return of("journal", check_wiring(config, KEY, facts(config, KEY)))
+
+    assert found(f"path: {tmp_path}/j.db")[0][0] == "ok"
+    ((level, what),) = found(f"path: {tmp_path}/nowhere/j.db")
+    assert level == "error"
+    assert "is not there" in what
+    # Then no file is made.
+    assert found(f"path: {tmp_path}/nowhere/j.db, store: postgres, url: postgresql://h/d")[0][0] == "ok"
+    ((_, what),) = found("path: postgresql://me:sekret@h/d")
+    assert "sekret" not in what
+
+
+def test_a_folder_that_cannot_be_written_to() -> None:
+    ((level, what),) = journal("", journal_folder=Folder(is_there=True, is_writable=False))
+    assert level == "error"
+    assert "cannot be written to" in what
 
 
 @pytest.mark.parametrize(
