@@ -75,6 +75,16 @@ def test_only_some_time_is_counted(file: str, capsys: pytest.CaptureFixture[str]
     assert cli(["journal", "stats", file, "--since", "soon"]) == 2
 
 
+@pytest.mark.parametrize("ago", ["21000d", "900000d", "99999999999999w", "9" * 20])
+def test_whoever_looks_back_further_than_there_is_time_sees_all(
+    file: str, ago: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["journal", "stats", file, "--since", ago, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["requests"] == 100
+    # Before the server is asked, its moment has to be one.
+    assert cli(["journal", "stats", "postgresql://me@127.0.0.1:9/x", "--since", ago]) == 3
+
+
 def test_rows_that_were_lost_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = journal(tmp_path / "j.db", [row(1), row(2), row(5)])
     assert cli(["journal", "stats", path]) == 0

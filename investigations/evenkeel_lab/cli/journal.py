@@ -62,7 +62,8 @@ def _moment(context: click.Context, parameter: click.Parameter, told: str | None
     ago = seconds_of(told)
     if ago is None or ago <= 0:
         raise click.BadParameter(f"{told!r} is no duration. Write such as 15m, 6h or 7d.", param=parameter)
-    return int((time.time() - ago) * MICROSECONDS)
+    # No row is older than the count of time, before which stores know no moments.
+    return max(0, int((time.time() - ago) * MICROSECONDS))
 
 
 since_option = click.option(
