@@ -56,6 +56,21 @@ def test_only_those_that_are_asked_for_are_shown(file: str, capsys: pytest.Captu
     assert {json.loads(line)["account"] for line in capsys.readouterr().out.splitlines()} == {"a0"}
 
 
+def test_whoever_looks_for_few_among_many_is_told_where_the_look_ended(
+    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("evenkeel_lab.cli.journal.MOST_LOOKED_AT", 40)
+    assert cli(["journal", "tail", file, "--account", "a0", "-n", "21", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 20
+    assert "looked at the newest 40 rows, back to " in shown.err
+    # Where all that were asked for are found, or all rows were looked at, there is nothing to say.
+    assert cli(["journal", "tail", file, "--account", "a0", "-n", "20"]) == 0
+    monkeypatch.setattr("evenkeel_lab.cli.journal.MOST_LOOKED_AT", 101)
+    assert cli(["journal", "tail", file, "--failed"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_requests_are_counted_by_what_is_asked(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["journal", "stats", file, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -102,7 +102,10 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
             click.echo(HEAD)
         # What comes between these two looks is in both.
         looked_at = found.store.newest(MOST_LOOKED_AT if failed or account is not None else lines)
-        say([row for row in looked_at if wanted(row)][-lines:])
+        chosen = [row for row in looked_at if wanted(row)][-lines:]
+        say(chosen)
+        if len(chosen) < lines and len(looked_at) == MOST_LOOKED_AT:
+            click.echo(f"looked at the newest {MOST_LOOKED_AT:,} rows, back to {_when(looked_at[0])}", err=True)
         shown = {(row.writer, row.number) for row in looked_at}
         try:
             while follow:
@@ -209,14 +212,13 @@ HEAD = f"{'time':23}  {'status':>6}  {'seconds':>8}  {'tokens':>13}  {'tries':>5
 
 def line(row: Row) -> str:
     """Return a row for a person."""
-    came = datetime.fromtimestamp(row.time / MICROSECONDS, UTC).astimezone()
     tokens = f"{row.prompt_tokens}+{row.output_tokens}"
     why = ", ".join(
         one for one in (row.account or ("cache" if row.is_cached else "-"), row.model, row.error or row.reason) if one
     )
     return (
-        f"{came:%Y-%m-%d %H:%M:%S}.{came.microsecond // 1000:03d}  {row.status:>6}  {row.latency:8.3f}  {tokens:>13}  "
-        f"{row.retries + 1:>5}  {row.key[:SHOWN_KEY]:8}  {why}"
+        f"{_when(row)}  {row.status:>6}  {row.latency:8.3f}  {tokens:>13}  {row.retries + 1:>5}  "
+        f"{row.key[:SHOWN_KEY]:8}  {why}"
     )
 
 
@@ -244,6 +246,11 @@ def table(by: str, several: list[dict[str, Any]], total: dict[str, Any]) -> Tabl
             f"{one['cost']:.4f}",
         )
     return shown
+
+
+def _when(row: Row) -> str:
+    came = datetime.fromtimestamp(row.time / MICROSECONDS, UTC).astimezone()
+    return f"{came:%Y-%m-%d %H:%M:%S}.{came.microsecond // 1000:03d}"
 
 
 def _wait_for_it() -> None:
