@@ -19,8 +19,9 @@ from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal import Address, opened
+from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.progress import shown_on
-from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.row import COLUMNS, Row
 from litellm_evenkeel.rotation.durations import span as seconds_of
 
@@ -35,7 +36,6 @@ CRITERION_FAILED = 1
 LOOKS_EACH_SECONDS = 0.5
 # So long a row may be on its way to a second store.
 ARRIVES_SECONDS = 2.0
-SHOWN_DIFFERENCES = 10
 SHOWN_KEY = 8
 MOST_LOOKED_AT = 200_000
 FIRST_FAILURE = 400
@@ -191,18 +191,16 @@ def migrate(
             with steps.step(f"bringing rows from {here.shown} to {there.shown}"):
                 for done in back_fill(here.store, there.store, here.known_as):
                     looked_at, brought = done.looked_at, done.brought
-        compared, wrong = 0, []
         with steps.step("comparing them"):
-            for number, different in verify(here.store, there.store, pause=_wait_for_it, since=since):
-                compared += number
-                wrong += different
-    told = {"looked_at": looked_at, "brought": brought, "compared": compared, "mismatches": len(wrong)}
+            found = compare(here.store, there.store, pause=_wait_for_it, since=since)
+    wrong = found.differences
+    told = {"looked_at": looked_at, "brought": brought, "compared": found.rows, "mismatches": wrong}
     if as_json:
         click.echo(json.dumps(told))
     else:
-        click.echo(f"{brought:,} of {looked_at:,} rows were brought over; {compared:,} compared, {len(wrong):,} differ")
-        for one in wrong[:SHOWN_DIFFERENCES]:
-            lacks = "is missing there" if one.there is None else "differs there"
+        click.echo(f"{brought:,} of {looked_at:,} rows were brought over; {found.rows:,} compared, {wrong:,} differ")
+        for one in found.first:
+            lacks = "is missing there" if one.is_missing else "differs there"
             click.echo(f"row {one.number} of writer {one.writer} {lacks}", err=True)
     context.exit(CRITERION_FAILED if wrong else 0)
 
