@@ -20,6 +20,7 @@ from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal import Address, opened
 from evenkeel_lab.journal.comparing import compare
+from evenkeel_lab.journal.following import new
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.row import COLUMNS, Row
@@ -27,8 +28,6 @@ from litellm_evenkeel.rotation.durations import span as seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from litellm_evenkeel.journal.store import Store
 
 DEFAULT, VARIABLE = "evenkeel-journal.db", "EVENKEEL_JOURNAL_PATH"
 MICROSECONDS = 1_000_000
@@ -110,8 +109,8 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
         try:
             while follow:
                 time.sleep(LOOKS_EACH_SECONDS)
-                new = [row for row in _new(found.store, seen) if (row.writer, row.number) not in shown]
-                say(sorted(filter(wanted, new), key=lambda row: row.time))
+                come = [row for row in new(found.store, seen) if (row.writer, row.number) not in shown]
+                say(sorted(filter(wanted, come), key=lambda row: row.time))
         except KeyboardInterrupt:
             return
 
@@ -257,14 +256,6 @@ def _wait_for_it() -> None:
 
 def _seconds(told: float | None) -> str:
     return "-" if told is None else span(told)
-
-
-def _new(store: Store, seen: dict[int, int]) -> Iterator[Row]:
-    """Yield what has come since; a row is written when its request has ended, so its time says nothing of that."""
-    for writer, last in store.latest().items():
-        while rows := store.read(writer, seen.get(writer, 0), last, 1000):
-            seen[writer] = rows[-1].number
-            yield from rows
 
 
 def _as_csv(rows: Iterator[Row], file: TextIO) -> int:
