@@ -125,6 +125,19 @@ def test_rows_are_written_for_other_programs(file: str, tmp_path: Path, capsys: 
     assert cli(["journal", "export", file, "--to", str(tmp_path / "j.xlsx")]) == 2
 
 
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
+def test_what_a_client_sends_is_no_formula_of_a_spreadsheet(
+    sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = f'{sign}HYPERLINK("http://x", "y")'
+    path = journal(tmp_path / "j.db", [row(1)._replace(model=asked, cost=-1.0, account=f"a{sign}1")])
+    assert cli(["journal", "export", path]) == 0
+    (told,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert (told["model"], told["cost"], told["account"]) == (f"'{asked}", "-1.0", f"a{sign}1")
+    assert cli(["journal", "export", path, "--format", "jsonl"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == asked
+
+
 def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     there = str(tmp_path / "there.db")
     assert cli(["journal", "migrate", file, there, "--json"]) == 0

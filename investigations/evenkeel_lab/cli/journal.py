@@ -38,6 +38,7 @@ ARRIVES_SECONDS = 2.0
 SHOWN_KEY = 8
 MOST_LOOKED_AT = 200_000
 FIRST_FAILURE = 400
+FORMULAS = ("=", "+", "-", "@")
 
 
 def _address(context: click.Context, parameter: click.Parameter, told: str) -> Address:
@@ -261,7 +262,12 @@ def _seconds(told: float | None) -> str:
 def _as_csv(rows: Iterator[Row], file: TextIO) -> int:
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
-    return sum(1 for row in rows if writer.writerow(document(row).values()))
+    return sum(1 for row in rows if writer.writerow(map(_cell, document(row).values())))
+
+
+def _cell(told: Any) -> Any:
+    """Return what a spreadsheet does not take for a formula: clients choose what their models are called."""
+    return f"'{told}" if isinstance(told, str) and told.startswith(FORMULAS) else told
 
 
 def _as_lines(rows: Iterator[Row], file: TextIO) -> int:
