@@ -19,8 +19,10 @@ from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal import Address, opened
+from evenkeel_lab.journal.asked import FIRST_FAILURE, GROUPS
 from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.journal.following import new
+from evenkeel_lab.journal.pages import pages
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.row import COLUMNS, Row
@@ -37,7 +39,6 @@ LOOKS_EACH_SECONDS = 0.5
 ARRIVES_SECONDS = 2.0
 SHOWN_KEY = 8
 MOST_LOOKED_AT = 200_000
-FIRST_FAILURE = 400
 FORMULAS = ("=", "+", "-", "@")
 
 
@@ -119,12 +120,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
 @journal.command()
 @of_a_journal
 @since_option
-@click.option(
-    "--by",
-    type=click.Choice(GROUPS := ("account", "model", "deployment", "key", "status", "error", "reason")),
-    default="account",
-    show_default=True,
-)
+@click.option("--by", type=click.Choice(GROUPS), default="account", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     """Say how requests went: how many, how many failed, how long they took, what they cost."""
@@ -151,8 +147,6 @@ def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
 @click.option("--format", "form", type=click.Choice(("csv", "jsonl")), help="What it is, if no ending says so.")
 def export(address: Address, *, since: int, path: str | None, form: str | None) -> None:
     """Write rows as CSV, or as JSON lines."""
-    from evenkeel_lab.journal.stats import pages  # noqa: PLC0415  # pandas takes long to import
-
     kind = form or ("csv" if path is None else path.rpartition(".")[2].lower())
     if kind not in WRITERS:
         raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", cure="Rename it, or add --format.")

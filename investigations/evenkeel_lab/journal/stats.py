@@ -6,31 +6,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from litellm_evenkeel.journal.store import Place
+from evenkeel_lab.journal.asked import FIRST_FAILURE
+from evenkeel_lab.journal.pages import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from litellm_evenkeel.journal.row import Row
     from litellm_evenkeel.journal.store import Store
 
-GROUPS = ("account", "model", "deployment", "key", "status", "error", "reason")
 FIELDS = ("time", "latency", "first_token", "prompt_tokens", "output_tokens", "cost", "retries", "status")
-AT_ONCE = 5000
-FIRST_FAILURE = 400
 # Fewer requests beyond a quantile say nothing of it.
 LEAST_BEYOND = 20
 QUANTILES = (0.5, 0.95, 0.99)
-MICROSECONDS = 1_000_000
-
-
-def pages(store: Store, since: int = 0, at_once: int = AT_ONCE) -> Iterator[list[Row]]:
-    """Yield all rows from a moment on, in microseconds since 1970, some at a time, the oldest first."""
-    after = Place(since - 1)
-    while rows := store.page(after, at_once):
-        yield rows
-        last = rows[-1]
-        after = Place(last.time, last.writer, last.number)
 
 
 def frame(store: Store, since: int, by: str) -> pd.DataFrame:
