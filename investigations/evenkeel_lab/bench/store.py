@@ -1,7 +1,8 @@
 """Whether keeping rows costs what it did: ratios of ways to read and write files, in memory, within one run.
 
-A ratio has a committed value, taken on a quiet machine, and may be worse than it by a fifth. None of them is a time:
-those are each machine's own.
+A ratio has a committed value, taken on a quiet machine, and may be worse than it by a fifth. A share is what the second
+of two ways costs more than the first: of that, the ratio of their costs may be, so that 0.16 passes up to 0.39. None of
+them is a time: those are each machine's own.
 """
 
 from __future__ import annotations
