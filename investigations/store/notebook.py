@@ -93,8 +93,8 @@ pd.DataFrame({"microseconds a row": medians, "rows a second": 1e6 / medians}).ro
 # %% [markdown]
 # ## What a crash takes
 #
-# Rows that are lost of 2,000 in each second, and what it costs to lose fewer. A loss of power was not staged: it may take
-# so many.
+# Rows that are lost of 2,000 in each second, and what it costs to lose fewer. A loss of power was not staged: it may
+# take so many.
 
 # %%
 runs = chapters["durability"].runs

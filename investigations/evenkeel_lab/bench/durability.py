@@ -80,7 +80,7 @@ def lost(seed: int, *, synchronous: str = "normal", together: int = 500, power: 
             offering.wait()
         if power and synchronous == "normal":
             path = shutil.copyfile(path, place / "alone.db")
-        return number - _rows(path) + LEAST
+        return float(number - _rows(path)) + LEAST
 
 
 def _rows(path: Path) -> int:

@@ -36,7 +36,8 @@ def test_what_is_twice_as_fast_has_a_ratio_of_two_and_what_costs_half_as_much_ag
 
 
 @pytest.mark.parametrize(
-    "way", ["unnest", *(pytest.param(one, marks=pytest.mark.slow) for one in ("rows", "rows_together", "executemany", "copy"))]
+    "way",
+    ["unnest", *(pytest.param(one, marks=pytest.mark.slow) for one in storing_postgres.WAYS if one != "unnest")],
 )
 def test_each_way_into_postgres_can_be_measured(way: str) -> None:
     assert storing_postgres.write(1, way=way, waits=False) > 0

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel_lab.bench.storing import row
+from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from litellm_evenkeel.journal.journal import Journal
-from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.terms import JournalTerms, Order
@@ -86,14 +87,11 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
         # Somebody has stopped it, and begins again.
         target.close()
         looked_at += moved(source, target)
-        differences, compared = [], 0
-        for rows, found in verify(source, target, at_once=AT_ONCE, pause=lambda: time.sleep(PAUSE_SECONDS)):
-            compared += rows
-            differences += found
+        compared = compare(source, target, at_once=AT_ONCE, pause=lambda: time.sleep(PAUSE_SECONDS))
     finally:
         traffic.end()
-    assert differences == []
-    assert ROWS <= looked_at <= compared
+    assert compared.differences == 0
+    assert ROWS <= looked_at <= compared.rows
     first, second = traffic.journal.counts()
     assert first.written == second.written == first.offered == traffic.noted
     assert traffic.journal.mismatches == 0

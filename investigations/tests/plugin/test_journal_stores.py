@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenkeel_lab.bench.storing import row
+from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
-from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.row import MOST_INTEGER, Row, real, text, whole
 from litellm_evenkeel.journal.sqlite import SqliteStore
@@ -181,7 +182,7 @@ def test_rows_move_from_a_file_to_postgres_and_back(address: str, tmp_path: Path
     here.write([row(number, writer) for writer in (1, 2) for number in range(1, 3001)])
     for source, target in ((here, there), (there, again)):
         list(back_fill(source, target, "s", at_once=800))
-        assert [wrong for _, wrong in verify(source, target) if wrong] == []
+        assert compare(source, target, pause=lambda: None).differences == 0
     assert again.newest(10_000) == here.newest(10_000)
     for one in (here, there, again):
         one.close()

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.journal.move import back_fill, verify
+from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from litellm_evenkeel.journal.move import Difference
     from litellm_evenkeel.journal.row import Row
     from litellm_evenkeel.journal.store import Store
 
@@ -39,10 +38,6 @@ def rows_of(numbers: Numbers, made: Made) -> list[Row]:
 
 def held(store: Store) -> dict[tuple[int, int], Row]:
     return {(row.writer, row.number): row for row in store.newest(100_000)}
-
-
-def differences(source: Store, target: Store) -> list[Difference]:
-    return [one for _, several in verify(source, target, at_once=7) for one in several]
 
 
 @FEW
@@ -71,17 +66,6 @@ def test_whatever_breaks_off_the_next_one_goes_on_there(made: Made, numbers: Num
         assert held(target) == held(source)
 
 
-@FEW
-@given(here=NUMBERS, there=NUMBERS)
-def test_a_comparison_finds_every_row_that_is_not_there_alike(made: Made, here: Numbers, there: Numbers) -> None:
-    with two() as (source, target):
-        source.write(rows_of(here, made))
-        target.write(rows_of(there, made))
-        wrong = {(one.writer, one.number) for one in differences(source, target)}
-        told = held(target)
-        assert wrong == {known for known, row in held(source).items() if told.get(known) != row}
-
-
 def test_what_comes_meanwhile_is_brought_too(made: Made) -> None:
     with two() as (source, target):
         source.write([made(number) for number in range(1, 11)])
@@ -91,41 +75,3 @@ def test_what_comes_meanwhile_is_brought_too(made: Made) -> None:
         list(filling)
         assert held(target) == held(source)
         assert len(held(target)) == 12
-
-
-def test_a_row_that_was_on_its_way_is_no_difference(made: Made) -> None:
-    with two() as (source, target):
-        source.write([made(1)])
-
-        def arrives() -> None:
-            target.write([made(1)])
-
-        assert list(verify(source, target, pause=arrives)) == [(1, [])]
-
-
-def test_a_row_that_was_deleted_as_too_old_is_no_difference(made: Made) -> None:
-    with two() as (source, target):
-        source.write([made(1, time=5)])
-
-        def grows_old() -> None:
-            source.prune(6, 10)
-
-        assert list(verify(source, target, pause=grows_old)) == [(1, [])]
-
-
-def test_rows_that_were_deleted_there_are_told(made: Made) -> None:
-    with two() as (source, target):
-        source.write([made(number, writer, time=TIME + number) for writer in (1, 2) for number in range(1, 5001)])
-        list(back_fill(source, target, "a", at_once=700))
-        assert differences(source, target) == []
-        assert target.prune(TIME + 3, 100) == 4
-        assert {(one.writer, one.number) for one in differences(source, target)} == {(1, 1), (1, 2), (2, 1), (2, 2)}
-
-
-def test_what_is_about_to_be_deleted_may_differ(made: Made) -> None:
-    with two() as (source, target):
-        rows = [made(number, 1) for number in range(1, 11)]
-        source.write(rows)
-        target.write(rows[5:])
-        ((compared, found),) = verify(source, target, since=rows[3].time)
-        assert (compared, [one.number for one in found]) == (7, [4, 5])
