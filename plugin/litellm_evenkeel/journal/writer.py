@@ -1,7 +1,8 @@
 """Writes rows in a thread of its own, so that no request ever waits for a store.
 
-A row waits a little for others to be written with, and longer while the store cannot be written: then batches are tried
-again, ever less often. Memory is bounded: what does not fit any more is dropped, and counted.
+A row waits a little for others to be written with, also while rows keep coming, and longer while the store cannot be
+written: then batches are tried again, ever less often. Memory is bounded: what does not fit any more is dropped, and
+counted.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Writer:
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
         self._batches = self._failures = self._pruned = 0
         self._trouble, self._quiet_until = "", 0.0
-        self._prunes_at = time.monotonic()
+        self._prunes_at = self._due_at = time.monotonic()
         self._thread = threading.Thread(target=self._work, name=f"evenkeel: journal, {store.name}", daemon=True)
         self._thread.start()
 
@@ -104,24 +105,41 @@ class Writer:
             LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, self._trouble)
 
     def _work(self) -> None:
-        while True:
-            self._some.wait(self._prunes_at - time.monotonic() if self._terms.keep else None)
-            self._enough.wait(self._terms.flush_every if self._rows else 0)
-            self._some.clear()
-            self._enough.clear()
-            while self._rows or self._batch:
-                if not self._written_some() and not self._may_go_on():
-                    self._abandon()
-            if self._closing.is_set() and not self._rows:
-                break
+        while not self._closing.is_set() or self._rows or self._batch:
+            self._wait()
+            if self._is_due() and not self._written_some() and not self._may_go_on():
+                self._abandon()
             self._prune()
         with contextlib.suppress(Exception):
             self._store.close()
 
+    def _wait(self) -> None:
+        """Wait until a batch is due, or rows are too old."""
+        if self._batch:
+            return
+        self._some.clear()
+        if not self._rows and not self._closing.is_set():
+            self._some.wait(max(self._prunes_at - time.monotonic(), 0.0) if self._terms.keep else None)
+            self._due_at = time.monotonic() + self._terms.flush_every
+        self._enough.clear()
+        if self._rows and not self._is_due():
+            until = min(self._due_at, self._prunes_at) if self._terms.keep else self._due_at
+            self._enough.wait(max(until - time.monotonic(), 0.0))
+
+    def _is_due(self) -> bool:
+        """Return whether a batch is to be written now."""
+        if self._batch or len(self._rows) >= self._terms.flush_rows:
+            return True
+        return bool(self._rows) and (self._closing.is_set() or time.monotonic() >= self._due_at)
+
     def _written_some(self) -> bool:
-        """Write a batch, or a part of it; return whether there is more to be done at once."""
+        """Write a batch, or a part of it; return whether nothing has gone wrong with the store."""
         if not self._batch:
             self._batch = [self._rows.popleft() for _ in range(min(len(self._rows), self._terms.flush_rows))]
+            if not self._rows:
+                # The oldest that waits after this write comes while it is under way; of what is left over now, nobody
+                # knows better than before.
+                self._due_at = time.monotonic() + self._terms.flush_every
         rows = self._batch[: self._size]
         try:
             self._store.write(rows)
@@ -161,7 +179,8 @@ class Writer:
         self._rows.clear()
 
     def _prune(self) -> None:
-        if not self._terms.keep or time.monotonic() < self._prunes_at:
+        # A worker that ends has no time for that.
+        if not self._terms.keep or self._closing.is_set() or time.monotonic() < self._prunes_at:
             return
         wait = PRUNED_EACH_SECONDS
         try:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from dataclasses import replace
@@ -9,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.journal.store import RowsRefused
 from litellm_evenkeel.journal.terms import JournalTerms
-from litellm_evenkeel.journal.writer import Writer
+from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,28 @@ def test_many_rows_do_not_wait_for_others(shelf: Any, eventually: Eventually, ma
     writer.offer(made(50))
     eventually(lambda: len(shelf.rows) == 50)
     writer.close()
+
+
+def test_rows_wait_for_others_also_while_they_keep_coming(shelf: Any, made: Made) -> None:
+    shelf.fails = lambda _: time.sleep(0.002)
+    terms = replace(TERMS, flush_every=0.05, flush_rows=10_000, most_waiting=10_000)
+    writer, began = Writer(shelf, terms), time.monotonic()
+    for number in range(1, 301):
+        writer.offer(made(number))
+        time.sleep(0.001)
+    took = time.monotonic() - began
+    writer.close()
+    assert len(shelf.rows) == 300
+    # The first, those of which each waited as long as it should, and the last.
+    assert len(shelf.batches) <= took / terms.flush_every + 2
+
+
+def test_each_row_is_written_by_itself_where_none_shall_wait(shelf: Any, made: Made) -> None:
+    writer = Writer(shelf, replace(TERMS, flush_every=0.0, flush_rows=1))
+    for number in range(1, 101):
+        writer.offer(made(number))
+    writer.close()
+    assert shelf.batches == [1] * 100
 
 
 def test_a_batch_is_never_larger_than_it_may_be(shelf: Any, made: Made) -> None:
@@ -130,6 +153,19 @@ def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) ->
     writer = Writer(shelf, replace(TERMS, keep=50.0), clock=lambda: now)
     eventually(lambda: writer.counts().pruned == 1)
     assert list(shelf.rows) == [(1, 2)]
+    writer.close()
+
+
+def test_old_rows_are_deleted_also_where_rows_keep_coming(shelf: Any, eventually: Eventually, made: Made) -> None:
+    now, numbers = 1_800_000_000.0, itertools.count(PRUNED_AT_ONCE + 2)
+    old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
+    # One more than are deleted before the first row comes.
+    shelf.write([made(number, time=old) for number in range(1, PRUNED_AT_ONCE + 2)])
+    writer = Writer(shelf, replace(TERMS, keep=50.0, flush_every=0.2, flush_rows=1), clock=lambda: now)
+    # While a row is written, the next comes.
+    shelf.fails = lambda _: writer.offer(made(next(numbers), time=young))
+    writer.offer(made(next(numbers), time=young))
+    eventually(lambda: writer.counts().pruned == PRUNED_AT_ONCE + 1)
     writer.close()
 
 
