@@ -7,6 +7,7 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import httpx
 from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_evenkeel.journal import events
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 # Of failed attempts it is not known yet whether their requests will be served elsewhere.
 MOST_ATTEMPTS = 1000
+# Where LiteLLM finds out whose a key is, and what it says of one that it does not know, too.
+AUTHENTICATION = "litellm.proxy.auth.user_api_key_auth"
+SAID_OF_STRANGERS = frozenset({"api_key", "token", "parent_otel_span", "request_route"})
+UNAUTHORIZED = 401
 
 
 # LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. The journal holds
@@ -74,8 +79,8 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
             if not isinstance(request_data.get("first_api_call_start_time"), datetime):
                 # No deployment was asked: what names one is what the client has sent.
                 attempt = None
-            key = getattr(user_api_key_dict, "api_key", None)
-            self.journal.note(events.failed(request_data, original_exception, key, attempt, time.time()))
+            failure = events.Failure(type(original_exception).__name__, _status(original_exception))
+            self.journal.note(events.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time()))
         except Exception as error:  # noqa: BLE001
             self._errors("writing down a failure", error)
 
@@ -84,3 +89,29 @@ def _known_by(details: Mapping[str, Any]) -> tuple[int, object]:
     """Return by what an attempt is known again: LiteLLM's account of it, which both tell, and when that begins."""
     told = details.get("standard_logging_object")
     return id(told), told.get("startTime") if isinstance(told, dict) else None
+
+
+def _sender(told: Any) -> events.Sender:
+    """Return with which key a request came; more is said of one that LiteLLM knows than of any other."""
+    is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - SAID_OF_STRANGERS)
+    return events.Sender(getattr(told, "api_key", None), is_known)
+
+
+def _status(error: Exception) -> int:
+    """Return the status with which LiteLLM answers for an error."""
+    caught = error.__traceback__
+    if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION:
+        return _status_of_authentication(error)
+    return events.status(error.response if isinstance(error, httpx.HTTPStatusError) else error)
+
+
+def _status_of_authentication(error: Exception) -> int:
+    """Return it for what authentication raised: LiteLLM makes an answer of that only after it has told of it."""
+    from litellm.proxy.auth import auth_exception_handler  # noqa: PLC0415 - only of use in a proxy
+
+    made = getattr(auth_exception_handler, "_as_proxy_exception", None)
+    try:
+        return events.status(error if made is None else made(error), UNAUTHORIZED)
+    except ImportError:
+        # It asks Prisma whether the database is gone, and where there is none, the client gets this.
+        return events.FAILED

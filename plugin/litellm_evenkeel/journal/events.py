@@ -17,7 +17,6 @@ from litellm_evenkeel.journal.row import Row, real, text, whole
 from litellm_evenkeel.picked import Picked, picked
 
 OK, FAILED = 200, 500
-TURNED_AWAY = (401, 403)
 HASH = re.compile(r"[0-9a-f]{64}")
 DIGITS = 16
 MICROSECONDS = 1_000_000
@@ -36,6 +35,24 @@ class Attempt(NamedTuple):
     account: str
     picked: Picked | None
     retries: int
+
+
+class Failure(NamedTuple):
+    """With what a request ended that failed."""
+
+    error: str
+    """What kind of error it was."""
+    status: int
+    """With which the proxy answers for it."""
+
+
+class Sender(NamedTuple):
+    """With which key a request came."""
+
+    key: object
+    """As LiteLLM has it: a hash, or what was sent."""
+    is_known: bool
+    """Whether LiteLLM has found out whose it is."""
 
 
 def answered(details: Mapping[str, Any]) -> Row | None:
@@ -69,7 +86,7 @@ def answered(details: Mapping[str, Any]) -> Row | None:
     )
 
 
-def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: Attempt | None, now: float) -> Row:
+def failed(request: Mapping[str, Any], failure: Failure, sender: Sender, attempt: Attempt | None, now: float) -> Row:
     """Read what a client has failed to get."""
     began = request.get("start_time")
     began = began.timestamp() if isinstance(began, datetime) else now
@@ -77,17 +94,16 @@ def failed(request: Mapping[str, Any], error: Exception, key: object, attempt: A
     # LiteLLM's is an object, which nothing that a client sends can be.
     usage = request.get("combined_usage_object")
     usage = usage if hasattr(usage, "prompt_tokens") else None
-    answer = status(error)
     return Row(
         *UNNUMBERED,
         time=int(began * MICROSECONDS),
-        # Who was turned away may have sent anything in place of a key, another's hash for one.
-        key=hashed(key, is_known=attempt is not None or answer not in TURNED_AWAY),
+        # Whoever is not known may have sent anything in place of a key, another's hash for one.
+        key=hashed(sender.key, is_known=attempt is not None or sender.is_known),
         account="" if attempt is None else text(attempt.account),
         model=text(request.get("model")),
         deployment="" if attempt is None else text(attempt.deployment),
-        status=answer,
-        error=text(type(error).__name__),
+        status=failure.status,
+        error=text(failure.error),
         latency=max(now - began, 0.0),
         first_token=None,
         prompt_tokens=whole(getattr(usage, "prompt_tokens", 0)),
@@ -128,8 +144,8 @@ def hashed(key: object, *, is_known: bool = True) -> str:
     )
 
 
-def status(error: Exception) -> int:
-    """Return the status with which the proxy answers for an error."""
+def status(error: object, otherwise: int = FAILED) -> int:
+    """Return the status that an error bears, or another."""
     for name in ("status_code", "code"):
         told = getattr(error, name, None)
         number = (
@@ -137,7 +153,7 @@ def status(error: Exception) -> int:
         )
         if number:
             return number
-    return FAILED
+    return otherwise
 
 
 def _arrival(details: Mapping[str, Any], began: float, ended: float) -> float:

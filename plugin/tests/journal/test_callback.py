@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 import time
 from datetime import UTC, datetime
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
+import httpx
 import pytest
 
 from litellm_evenkeel.journal.callback import MOST_ATTEMPTS, Journal_PROXY_
 from litellm_evenkeel.picked import CARRIED, Picked
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from litellm_evenkeel.journal.row import Row
+
+    Turned = Callable[..., Awaitable[int]]
+
+# LiteLLM warns of its own types when it is first used.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+HASH = hashlib.sha256(b"sk-a").hexdigest()
 
 
 class Noted:
@@ -97,6 +111,96 @@ async def test_a_request_that_no_account_has_seen_names_none(rig: Rig) -> None:
     await rig.told(None, model_info={"id": "d-1"}, standard_logging_object={"model_id": "d-1", "status": "failure"})
     (row,) = rig.noted.rows
     assert (row.account, row.deployment, row.reason) == ("", "", "")
+
+
+def _raised(error: Exception) -> Exception:
+    try:
+        raise error  # noqa: TRY301 - it is to be caught here
+    except Exception as caught:  # noqa: BLE001
+        return caught
+
+
+# As the code of LiteLLM's authentication does, which catches what it raises and hands it on.
+raised = FunctionType(_raised.__code__, {"__name__": "litellm.proxy.auth.user_api_key_auth"})
+
+
+@pytest.fixture
+def authenticated(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """LiteLLM's own kind of who sends a request."""
+    from litellm.proxy._types import UserAPIKeyAuth  # noqa: PLC0415 - as late as can be: it takes long
+
+    # What knows tokens that are signed needs a library that only proxies have, and these are none.
+    signed = ModuleType("litellm.proxy.auth.handle_jwt")
+    signed.JWTHandler = SimpleNamespace(is_jwt=lambda token: False)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, signed.__name__, signed)
+    return UserAPIKeyAuth
+
+
+@pytest.fixture
+def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -> Turned:
+    """LiteLLM's own way from an error of its authentication to the client's status; callbacks are told on that way."""
+    from litellm.proxy._types import ProxyException  # noqa: PLC0415 - as above
+    from litellm.proxy.auth.auth_exception_handler import UserAPIKeyAuthExceptionHandler  # noqa: PLC0415
+
+    async def hook(
+        request_data: dict[str, Any], original_exception: Exception, user_api_key_dict: Any, **_: Any
+    ) -> None:
+        await rig.callback.async_post_call_failure_hook(request_data, original_exception, user_api_key_dict)
+
+    server = ModuleType("litellm.proxy.proxy_server")
+    server.general_settings = {}  # type: ignore[attr-defined]
+    server.proxy_logging_obj = SimpleNamespace(post_call_failure_hook=hook)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, server.__name__, server)
+    # It is asked for its kinds of errors.
+    for name in ("prisma", "prisma.engine", "prisma.engine.errors"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    request = MagicMock(headers={}, scope={})
+
+    async def turn(error: Exception, sent: str, **known: Any) -> int:
+        identity = authenticated(**known) if known else None
+        with pytest.raises(ProxyException) as told:
+            await UserAPIKeyAuthExceptionHandler.handle_authentication_error(
+                raised(error), request, {"model": "gpt-4o"}, "/v1/chat/completions", None, sent, identity
+            )
+        return int(told.value.code)
+
+    return turn
+
+
+@pytest.mark.parametrize("error", [Exception("no key"), AssertionError(), ValueError(), OSError("no database")])
+async def test_a_row_has_the_status_of_who_is_turned_away(rig: Rig, turned_away: Turned, error: Exception) -> None:
+    answer = await turned_away(error, "sk-x")
+    (row,) = rig.noted.rows
+    assert (row.status, row.error) == (answer, type(error).__name__)
+    assert answer in {401, 503}
+
+
+@pytest.mark.parametrize("error", [Failure(), Exception()])
+async def test_a_key_that_litellm_has_not_found_is_nobodys(rig: Rig, turned_away: Turned, error: Exception) -> None:
+    await turned_away(error, HASH)
+    await turned_away(error, "sk-a")
+    assert {row.key for row in rig.noted.rows}.isdisjoint({HASH, ""})
+
+
+async def test_a_key_that_is_known_and_may_not_is_its_owners(rig: Rig, turned_away: Turned) -> None:
+    await turned_away(Exception("expired"), "sk-a", token=HASH, key_name="sk-...a", user_id="u")
+    (row,) = rig.noted.rows
+    assert (row.status, row.key) == (401, HASH)
+
+
+async def test_older_versions_say_of_a_key_that_they_do_not_know_what_was_sent(rig: Rig, authenticated: Any) -> None:
+    told = authenticated(parent_otel_span=None, api_key=HASH, request_route="/v1/chat/completions")
+    await rig.callback.async_post_call_failure_hook({"model": "gpt-4o"}, Failure(), told)
+    (row,) = rig.noted.rows
+    assert row.key not in {HASH, ""}
+
+
+async def test_what_another_server_said_is_the_answer(rig: Rig) -> None:
+    request = httpx.Request("GET", "http://there")
+    error = httpx.HTTPStatusError("no", request=request, response=httpx.Response(418, request=request))
+    await rig.callback.async_post_call_failure_hook({"model": "gpt-4o"}, error, Auth())
+    (row,) = rig.noted.rows
+    assert row.status == 418
 
 
 async def test_attempts_of_which_nothing_more_is_heard_are_forgotten(rig: Rig) -> None:

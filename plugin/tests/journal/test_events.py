@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.journal.events import Attempt, answered, attempted, failed, hashed, status
+from litellm_evenkeel.journal.events import Attempt, Failure, Sender, answered, attempted, failed, hashed, status
 from litellm_evenkeel.journal.row import Row
 from litellm_evenkeel.picked import CARRIED, Picked
 
@@ -100,8 +100,8 @@ def test_an_event_of_nothing_is_no_row() -> None:
     assert answered({}) is None
 
 
-class Refused(Exception):
-    status_code = 429
+REFUSED = Failure("Refused", 429)
+KNOWN = Sender(HASH, is_known=True)
 
 
 def request(**told: Any) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def request(**told: Any) -> dict[str, Any]:
 
 def test_a_failure_is_a_row() -> None:
     attempt = Attempt("d-1", "acme", Picked("acme", "strategy", 2), 1)
-    found = failed(request(stream=True), Refused(), HASH, attempt, ENDED)
+    found = failed(request(stream=True), REFUSED, KNOWN, attempt, ENDED)
     assert (found.status, found.error, found.latency) == (429, "Refused", ENDED - CAME)
     assert (found.account, found.deployment, found.reason, found.retries) == ("acme", "d-1", "strategy", 1)
     assert found.is_stream
@@ -119,7 +119,7 @@ def test_a_failure_is_a_row() -> None:
 
 def test_a_client_cannot_write_what_litellm_knows() -> None:
     forged = request(start_time=1.0, combined_usage_object={"prompt_tokens": 10**9}, response_cost=1e9, stream="yes")
-    found = failed(forged, Refused(), HASH, None, ENDED)
+    found = failed(forged, REFUSED, KNOWN, None, ENDED)
     assert found.time == int(ENDED * 1e6)
     assert (found.prompt_tokens, found.cost, found.is_stream) == (0, 0.0, False)
 
@@ -130,7 +130,7 @@ class Usage:
 
 
 def test_what_a_broken_stream_has_used_is_known() -> None:
-    found = failed(request(combined_usage_object=Usage(), response_cost=0.5), Refused(), HASH, None, ENDED)
+    found = failed(request(combined_usage_object=Usage(), response_cost=0.5), REFUSED, KNOWN, None, ENDED)
     assert (found.prompt_tokens, found.output_tokens, found.cost) == (7, 2, 0.5)
 
 
@@ -141,6 +141,7 @@ def test_a_status_is_what_the_error_says(told: object, expected: int) -> None:
     error = Exception()
     error.status_code = told  # type: ignore[attr-defined]
     assert status(error) == expected
+    assert status(Exception(), 401) == 401
 
 
 def test_a_key_is_never_written() -> None:
@@ -151,12 +152,12 @@ def test_a_key_is_never_written() -> None:
 
 
 @pytest.mark.parametrize("sent", [HASH, "ab" * 32, "sk-x"])
-def test_who_is_turned_away_writes_under_nobodys_key(sent: str) -> None:
-    error = Refused()
-    error.status_code = 401
-    turned_away = failed(request(), error, sent, None, ENDED)
-    assert turned_away.key not in {"", sent}
-    assert failed(request(), error, HASH, Attempt("d-1", "acme", None, 0), ENDED).key == HASH
+@pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
+def test_who_is_not_known_writes_under_nobodys_key(sent: str, status: int) -> None:
+    failure, stranger = Failure("Refused", status), Sender(sent, is_known=False)
+    assert failed(request(), failure, stranger, None, ENDED).key not in {"", sent}
+    assert failed(request(), failure, KNOWN, None, ENDED).key == HASH
+    assert failed(request(), failure, Sender(HASH, is_known=False), Attempt("d-1", "acme", None, 0), ENDED).key == HASH
 
 
 JSON = st.recursive(
@@ -169,7 +170,7 @@ NAMES = st.sampled_from(["model", "start_time", "stream", "combined_usage_object
 
 @given(st.dictionaries(NAMES, JSON))
 def test_whatever_a_client_sends_becomes_a_row(sent: dict[str, Any]) -> None:
-    found = failed(sent, Refused(), "sk-a", None, ENDED)
+    found = failed(sent, REFUSED, Sender("sk-a", is_known=True), None, ENDED)
     assert found.time == int(ENDED * 1e6)
     assert (found.account, found.prompt_tokens, found.output_tokens, found.cost) == ("", 0, 0, 0.0)
 
