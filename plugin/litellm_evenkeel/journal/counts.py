@@ -29,7 +29,8 @@ class Counts:
     pruned: int
     """Rows that were deleted because they were too old."""
     trouble: str
-    """What kind of error came last; empty if none ever did, or a write has succeeded since."""
+    """What kind of error came last, or what is there in place of a journal; empty if none ever did, or a write has
+    succeeded since."""
 
     @property
     def dropped(self) -> int:

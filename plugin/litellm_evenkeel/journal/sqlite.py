@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import Moved, Place
 
 FORMAT = 1
+# Other programs number the formats of their files, too.
+TABLE = "evenkeel_journal"
 CREATE = f"""
 CREATE TABLE evenkeel_journal (
     writer INTEGER NOT NULL, number INTEGER NOT NULL, time INTEGER NOT NULL,
@@ -193,11 +195,17 @@ class SqliteStore:
             return False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in {0, FORMAT}:
-            raise NoJournal(f"it is of format {version}, and this is of {FORMAT}")
-        if version == 0 and not self._makes:
+        is_there = _holds_journal(connection)
+        if not is_there and not self._makes:
             raise NoJournal("there is none in it")
+        # Who only reads changes nothing in a file, not even how it is written.
+        if self._makes:
+            self._write_ahead(connection)
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        if not is_there:
+            self._create(connection)
+
+    def _write_ahead(self, connection: sqlite3.Connection) -> None:
         patient_until = time.monotonic() + self._busy
         while True:
             try:
@@ -208,9 +216,6 @@ class SqliteStore:
                 time.sleep(OPENS_AGAIN_SECONDS)
             else:
                 break
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        if version == 0:
-            self._create(connection)
 
     def _create(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -223,6 +228,20 @@ class SqliteStore:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _holds_journal(connection: sqlite3.Connection) -> bool:
+    """Return whether there is a journal in a file, or nothing at all; raise if there is anything else."""
+    # Another may make it between one look and the next.
+    connection.execute("BEGIN")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    connection.execute("COMMIT")
+    if TABLE not in tables and (tables or version == FORMAT):
+        raise NoJournal("it holds something else; give the journal a file of its own")
+    if version != FORMAT and (version or tables):
+        raise NoJournal(f"it is of format {version}, and this is of {FORMAT}")
+    return TABLE in tables
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:

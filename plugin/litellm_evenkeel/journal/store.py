@@ -16,7 +16,7 @@ class RowsRefused(Exception):
 
 
 class NoJournal(Exception):
-    """There is none where one was to be read."""
+    """There is none where one was to be read, or something else where one was to be written."""
 
 
 class Span(NamedTuple):

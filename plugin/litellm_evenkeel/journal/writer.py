@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.journal.counts import Counts
-from litellm_evenkeel.journal.store import RowsRefused
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,7 +196,9 @@ class Writer:
 
     def _went_wrong(self, error: Exception) -> None:
         self._failures += 1
-        self._trouble = getattr(error, "sqlite_errorname", type(error).__name__)
+        # What of a file is wrong no name of an error says.
+        is_ours = isinstance(error, NoJournal)
+        self._trouble = str(error) if is_ours else getattr(error, "sqlite_errorname", type(error).__name__)
         self._say("it cannot be written, and is tried again; meanwhile, no request waits")
 
     def _say(self, what: str) -> None:

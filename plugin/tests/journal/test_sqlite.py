@@ -117,19 +117,59 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, made: Made) ->
 
 
 def test_what_is_only_read_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    store = SqliteStore(path, makes=False)
+    with pytest.raises(NoJournal, match="none in it"):
+        store.newest(1)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("version", [0, 1, 99])
+@pytest.mark.parametrize("makes", [False, True])
+def test_a_file_of_another_program_stays_as_it_is(tmp_path: Path, made: Made, version: int, *, makes: bool) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE t (x)")
+        other.execute(f"PRAGMA user_version = {version}")
     other.close()
-    store = SqliteStore(path, makes=False)
-    with pytest.raises(NoJournal):
+    before = path.read_bytes()
+    store = SqliteStore(path, makes=makes)
+    with pytest.raises(NoJournal, match="something else"):
+        store.write([made(1)])
+    with pytest.raises(NoJournal, match="something else"):
         store.newest(1)
+    store.close()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_journal_of_another_format_stays_as_it_is(tmp_path: Path, made: Made) -> None:
+    path = tmp_path / "j.db"
+    store = SqliteStore(path)
+    store.write([made(1)])
+    store.close()
     with sqlite3.connect(path) as other:
-        assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("t",)]
         other.execute("PRAGMA user_version = 99")
     other.close()
     with pytest.raises(NoJournal, match="format 99"):
-        SqliteStore(path).newest(1)
+        store.write([made(2)])
+
+
+def test_who_reads_a_journal_does_not_change_how_it_is_written(tmp_path: Path, made: Made) -> None:
+    path = tmp_path / "j.db"
+    store = SqliteStore(path)
+    store.write([made(1)])
+    store.close()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+    other.close()
+    reading = SqliteStore(path, makes=False)
+    assert [row.number for row in reading.newest(1)] == [1]
+    reading.close()
+    with sqlite3.connect(path) as other:
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    other.close()
 
 
 def test_a_row_that_cannot_be_kept_is_refused_with_all_of_its_batch(tmp_path: Path, made: Made) -> None:

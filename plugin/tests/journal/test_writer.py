@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.journal.store import RowsRefused
+from litellm_evenkeel.journal.store import NoJournal, RowsRefused
 from litellm_evenkeel.journal.terms import JournalTerms
 from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, Writer
 
@@ -117,6 +117,17 @@ def test_what_goes_wrong_is_tried_again_counted_and_said_once(
     assert "shelf" in caplog.text
     writer.close()
     assert writer.counts().dropped == 0
+
+
+def test_what_is_in_place_of_a_journal_is_said(
+    shelf: Any, eventually: Eventually, caplog: pytest.LogCaptureFixture, made: Made
+) -> None:
+    shelf.fails = lambda _: NoJournal("it holds something else")
+    writer = Writer(shelf, replace(TERMS, drain=0.1))
+    writer.offer(made(1))
+    eventually(lambda: writer.counts().trouble == "it holds something else")
+    assert "it holds something else" in caplog.text
+    writer.close()
 
 
 def test_a_row_that_cannot_be_kept_costs_no_other_its_place(shelf: Any, made: Made) -> None:
