@@ -57,20 +57,28 @@ def show(
     environ: Mapping[str, str] = os.environ,
     *,
     happened: Happened,
-) -> None:
-    """Let Prometheus see samples of some series, in whichever way this worker is scraped."""
+) -> Callable[[], None]:
+    """Let Prometheus see samples of some series, in whichever way this worker is scraped.
+
+    Returns what shows them once more where others are asked for them, for a worker that ends.
+    """
     if not is_multiprocess(environ):
         Collector(samples, several, registry, happened=happened)
-        return
+        return _nothing
     writer = Writer(samples, several, happened=happened)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         # A proxy imports its callbacks in its loop; what has none is no worker that anybody scrapes.
-        return
+        return _nothing
     task = loop.create_task(writer.keep_writing())
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
+    return writer.write
+
+
+def _nothing() -> None:
+    pass
 
 
 class Collector:
@@ -130,6 +138,14 @@ class Writer:
             # No series can be taken back from the files.
             if one.form is Form.GAUGE and self._written[one, labels] != one.gone:
                 self._write(one, labels, one.gone)
+
+    def write(self) -> None:
+        """Write them all at once."""
+        try:
+            for _ in self.writing():
+                pass
+        except Exception as error:  # noqa: BLE001 - a worker that ends has more to do
+            self._happened("writing metrics", error)
 
     async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
         """Write them again and again, for ever."""

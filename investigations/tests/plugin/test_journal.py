@@ -40,7 +40,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 
     made: list[Any] = []
     monkeypatch.setattr(admin, "install_health", lambda *_: None)
-    monkeypatch.setattr(scraping, "show", lambda *_, **__: None)
+    monkeypatch.setattr(scraping, "show", lambda *_, **__: lambda: None)
     monkeypatch.setattr(wiring.atexit, "register", lambda *_: None)
     monkeypatch.chdir(tmp_path)
 

@@ -35,6 +35,11 @@ MISMATCHES = Series(
 ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
 
 
+def of(journal: Journal) -> tuple[Series, ...]:
+    """Return what there is to tell of a worker's journal."""
+    return tuple(one for one in ALL if journal.is_double or one is not MISMATCHES)
+
+
 def samples(journal: Journal) -> Iterator[Sample]:
     """Yield how it goes with a worker's journal."""
     for one in journal.counts():

@@ -23,6 +23,8 @@ from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litellm_evenkeel.journal.journal import Journal
 
 # What LiteLLM awaits when it ends.
@@ -38,10 +40,10 @@ def journal() -> Journal_PROXY_:
     # Read anew for each connection: whoever rotates passwords writes the new one there.
     made = opened(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
     mishaps = Mishaps("journal")
-    scraping.show(lambda: series.samples(made), series.ALL, REGISTRY, happened=mishaps.happened)
+    show = scraping.show(lambda: series.samples(made), series.of(made), REGISTRY, happened=mishaps.happened)
     if watching.SERVER in sys.modules:
         admin.install_health("journal", lambda: _health(made, mishaps))
-    _end_with_proxy(made)
+    _end_with_proxy(made, show)
     # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
     atexit.register(_end, made)
     return Journal_PROXY_(made, mishaps.happened)
@@ -53,7 +55,7 @@ def _health(journal: Journal, mishaps: Mishaps) -> dict[str, Any]:
     return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": mishaps.counts, **mismatches}
 
 
-def _end_with_proxy(journal: Journal) -> None:
+def _end_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
     """Write what waits when the proxy is told to end: by a signal, uvicorn ends it before anything is done at exit."""
     server = sys.modules.get(watching.SERVER)
     ended = getattr(server, SHUTDOWN, None)
@@ -67,6 +69,9 @@ def _end_with_proxy(journal: Journal) -> None:
             await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), FLUSH_SECONDS)
         with contextlib.suppress(Exception):
             await asyncio.to_thread(journal.close)
+        with contextlib.suppress(Exception):
+            # What was dropped now, nobody would hear of any more.
+            show()
         return await ended(*arguments, **named)
 
     setattr(server, SHUTDOWN, end)

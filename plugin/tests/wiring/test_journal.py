@@ -1,0 +1,61 @@
+"""The journal as a worker of several wires it, and as that ends; each is a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORKER = """
+import asyncio, sys, warnings
+from types import ModuleType, SimpleNamespace
+warnings.simplefilter("ignore")
+from litellm_evenkeel import admin
+from litellm_evenkeel.wiring import journal as wiring
+
+terms = {"path": sys.argv[1], "drain": 0.2, "flush_every": 0.01}
+async def ends():
+    pass
+server = sys.modules["litellm.proxy.proxy_server"] = ModuleType("litellm.proxy.proxy_server")
+server.proxy_config = SimpleNamespace(config={"evenkeel": {"journal": terms}})
+server.proxy_shutdown_event = ends
+# There is no app to which routes could be added.
+admin.install_health = lambda *_: None
+
+async def work():
+    made = wiring.journal()
+    # Its series are written for the first time now, before there is anything to tell.
+    await asyncio.sleep(0)
+    event = {"standard_logging_object": {"startTime": 1.8e9, "endTime": 1.8e9 + 1, "model": "m"}}
+    await made.async_log_success_event(event, None, None, None)
+    await server.proxy_shutdown_event()
+
+asyncio.run(work())
+"""
+READER = "from litellm_evenkeel.scraping import exposition; print(exposition().decode())"
+
+
+def run(code: str, folder: Path, *arguments: str) -> str:
+    folder.mkdir(exist_ok=True)
+    told = {"PROMETHEUS_MULTIPROC_DIR": str(folder), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, env=os.environ | told, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_is_dropped_as_a_worker_ends_is_told(tmp_path: Path) -> None:
+    path, folder = tmp_path / "other.db", tmp_path / "prometheus"
+    # Where no row can be written.
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE t (x)")
+    other.close()
+    run(WORKER, folder, str(path))
+    lines = run(READER, folder).splitlines()
+    told = dict(line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+    assert told['evenkeel_journal_dropped_total{reason="abandoned",store="sqlite"}'] == "1.0"
+    assert told['evenkeel_journal_waiting{store="sqlite"}'] == "0.0"
+    assert not [name for name in told if "mismatches" in name]
