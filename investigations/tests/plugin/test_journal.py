@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # LiteLLM warns of its own types when it is first used.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SERVER = "litellm.proxy.proxy_server"
+SERVER, MODEL = "litellm.proxy.proxy_server", "gpt-4o-mini"
 
 
 @pytest.fixture
@@ -102,6 +102,19 @@ async def test_attempts_that_failed_are_counted_in_the_row_of_their_request(
     assert {row.account for row in found} == {"d"}
     tries = (await rig.asked()).total()
     assert sum(row.retries for row in found) == tries - 4 > 0
+
+
+async def test_a_fallback_is_a_row_of_the_model_that_was_asked_for(
+    rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    spare = rig.deployment("b", group="spare")
+    rig.start([rig.deployment("a"), spare], fallbacks=[{MODEL: ["spare"]}], num_retries=0)
+    wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    await rig.fails(a="status=503")
+    await rig.ask(**rig.logged())
+    await eventually(lambda: len(rows(tmp_path / "j.db")) == 1)
+    (found,) = rows(tmp_path / "j.db")
+    assert (found.status, found.account, found.model) == (200, "b", MODEL)
 
 
 async def test_without_any_setting_there_is_a_file_beside_the_proxy(

@@ -70,7 +70,7 @@ def answered(details: Mapping[str, Any]) -> Row | None:
         time=int(began * MICROSECONDS),
         key=hashed(_mapping(told.get("metadata")).get("user_api_key_hash")),
         account="" if is_cached else text(attempt.account),
-        model=text(told.get("model_group") or told.get("model")),
+        model=text(_fallen_from(details) or told.get("model_group") or told.get("model")),
         deployment="" if is_cached else text(attempt.deployment),
         status=OK,
         error="",
@@ -154,6 +154,12 @@ def status(error: object, otherwise: int = FAILED) -> int:
         if number:
             return number
     return otherwise
+
+
+def _fallen_from(details: Mapping[str, Any]) -> object:
+    """Return what was asked for of what was served by a fallback, which LiteLLM takes for what was asked for then."""
+    params = _mapping(details.get("litellm_params"))
+    return next((asked for name in METADATA if (asked := _mapping(params.get(name)).get("original_model_group"))), None)
 
 
 def _arrival(details: Mapping[str, Any], began: float, ended: float) -> float:

@@ -80,6 +80,15 @@ def test_a_stream_has_a_first_token() -> None:
     assert found.first_token == FIRST - CAME
 
 
+@pytest.mark.parametrize("name", ["metadata", "litellm_metadata"])
+def test_of_a_fallback_the_model_is_what_was_asked_for(name: str) -> None:
+    told = event(model_group="spare")
+    told["litellm_params"][name] = {"original_model_group": "gpt-4o", "model_group": "spare"}
+    found = answered(told)
+    assert found is not None
+    assert found.model == "gpt-4o"
+
+
 def test_of_what_litellm_had_itself_no_account_is_named() -> None:
     found = answered(event(cache_hit=True) | {CARRIED: Call()})
     assert found is not None
