@@ -61,7 +61,7 @@ def answered(details: Mapping[str, Any]) -> Row | None:
     if not isinstance(told, Mapping):
         return None
     ended = real(told.get("endTime"))
-    began = _arrival(details, real(told.get("startTime")), ended)
+    began = _arrival(_mapping(details.get("litellm_params")), real(told.get("startTime")), ended)
     is_cached, is_stream = bool(told.get("cache_hit")), bool(told.get("stream"))
     attempt = attempted(details)
     first = real(told.get("completionStartTime"))
@@ -90,6 +90,9 @@ def failed(request: Mapping[str, Any], failure: Failure, sender: Sender, attempt
     """Read what a client has failed to get."""
     began = request.get("start_time")
     began = began.timestamp() if isinstance(began, datetime) else now
+    # It is LiteLLM that says when the request came where its object of who sent it is beside that.
+    if any(hasattr(_mapping(request.get(name)).get("user_api_key_auth"), "api_key") for name in METADATA):
+        began = _arrival(request, began, now)
     chosen = None if attempt is None else attempt.picked
     # LiteLLM's is an object, which nothing that a client sends can be.
     usage = request.get("combined_usage_object")
@@ -162,9 +165,9 @@ def _fallen_from(details: Mapping[str, Any]) -> object:
     return next((asked for name in METADATA if (asked := _mapping(params.get(name)).get("original_model_group"))), None)
 
 
-def _arrival(details: Mapping[str, Any], began: float, ended: float) -> float:
+def _arrival(told: Mapping[str, Any], began: float, ended: float) -> float:
     """Return when a request came to the proxy; outside of one, when it was made."""
-    sent = _mapping(_mapping(details.get("litellm_params")).get("proxy_server_request"))
+    sent = _mapping(told.get("proxy_server_request"))
     came = real(sent.get("arrival_time"))
     return came if ended - LONGEST_SECONDS < came <= began else began
 

@@ -126,6 +126,26 @@ def test_a_failure_is_a_row() -> None:
     assert (found.prompt_tokens, found.output_tokens, found.cost) == (0, 0, 0.0)
 
 
+class Auth:
+    api_key = HASH
+
+
+@pytest.mark.parametrize("name", ["metadata", "litellm_metadata"])
+def test_a_failure_counts_from_its_arrival_as_an_answer_does(name: str) -> None:
+    sent = {"arrival_time": CAME - 1}
+    told = request(proxy_server_request=sent, **{name: {"user_api_key_auth": Auth()}})
+    found = failed(told, REFUSED, KNOWN, None, ENDED)
+    assert (found.time, found.latency) == (int((CAME - 1) * 1e6), ENDED - CAME + 1)
+    for wrong in (None, "soon", CAME + 1, 5.0):
+        sent["arrival_time"] = wrong  # type: ignore[assignment]
+        assert failed(told, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
+
+
+def test_when_it_came_is_not_for_a_client_to_say() -> None:
+    forged = request(proxy_server_request={"arrival_time": CAME - 1}, metadata={"user_api_key_auth": {"api_key": HASH}})
+    assert failed(forged, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
+
+
 def test_a_client_cannot_write_what_litellm_knows() -> None:
     forged = request(start_time=1.0, combined_usage_object={"prompt_tokens": 10**9}, response_cost=1e9, stream="yes")
     found = failed(forged, REFUSED, KNOWN, None, ENDED)
@@ -174,7 +194,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=10,
 )
-NAMES = st.sampled_from(["model", "start_time", "stream", "combined_usage_object", "response_cost"])
+NAMES = st.sampled_from(
+    ["model", "start_time", "stream", "combined_usage_object", "response_cost", "metadata", "proxy_server_request"]
+)
 
 
 @given(st.dictionaries(NAMES, JSON))
