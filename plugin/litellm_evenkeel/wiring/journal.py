@@ -78,10 +78,16 @@ def _end_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
 
 
 def _end(journal: Journal) -> None:
+    # However LiteLLM calls these parts of its own, what waits here is written.
+    with contextlib.suppress(Exception):
+        _flush()
+    journal.close()
+
+
+def _flush() -> None:
     gives_up_at = time.monotonic() + FLUSH_SECONDS
     while time.monotonic() < gives_up_at:
         GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - what LiteLLM does then itself, only once
         queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
         if queue is None or queue.empty():
             break
-    journal.close()
