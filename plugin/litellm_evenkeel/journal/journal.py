@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ class Journal:
     def __init__(self, first: Store, second: Store | None, terms: JournalTerms, *, writer: int | None = None) -> None:
         self.writer = secrets.randbits(BITS) if writer is None else writer
         """By what this worker's rows are known."""
-        self._numbers = count(1)
+        self._numbers, self._drain = count(1), terms.drain
         self._second = None if second is None else Writer(second, terms)
         is_after = self._second is not None and terms.order is Order.SEQUENTIAL
         self._first = Writer(first, terms, written=self._kept if is_after else None)
@@ -64,13 +65,14 @@ class Journal:
         return first.dropped + second.dropped
 
     def close(self) -> None:
-        """Write what waits, as far as there is time."""
-        if self._beside is not None:
-            # Both at once; a second store that comes after the first still has to hear from that.
-            self._beside.leave()
+        """Write what waits, as far as there is time: for both stores it is the same."""
+        until = time.monotonic() + self._drain
+        if self._second is not None:
+            # One that comes after the first still has to hear from that.
+            (self._second.hurry if self._beside is None else self._second.leave)(until)
         for one in (self._first, self._second):
             if one is not None:
-                one.close()
+                one.close(until)
 
     def _kept(self, rows: Sequence[Row]) -> None:
         assert self._second is not None

@@ -48,7 +48,8 @@ class Writer:
         self._store, self._terms, self._clock, self._tell = store, terms, clock, written
         self._rows: deque[Row] = deque()
         self._batch: list[Row] = []
-        self._some, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
+        self._some, self._enough, self._hurried = threading.Event(), threading.Event(), threading.Event()
+        self._is_left = False
         self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, terms.flush_rows
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
         self._batches = self._failures = self._pruned = 0
@@ -61,7 +62,7 @@ class Writer:
         """Have a row written some time soon; without a wait, and from one thread at a time."""
         self._offered += 1
         waiting = len(self._rows)
-        if waiting >= self._terms.most_waiting or self._closing.is_set():
+        if waiting >= self._terms.most_waiting or self._is_left:
             self._overflowed += 1
             return
         self._rows.append(row)
@@ -87,25 +88,31 @@ class Writer:
             trouble=self._trouble,
         )
 
-    def leave(self) -> None:
-        """Take nothing more, and write what waits for as long as a worker that ends has time for that."""
-        if not self._closing.is_set():
-            self._gives_up_at = time.monotonic() + self._terms.drain
-            self._closing.set()
+    def hurry(self, until: float) -> None:
+        """Write what waits, and what still comes, at once, for as long as a worker that ends has time for that."""
+        if not self._hurried.is_set():
+            self._gives_up_at = until
+            self._hurried.set()
         self._some.set()
         self._enough.set()
 
-    def close(self) -> None:
-        """Do so, and wait for it."""
-        self.leave()
+    def leave(self, until: float) -> None:
+        """Do so, and take nothing more."""
+        self._is_left = True
+        self.hurry(until)
+
+    def close(self, until: float | None = None) -> None:
+        """Do so, and wait for it; without a moment until which, for as long as the settings say."""
+        until = time.monotonic() + self._terms.drain if until is None else until
+        self.leave(until)
         # What is under way then may still hang in a store, which nothing can help.
-        self._thread.join(self._terms.drain + LAST_PAUSE)
+        self._thread.join(max(until - time.monotonic(), 0.0) + LAST_PAUSE)
         lost = self.counts().waiting + self._abandoned
         if lost:
             LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, self._trouble)
 
     def _work(self) -> None:
-        while not self._closing.is_set() or self._rows or self._batch:
+        while not self._is_left or self._rows or self._batch:
             self._wait()
             if self._is_due() and not self._written_some() and not self._may_go_on():
                 self._abandon()
@@ -118,19 +125,19 @@ class Writer:
         if self._batch:
             return
         self._some.clear()
-        if not self._rows and not self._closing.is_set():
-            self._some.wait(max(self._prunes_at - time.monotonic(), 0.0) if self._terms.keep else None)
+        if not self._rows and not self._is_left:
+            self._some.wait(max(self._prunes_at - time.monotonic(), 0.0) if self._may_prune() else None)
             self._due_at = time.monotonic() + self._terms.flush_every
         self._enough.clear()
         if self._rows and not self._is_due():
-            until = min(self._due_at, self._prunes_at) if self._terms.keep else self._due_at
+            until = min(self._due_at, self._prunes_at) if self._may_prune() else self._due_at
             self._enough.wait(max(until - time.monotonic(), 0.0))
 
     def _is_due(self) -> bool:
         """Return whether a batch is to be written now."""
         if self._batch or len(self._rows) >= self._terms.flush_rows:
             return True
-        return bool(self._rows) and (self._closing.is_set() or time.monotonic() >= self._due_at)
+        return bool(self._rows) and (self._hurried.is_set() or time.monotonic() >= self._due_at)
 
     def _written_some(self) -> bool:
         """Write a batch, or a part of it; return whether nothing has gone wrong with the store."""
@@ -166,10 +173,10 @@ class Writer:
 
     def _may_go_on(self) -> bool:
         """Wait after a failure; return whether it is to be tried again."""
-        if self._closing.is_set():
+        if self._hurried.is_set():
             time.sleep(LAST_PAUSE)
         else:
-            self._closing.wait(self._pause)
+            self._hurried.wait(self._pause)
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return time.monotonic() < self._gives_up_at
 
@@ -178,9 +185,12 @@ class Writer:
         self._batch.clear()
         self._rows.clear()
 
-    def _prune(self) -> None:
+    def _may_prune(self) -> bool:
         # A worker that ends has no time for that.
-        if not self._terms.keep or self._closing.is_set() or time.monotonic() < self._prunes_at:
+        return self._terms.keep > 0 and not self._hurried.is_set()
+
+    def _prune(self) -> None:
+        if not self._may_prune() or time.monotonic() < self._prunes_at:
             return
         wait = PRUNED_EACH_SECONDS
         try:

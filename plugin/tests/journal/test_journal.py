@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,3 +95,34 @@ def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
     first.fails = lambda _: None
     eventually(lambda: len(second.rows) == 20)
     journal.close()
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
+    new_shelf: Any, row: Row, order: Order, eventually: Eventually
+) -> None:
+    first, second = new_shelf(), new_shelf()
+    terms = replace(TERMS, order=order, drain=1.0)
+    journal = Journal(first, second, terms)
+    second.fails = lambda _: OSError()
+    for _ in range(20):
+        journal.note(row)
+    eventually(lambda: len(first.rows) == 20)
+    first.fails = second.fails
+    journal.note(row)
+    began = time.monotonic()
+    journal.close()
+    assert time.monotonic() - began < 2 * terms.drain
+    assert [one.abandoned for one in journal.counts()] == [1, 20 if order is Order.SEQUENTIAL else 21]
+
+
+def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, row: Row) -> None:
+    first, second = new_shelf(), new_shelf()
+    troubles = iter([OSError(), OSError()])
+    first.fails = lambda _: next(troubles, None)
+    journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL, flush_every=600.0, drain=10.0))
+    for _ in range(20):
+        journal.note(row)
+    journal.close()
+    assert len(first.rows) == 20
+    assert first.rows == second.rows
