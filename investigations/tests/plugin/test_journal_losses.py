@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 RATE, SECONDS = 2_000, 60
-# The last interval's rows, and a batch that was being written.
+# The last interval's rows, and a batch that was being written: as long as a write takes less than an interval, such a
+# batch holds what came in one, too.
 TERMS = JournalTerms()
-MOST_LOST = int(RATE * TERMS.flush_every) + TERMS.flush_rows
+MOST_LOST = 2 * int(RATE * TERMS.flush_every)
 WORKER = f"""
 import atexit, mmap, signal, struct, sys, time
 from pathlib import Path
@@ -35,9 +36,10 @@ from litellm_evenkeel.journal.terms import JournalTerms
 
 ends = []
 signal.signal(signal.SIGTERM, lambda *_: ends.append(True))
-journal = Journal(SqliteStore(Path(sys.argv[1])), None, JournalTerms(keep=0.0), writer=1)
+journal = Journal(SqliteStore(Path(sys.argv[1])), None, JournalTerms(), writer=1)
 atexit.register(journal.close)
-one = row(0)
+# Not so old that it would be deleted.
+one = row(0)._replace(time=int(time.time() * 1_000_000))
 with open(sys.argv[2], "r+b") as file:
     offered = mmap.mmap(file.fileno(), 8)
     began = time.perf_counter()
