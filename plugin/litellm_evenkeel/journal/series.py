@@ -21,7 +21,7 @@ DROPPED = Series(
     ("store", "reason"),
 )
 WAITING = Series(Form.GAUGE, "journal_waiting", "Rows that are not written yet.", ("store",))
-BATCHES = Series(Form.COUNTER, "journal_batches", "Writes, each of all rows that waited.", ("store",))
+BATCHES = Series(Form.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows that waited.", ("store",))
 FAILURES = Series(
     Form.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
 )

@@ -64,7 +64,7 @@ class JournalTerms:
     """Where requests are written down, and when."""
 
     store: Kind = Kind.SQLITE
-    """Where rows are written, and read from."""
+    """Where rows are written."""
     path: str = "evenkeel-journal.db"
     """The file of SQLite, which is made where it is missing; its folder has to be there."""
     url: Secret | None = None
