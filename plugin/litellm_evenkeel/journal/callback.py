@@ -7,7 +7,6 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import httpx
 from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_evenkeel.journal import events
@@ -102,7 +101,7 @@ def _status(error: Exception) -> int:
     caught = error.__traceback__
     if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION:
         return _status_of_authentication(error)
-    return events.status(error.response if isinstance(error, httpx.HTTPStatusError) else error)
+    return events.status(error)
 
 
 def _status_of_authentication(error: Exception) -> int:

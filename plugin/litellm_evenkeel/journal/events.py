@@ -18,6 +18,7 @@ from litellm_evenkeel.picked import Picked, picked
 
 OK, FAILED = 200, 500
 HASH = re.compile(r"[0-9a-f]{64}")
+STATUS = re.compile(r"[1-9][0-9]{2}", re.ASCII)
 DIGITS = 16
 MICROSECONDS = 1_000_000
 LONGEST_SECONDS = 86_400.0
@@ -148,14 +149,12 @@ def hashed(key: object, *, is_known: bool = True) -> str:
 
 
 def status(error: object, otherwise: int = FAILED) -> int:
-    """Return the status that an error bears, or another."""
-    for name in ("status_code", "code"):
-        told = getattr(error, name, None)
-        number = (
-            int(told) if isinstance(told, int | str) and str(told).isdecimal() and len(str(told)) == len("500") else 0
-        )
-        if number:
-            return number
+    """Return the status that an error bears, or the response that it is about, or another."""
+    for bearer in (error, getattr(error, "response", None)):
+        for name in ("status_code", "code"):
+            told = getattr(bearer, name, None)
+            if isinstance(told, int | str) and STATUS.fullmatch(str(told)):
+                return int(told)
     return otherwise
 
 
