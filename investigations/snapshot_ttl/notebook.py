@@ -13,8 +13,8 @@ from evenkeel_lab.notebook import Opened, investigation
 
 clients, accounts = (20, 50, 100), (10, 100, 1000)
 grid = {(many, of): investigation(f"snapshot_ttl/clients_{many}_accounts_{of}") for of in accounts for many in clients}
-for_each = ["pins_new", "pins_known", "journal", "journal_batches", "access_log", "connections", "workers", "workers_rows"]
-names = [*for_each, "compact", "streams", "dead", "dead_at_proxy"]
+beside = ["pins_new", "pins_known", "journal", "journal_batches", "access_log", "connections", "workers", "workers_rows"]
+names = [*beside, "compact", "streams", "dead", "dead_at_proxy"]
 chapters = {name: investigation(f"snapshot_ttl/{name}") for name in names}
 
 
@@ -58,7 +58,7 @@ plt.show()
 
 # %%
 rows = []
-for name in for_each:
+for name in beside:
     for arm in chapters[name].investigation.arms:
         for figure in ("throughput", "mean", "p95", "cpu_ms"):
             one = told(chapters[name], arm, figure)
