@@ -13,7 +13,8 @@ from evenkeel_lab.notebook import Opened, investigation
 
 clients, accounts = (20, 50, 100), (10, 100, 1000)
 grid = {(many, of): investigation(f"snapshot_ttl/clients_{many}_accounts_{of}") for of in accounts for many in clients}
-beside = ["pins_new", "pins_known", "journal", "journal_batches", "access_log", "connections", "workers", "workers_rows"]
+beside = ["pins_new", "pins_known", "journal", "journal_batches", "access_log", "connections", "workers"]
+beside += ["workers_rows"]
 names = [*beside, "compact", "streams", "dead", "dead_at_proxy"]
 chapters = {name: investigation(f"snapshot_ttl/{name}") for name in names}
 
