@@ -125,6 +125,19 @@ def test_rows_are_written_for_other_programs(file: str, tmp_path: Path, capsys: 
     assert cli(["journal", "export", file, "--to", str(tmp_path / "j.xlsx")]) == 2
 
 
+def test_what_could_not_be_read_takes_no_file_s_place(file: str, tmp_path: Path) -> None:
+    before = tmp_path / "j.csv"
+    before.write_text("precious")
+    link = tmp_path / "link.db"
+    link.hardlink_to(file)
+    assert cli(["journal", "export", "postgresql://me@127.0.0.1:9/x", "--to", str(before)]) == 3
+    assert before.read_text() == "precious"
+    assert cli(["journal", "export", file, "--to", str(link), "--format", "csv"]) == 2
+    assert cli(["journal", "export", file, "--to", str(before)]) == 0
+    assert len(before.read_text().splitlines()) == 101
+    assert sorted(one.suffix for one in tmp_path.iterdir() if "new" in one.name) == []
+
+
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
 def test_what_a_client_sends_is_no_formula_of_a_spreadsheet(
     sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -165,15 +178,17 @@ def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pyte
         (["tail", "text.db"], "no file of SQLite"),
         (["tail", "os.environ/NOT_THERE"], "there is no NOT_THERE in the environment"),
         (["migrate", "j.db", "j.db"], "is both"),
+        (["migrate", "j.db", "link.db"], "is both"),
         (["migrate", "none.db", "there.db"], "There is no journal"),
-        (["export", "j.db", "--to", "nowhere/x.csv"], "nowhere"),
+        (["export", "j.db", "--to", "nowhere/x.csv"], "There is no folder for nowhere/x.csv"),
+        (["export", "j.db", "--to", "j.db", "--format", "csv"], "j.db is the journal itself"),
     ],
 )
 def test_a_mistake_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    journal(tmp_path / "j.db", [row(1)])
+    (tmp_path / "link.db").hardlink_to(journal(tmp_path / "j.db", [row(1)]))
     (tmp_path / "text.db").write_text("This is no database, but a text that is long enough to be read as one." * 20)
     assert cli(["journal", *asked]) in {2, 3}
     shown = capsys.readouterr().err
@@ -236,6 +251,8 @@ def test_a_server_that_is_not_there_is_told_without_its_password(capsys: pytest.
         "postgresql://me:1?sekret@db/x",
         "postgresql://sekret@db/a#@",
         "os.environ/postgresql://me:sekret@db/x",
+        "me:sekret@db/x",
+        "host=db password=sekret",
     ],
 )
 def test_what_is_no_address_is_told_without_its_password(

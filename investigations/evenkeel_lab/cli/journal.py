@@ -23,6 +23,7 @@ from evenkeel_lab.journal.asked import FIRST_FAILURE, GROUPS
 from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.journal.following import new
 from evenkeel_lab.journal.pages import pages
+from evenkeel_lab.journal.written import whole
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.row import COLUMNS, Row
@@ -155,7 +156,7 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
         if path is None:
             WRITERS[kind](rows, sys.stdout)
             return
-        with open(path, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # as click checked it
+        with whole(path, but=found.path) as file:
             number = WRITERS[kind](rows, file)
     click.echo(f"{number:,} rows in {path}", err=True)
 
@@ -176,7 +177,7 @@ def migrate(
     """
     steps = shown_on(Console(stderr=True))
     with opened(source) as here, opened(target, makes=not only_verify) as there:
-        if here.known_as == there.known_as:
+        if here.is_same(there):
             raise WrongUse(f"{here.shown} is both.", cure="Name another one to move to.")
         # Before anything is made there: a source that is none leaves nothing behind.
         here.store.latest()

@@ -168,8 +168,9 @@ def table(parts: list[Part]) -> Table:
 def usage(proxy: Proxy, ground: Stack) -> str:
     """Say where the rest is, and how to use what is up."""
     body = json.dumps({"model": proxy.model, "messages": [{"role": "user", "content": "ahoy"}]})
+    journal = f"journal      {proxy.journal}\n" if proxy.journal else ""
     return (
-        f"\nlogs         {ground.logs}\nconfig       {proxy.config}\nengine       {ground.engine.kind}\n"
+        f"\nlogs         {ground.logs}\nconfig       {proxy.config}\nengine       {ground.engine.kind}\n{journal}"
         f"master key   {proxy.master_key}\n\n"
         f"curl {proxy.url}/v1/chat/completions -H 'Authorization: Bearer {proxy.master_key}' \\\n"
         f"  -H 'Content-Type: application/json' -d '{body}'\n\nCtrl-C stops all of it."
@@ -185,5 +186,6 @@ def document(parts: list[Part], proxy: Proxy, engine: str) -> dict[str, Any]:
         "master_key": proxy.master_key,
         "model": proxy.model,
         "config": str(proxy.config),
+        "journal": str(proxy.journal) if proxy.journal else None,
         "engine": engine,
     }

@@ -24,7 +24,7 @@ class Statement(Part):
 
     source: Text = Field(description="Where it is from.")
     says: Text = Field(description="What it says.")
-    why: str = Field("", description="Why it came out as it did, or was not measured, in words that may quote.")
+    why: str = Field("", description="Why it came out as it did, in words, which may quote what was measured.")
 
 
 class Claim(Statement, Finding):
@@ -39,6 +39,12 @@ class Claim(Statement, Finding):
         if self.told is Telling.MEASURED:
             raise ValueError("told: a claim is one of an effect, a share or a factor")
         return self
+
+
+class Unmeasured(Statement):
+    """A statement that was not put to the test."""
+
+    why: Text = Field(description="Why it was not, in words, which may quote what was measured.")
 
 
 class Cure(Finding):
@@ -67,7 +73,7 @@ class Book(Part):
         description="The chapters' folders, in the order in which they are read.", min_length=1
     )
     claims: list[Claim] = Field([], description="What others found.")
-    unmeasured: list[Statement] = Field([], description="What others found that was not put to the test.")
+    unmeasured: list[Unmeasured] = Field([], description="What others found that was not put to the test.")
     cures: list[Cure] = Field([], description="What can be done, measured; ranked by what it brings.")
     quick: list[Name] = Field([], description="Which chapters `--quick` measures; all of them if it is not said.")
 

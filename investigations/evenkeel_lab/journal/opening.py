@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import Store
 
 SCHEMES = ("postgres://", "postgresql://")
-# What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few.
-LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:", re.IGNORECASE)
+# What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few, no scheme
+# at all before user and password, or libpq's own way.
+LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:|^[^/]*:[^/]*@|\bpassword\s*=", re.IGNORECASE)
 # As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
 POSTGRES_CURE = "Write postgresql://user:password@host:5432/name, without quotes, and what is special in it as %40."
@@ -59,6 +60,14 @@ class Opened:
     """Where it is, without a password."""
     known_as: str
     """By what another store knows it again."""
+    path: str = ""
+    """Of a file, where it is."""
+
+    def is_same(self, other: Opened) -> bool:
+        """Whether another one is this, under whatever name."""
+        # Not the paths' own methods, which raise for a name that is too long.
+        are_there = all(os.path.exists(one) for one in (self.path, other.path))  # noqa: PTH110
+        return self.known_as == other.known_as or (are_there and os.path.samefile(self.path, other.path))  # noqa: PTH121
 
 
 @contextlib.contextmanager
@@ -100,7 +109,7 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
             cure="Name the file that evenkeel.journal.path names, as a path of here.",
         )
     known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
-    return Opened(Telling(SqliteStore(path, makes=makes), told.shown), told.shown, f"sqlite {known_as}")
+    return Opened(Telling(SqliteStore(path, makes=makes), told.shown), told.shown, f"sqlite {known_as}", str(path))
 
 
 def _postgres(told: Address, *, makes: bool) -> Opened:

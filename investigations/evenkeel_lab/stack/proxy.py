@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.stack.child import Child, Command, running, until_ready
-from evenkeel_lab.stack.config import MODEL, Prometheus, Subject, proxy_config, write_config
+from evenkeel_lab.stack.config import MODEL, Journal, Prometheus, Subject, merged, proxy_config, write_config
 from evenkeel_lab.stack.mock import answers
 from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.postgres import schema_of
 from evenkeel_lab.stack.subject import prisma_env
+from litellm_evenkeel.journal.terms import JournalTerms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -67,6 +68,14 @@ class Proxy:
     def engines(self) -> Path:
         """Where its query engines say that they are there."""
         return self.config.parent / ENGINES
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that rows of requests go to, if they go to one."""
+        told = merged({"evenkeel": {"journal": {}}}, self.subject.settings)["evenkeel"]["journal"] or {}
+        if self.subject.journal is not Journal.SQLITE or told.get("store", Journal.SQLITE) != Journal.SQLITE:
+            return None
+        return self.config.parent / str(told.get("path", JournalTerms().path))
 
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:
