@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stack.proxy import cure_of, refusal_of, why_it_died
+from evenkeel_lab.stack.config import Journal, Subject
+from evenkeel_lab.stack.proxy import Proxy, cure_of, refusal_of, why_it_died
 
 LOG = """Traceback (most recent call last):
   File "tree.py", line 61, in read
@@ -31,3 +35,22 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
     assert refusal_of(log) is None
     assert bool(why_it_died(log)) == ("Error" in log)
     assert bool(cure_of(log)) == ("Error" in log)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "file"),
+    [
+        (Journal.SQLITE, {}, "/home/evenkeel-journal.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"path": "rows.db"}}}, "/home/rows.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"path": "/kept/rows.db"}}}, "/kept/rows.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"store": "postgres"}}}, None),
+        (Journal.SQLITE, {"evenkeel": {"journal": None}}, "/home/evenkeel-journal.db"),
+        (Journal.POSTGRES, {}, None),
+        (Journal.OFF, {}, None),
+    ],
+)
+def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
+    nothing: Any = None
+    subject = Subject(journal=kind, settings=settings)
+    proxy = Proxy(nothing, subject, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
+    assert proxy.journal == (Path(file) if file else None)
