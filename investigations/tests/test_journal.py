@@ -179,6 +179,10 @@ def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pyte
         (["tail", "os.environ/NOT_THERE"], "there is no NOT_THERE in the environment"),
         (["migrate", "j.db", "j.db"], "is both"),
         (["migrate", "j.db", "link.db"], "is both"),
+        (["migrate", "j.db", "."], ". is a folder"),
+        (["migrate", "j.db", ""], "TO is a folder"),
+        (["stats", "postgresql://me@127.0.0.1:9/x?sslmode=nonsense"], "sslmode"),
+        (["stats", "cut.db"], "cut.db is damaged"),
         (["migrate", "none.db", "there.db"], "There is no journal"),
         (["export", "j.db", "--to", "nowhere/x.csv"], "There is no folder for nowhere/x.csv"),
         (["export", "j.db", "--to", "j.db", "--format", "csv"], "j.db is the journal itself"),
@@ -189,6 +193,8 @@ def test_a_mistake_is_a_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link.db").hardlink_to(journal(tmp_path / "j.db", [row(1)]))
+    whole = journal(tmp_path / "whole.db", [row(number) for number in range(1, 501)])
+    (tmp_path / "cut.db").write_bytes(Path(whole).read_bytes()[:40_000])
     (tmp_path / "text.db").write_text("This is no database, but a text that is long enough to be read as one." * 20)
     assert cli(["journal", *asked]) in {2, 3}
     shown = capsys.readouterr().err

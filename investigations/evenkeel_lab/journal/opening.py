@@ -103,6 +103,8 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
     # Not the path's own methods, which raise for a name that is too long, and quote it.
     if not os.path.isdir(path.parent):  # noqa: PTH112
         raise WrongUse(f"There is no folder for {told.shown}.", cure="Make it, or name a file elsewhere.")
+    if makes and os.path.isdir(path):  # noqa: PTH112
+        raise WrongUse(f"{told.shown or told.by} is a folder.", cure="Name a file in it.")
     if not makes and not os.path.isfile(path):  # noqa: PTH113
         raise WrongUse(
             f"There is no journal at {told.shown}.",

@@ -88,6 +88,8 @@ class Telling:
             ) from error
         except sqlite3.DatabaseError as error:
             raise _of_sqlite(self._shown, error) from error
+        except asyncpg.exceptions.ClientConfigurationError as error:
+            raise WrongUse(f"{self._shown}: {error}.", cure="Mend it in the address.") from error
         except NOT_REACHED as error:
             said = str(error) or type(error).__name__
             raise RigFailure(
@@ -99,6 +101,11 @@ def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailur
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
         return WrongUse(f"{shown} is no file of SQLite.", cure="Name the file that evenkeel.journal.path names.")
+    if name.startswith("SQLITE_CORRUPT"):
+        return RigFailure(
+            f"{shown} is damaged: {error}.",
+            cure="Take a copy that is whole, or see what `sqlite3 FILE .recover` saves.",
+        )
     if name.startswith("SQLITE_BUSY"):
         return RigFailure(f"{shown} is locked by another process.", cure="Try again when that is done.")
     return RigFailure(f"{shown}: {error}.", cure="See that the file may be read and written, and that there is room.")
