@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,9 @@ from evenkeel_lab.doctor.config_file import reference
 from evenkeel_lab.doctor.finding import Finding, error, ok
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import database_url
+from evenkeel_lab.journal.opening import POSTGRES_CURE, SCHEMES
+from litellm_evenkeel.journal.sqlite import SqliteStore
+from litellm_evenkeel.journal.store import NoJournal
 from litellm_evenkeel.journal.terms import Kind
 from litellm_evenkeel.settings import SECTION
 
@@ -32,6 +37,8 @@ class Folder:
 
     is_there: bool
     is_writable: bool
+    is_taken: bool = False
+    """Whether `path` itself is something else: a folder, or a file that is no journal."""
 
 
 def journal_folder(config: ProxyConfig, environment: Mapping[str, str]) -> Folder | None:
@@ -42,7 +49,22 @@ def journal_folder(config: ProxyConfig, environment: Mapping[str, str]) -> Folde
     path = Path(told.journal.path).absolute().parent
     # Not the path's own method, which raises for a name that is too long.
     is_there = os.path.isdir(path)  # noqa: PTH112
-    return Folder(is_there, is_there and os.access(path, os.W_OK | os.X_OK))
+    return Folder(is_there, is_there and os.access(path, os.W_OK | os.X_OK), _is_taken(Path(told.journal.path)))
+
+
+def _is_taken(path: Path) -> bool:
+    # Not the paths' own methods, which raise for a name that is too long.
+    if os.path.isdir(path):  # noqa: PTH112
+        return True
+    if not os.path.isfile(path) or not os.path.getsize(path):  # noqa: PTH113, PTH202
+        return False
+    with closing(SqliteStore(path, makes=False)) as store:
+        try:
+            store.latest()
+        except (NoJournal, sqlite3.DatabaseError) as error:
+            # One that is locked, or not for us to read, may be anything.
+            return isinstance(error, NoJournal) or getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
+    return False
 
 
 def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder | None) -> list[Finding]:
@@ -76,6 +98,13 @@ def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
             where,
             cure="Make it, or name a file elsewhere: a path is one of the folder that the proxy is started in.",
         )
+    elif folder.is_taken:
+        yield error(
+            CHECK,
+            "`path` is a folder, or a file of something else: no row would be written",
+            where,
+            cure="Name a file of its own, which is made if it is not there.",
+        )
     elif not folder.is_writable:
         yield error(
             CHECK,
@@ -86,7 +115,18 @@ def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
 
 
 def _address(config: ProxyConfig, environment: Mapping[str, str], terms: JournalTerms) -> Iterator[Finding]:
-    if Kind.POSTGRES not in _kinds(terms) or terms.url is not None or database_url(config, environment)[0]:
+    if Kind.POSTGRES not in _kinds(terms):
+        return
+    if terms.url is not None:
+        if not str(terms.url.value).lower().startswith(SCHEMES):
+            yield error(
+                CHECK,
+                "`url` is no address of a Postgres: rows would wait, and then be dropped",
+                config.where(*WHERE, "url"),
+                cure=POSTGRES_CURE,
+            )
+        return
+    if database_url(config, environment)[0]:
         return
     general = config.section("general_settings")
     if general.get("key_management_system") and any(map(reference, (_url(config), general.get("database_url")))):

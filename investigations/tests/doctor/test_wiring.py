@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from evenkeel_lab.bench.storing import row
 from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_wiring, read
 from evenkeel_lab.doctor.callbacks import Modules
 from evenkeel_lab.doctor.examine import facts
 from evenkeel_lab.doctor.journal import Folder
 from evenkeel_lab.doctor.plugin_names import Kind, names_in, plugin_modules
+from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -396,6 +400,8 @@ def journal(written: str, rest: str = "", **options: Any) -> list[tuple[str, str
         ("store: postgres", "neither `url`"),
         ("second: postgres", "neither `url`"),
         ("store: postgres, url: os.environ/NOT_THERE", "neither `url`"),
+        ("store: postgres, url: 'mysql://me:pw@h/d'", "no address of a Postgres"),
+        ("second: postgres, url: 'me:pw@h/d'", "no address of a Postgres"),
     ],
 )
 def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
@@ -433,6 +439,15 @@ def test_the_folder_of_a_journal(tmp_path: Path) -> None:
     ((level, what),) = found(f"path: {tmp_path}/nowhere/j.db")
     assert level == "error"
     assert "is not there" in what
+    (tmp_path / "text.db").write_text("no database " * 100)
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE x (y)")
+    for taken in ("", "/text.db", "/other.db"):
+        ((level, what),) = found(f"path: {tmp_path}{taken}")
+        assert (level, "something else" in what) == ("error", True)
+    with closing(SqliteStore(tmp_path / "kept.db")) as kept:
+        kept.write([row(1)])
+    assert found(f"path: {tmp_path}/kept.db")[0][0] == "ok"
     # Then no file is made.
     assert found(f"path: {tmp_path}/nowhere/j.db, store: postgres, url: postgresql://h/d")[0][0] == "ok"
     ((_, what),) = found("path: postgresql://me:sekret@h/d")
