@@ -71,7 +71,7 @@ def test_a_tree_of_processes_is_counted() -> None:
         counters.spent(process.pid)
 
 
-@pytest.mark.parametrize(("workers", "told"), [(2, {"7": 3, "8": 5}), (3, None)])
+@pytest.mark.parametrize(("workers", "told"), [(2, {"7": 3, "8": 5}), pytest.param(3, None, marks=pytest.mark.slow)])
 async def test_each_worker_tells_how_often_its_file_was_locked(workers: int, told: dict[str, int] | None) -> None:
     answers = cycle(
         {"pid": pid, "stores": [{"locked": locked}, {"locked": 1}]} for pid, locked in ((7, 2), (7, 2), (8, 4))

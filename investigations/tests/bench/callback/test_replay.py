@@ -24,6 +24,7 @@ WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 5_000
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_is_found_and_nothing_else(recorded: list[Event]) -> None:
     outcome = await differential(HERE, recorded, FEW, arms=(STOCK, WRONG))
     families = {one.family for one in outcome.undocumented}
