@@ -70,7 +70,8 @@ format: .venv/.ready ## mend what ruff can mend
 lock: $(filter .uv/%,$(UV)) ## resolve all dependencies anew, with hashes and without index lines
 	@$(COMPILE) pyproject.toml --extra lab --extra dev -o locks/dev.txt
 	@$(COMPILE) pyproject.toml --extra lab -o locks/lab.txt
-	@printf 'pytest\npytest-asyncio\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
+	@# fastapi and orjson are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
+	@printf 'fastapi\norjson\npytest\npytest-asyncio\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
 	@printf 'uv\n' | $(COMPILE) - -c locks/dev.txt -o locks/uv.txt
 	@for version in $(SUBJECT_VERSIONS); do \
 	  printf 'litellm[proxy]==%s\nprisma==0.11.0\nasyncpg\nprometheus-client\nredis\n' $$version | \
