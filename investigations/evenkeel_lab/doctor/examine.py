@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor import reach
 from evenkeel_lab.doctor.callbacks import Modules, entries
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
-from evenkeel_lab.doctor.journal import journal_folder
+from evenkeel_lab.doctor.journal import journal_database, journal_folder
 from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
 from evenkeel_lab.doctor.rotation import rotation_targets
@@ -65,12 +65,15 @@ def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | No
 
 
 async def reachable(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
-    """Ask each Redis and the database that the proxy would use."""
+    """Ask each Redis and each database that the proxy would use."""
     targets, _ = redis_targets(config, environment)
     targets += rotation_targets(config, environment)
     questions = [_redis(target) for target in targets]
     if not unusable_database(config):  # which is reported with the wiring
         questions.append(_database(*database_url(config, environment)))
+    own = journal_database(config, environment)
+    if own is not None:
+        questions.append(_postgres("journal", *own))
     return list(await asyncio.gather(*questions))
 
 
@@ -86,9 +89,13 @@ async def _redis(target: RedisTarget) -> Finding:
 async def _database(url: str | None, where: str) -> Finding:
     if url is None:
         return ok("database", "none is named", where)
+    return await _postgres("database", url, where)
+
+
+async def _postgres(check: str, url: str, where: str) -> Finding:
     trouble = await reach.database_answers(url)
     if trouble is None:
-        return ok("database", f"{shown(url, POSTGRES_PORT)} answers", where)
+        return ok(check, f"{shown(url, POSTGRES_PORT)} answers", where)
     return error(
-        "database", f"{shown(url, POSTGRES_PORT)}: {trouble}", where, cure="Start it, or mend its address and password."
+        check, f"{shown(url, POSTGRES_PORT)}: {trouble}", where, cure="Start it, or mend its address and password."
     )

@@ -67,6 +67,15 @@ def _is_taken(path: Path) -> bool:
     return False
 
 
+def journal_database(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the address of a Postgres of the journal's own, and where it is written; LiteLLM's is asked anyway."""
+    told = understood(config, environment, JOURNAL)
+    if told is None or told.journal.url is None or Kind.POSTGRES not in _kinds(told.journal):
+        return None
+    url = told.journal.url.value
+    return (url, config.where(*WHERE, "url")) if _is_postgres(url) else None
+
+
 def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder | None) -> list[Finding]:
     """Check it."""
     told = understood(config, environment, JOURNAL)
@@ -118,7 +127,7 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], terms: Journal
     if Kind.POSTGRES not in _kinds(terms):
         return
     if terms.url is not None:
-        if not str(terms.url.value).lower().startswith(SCHEMES):
+        if not _is_postgres(terms.url.value):
             yield error(
                 CHECK,
                 "`url` is no address of a Postgres: rows would wait, and then be dropped",
@@ -138,6 +147,10 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], terms: Journal
         config.where(*WHERE, "url"),
         cure="Write `evenkeel: {journal: {url: os.environ/NAME}}`, or set DATABASE_URL.",
     )
+
+
+def _is_postgres(url: str) -> bool:
+    return url.lower().startswith(SCHEMES)
 
 
 def _url(config: ProxyConfig) -> object:

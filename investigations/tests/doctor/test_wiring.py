@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from evenkeel_lab.bench.storing import row
 from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_wiring, read
 from evenkeel_lab.doctor.callbacks import Modules
 from evenkeel_lab.doctor.examine import facts
-from evenkeel_lab.doctor.journal import Folder
 from evenkeel_lab.doctor.plugin_names import Kind, names_in, plugin_modules
-from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -385,79 +380,6 @@ def test_variables_over_the_section_are_read_as_well() -> None:
     ((level, what),) = of("settings", examined(text, environment=KEY | {"EVENKEEL_JOURNAL_FLUSH_ROWS": "0"}))
     assert level == "error"
     assert "evenkeel.journal.flush_rows" in what
-
-
-def journal(written: str, rest: str = "", **options: Any) -> list[tuple[str, str]]:
-    text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}\nevenkeel: {{journal: {{{written}}}}}\n{rest}"
-    return of("journal", examined(text, **options))
-
-
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("second: sqlite", "in sqlite already"),
-        ("store: postgres, second: postgres, url: postgresql://h/d", "in postgres already"),
-        ("store: postgres", "neither `url`"),
-        ("second: postgres", "neither `url`"),
-        ("store: postgres, url: os.environ/NOT_THERE", "neither `url`"),
-        ("store: postgres, url: 'mysql://me:pw@h/d'", "no address of a Postgres"),
-        ("second: postgres, url: 'me:pw@h/d'", "no address of a Postgres"),
-    ],
-)
-def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
-    ((level, what),) = journal(written)
-    assert level == "error"
-    assert words in what
-
-
-@pytest.mark.parametrize(
-    ("written", "rest", "environment"),
-    [
-        ("", "", {}),
-        ("store: postgres, url: postgresql://h/d", "", {}),
-        ("store: postgres, url: os.environ/THERE", "", {"THERE": "postgresql://h/d"}),
-        ("second: postgres", "", {"DATABASE_URL": "postgresql://h/d"}),
-        ("second: postgres", "general_settings: {database_url: 'postgresql://h/d'}", {}),
-        ("store: postgres, url: os.environ/X", "general_settings: {key_management_system: aws_secret_manager}", {}),
-    ],
-)
-def test_journals_that_are_sound(written: str, rest: str, environment: dict[str, str]) -> None:
-    assert journal(written, rest, environment=KEY | environment)[0][0] == "ok"
-
-
-def test_a_journal_that_nobody_names_is_not_looked_at() -> None:
-    assert of("journal", examined("evenkeel: {journal: {second: sqlite}}")) == []
-
-
-def test_the_folder_of_a_journal(tmp_path: Path) -> None:
-    def found(written: str) -> list[tuple[str, str]]:
-        text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}\nevenkeel: {{journal: {{{written}}}}}"
-        config = ProxyConfig(yaml.safe_load(text))
-        return of("journal", check_wiring(config, KEY, facts(config, KEY)))
-
-    assert found(f"path: {tmp_path}/j.db")[0][0] == "ok"
-    ((level, what),) = found(f"path: {tmp_path}/nowhere/j.db")
-    assert level == "error"
-    assert "is not there" in what
-    (tmp_path / "text.db").write_text("no database " * 100)
-    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
-        other.execute("CREATE TABLE x (y)")
-    for taken in ("", "/text.db", "/other.db"):
-        ((level, what),) = found(f"path: {tmp_path}{taken}")
-        assert (level, "something else" in what) == ("error", True)
-    with closing(SqliteStore(tmp_path / "kept.db")) as kept:
-        kept.write([row(1)])
-    assert found(f"path: {tmp_path}/kept.db")[0][0] == "ok"
-    # Then no file is made.
-    assert found(f"path: {tmp_path}/nowhere/j.db, store: postgres, url: postgresql://h/d")[0][0] == "ok"
-    ((_, what),) = found("path: postgresql://me:sekret@h/d")
-    assert "sekret" not in what
-
-
-def test_a_folder_that_cannot_be_written_to() -> None:
-    ((level, what),) = journal("", journal_folder=Folder(is_there=True, is_writable=False))
-    assert level == "error"
-    assert "cannot be written to" in what
 
 
 @pytest.mark.parametrize(
