@@ -9,6 +9,7 @@ LabError
 └── RigFailure        exit 3   the request was fine, the machine or a part let it down
     ├── PartFailed             a part died or did not answer; carries the end of its log
     ├── MissingTool            a program that the lab needs is not to be had
+    ├── NotReached             a store that does not answer now, and may in a moment
     ├── DiskFull               no room where the lab has to write
     └── ScheduleMissed         a load that came too late to show anything
 """
@@ -91,6 +92,10 @@ class MissingTool(RigFailure):
 
 class ScheduleMissed(RigFailure):
     """The machine was too busy for a load to keep its schedule, or for a proxy to serve it: nothing is shown."""
+
+
+class NotReached(RigFailure):
+    """A store does not answer now, and may in a moment."""
 
 
 class DiskFull(RigFailure):

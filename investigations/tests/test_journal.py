@@ -166,6 +166,11 @@ def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pyte
     assert "2 differ" in shown.out
     assert "row 7 of writer 1 differs there" in shown.err
     assert "row 8 of writer 1 is missing there" in shown.err
+    assert "migrate --anew" in shown.err
+    assert cli(["journal", "migrate", file, there, "--anew", "--json"]) == 1
+    told = {"looked_at": 100, "brought": 1, "compared": 100, "mismatches": 1}
+    assert json.loads(capsys.readouterr().out) == told
+    assert cli(["journal", "migrate", file, there, "--anew", "--verify"]) == 2
 
 
 @pytest.mark.parametrize(

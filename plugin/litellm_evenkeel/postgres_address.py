@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 DIGITS = 8
+SCHEMES = ("postgres://", "postgresql://")
+WRITTEN = "Write postgresql://user:password@host:5432/name, without quotes, and what is special in it as %40."
 # asyncpg takes what it does not know for a setting of the server, and the server refuses Prisma's: `connection_limit`,
 # `pool_timeout`, `pgbouncer` and whatever comes next.
 KNOWN = frozenset(
@@ -14,6 +16,11 @@ KNOWN = frozenset(
     | {"target_session_attrs", "krbsrvname", "gsslib"}
     | {"sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword", "sslnegotiation"}
 )
+
+
+def is_postgres(url: str) -> bool:
+    """Return whether an address is written as one."""
+    return url.lower().startswith(SCHEMES)
 
 
 def is_pooled(url: str) -> bool:

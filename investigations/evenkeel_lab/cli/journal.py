@@ -17,7 +17,7 @@ from rich.text import Text
 
 from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import NotReached, WrongUse
 from evenkeel_lab.journal import Address, opened
 from evenkeel_lab.journal.asked import FIRST_FAILURE, GROUPS
 from evenkeel_lab.journal.comparing import compare
@@ -32,10 +32,12 @@ from litellm_evenkeel.rotation.durations import span as seconds_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from litellm_evenkeel.journal.store import Store
+
 DEFAULT, VARIABLE = "evenkeel-journal.db", "EVENKEEL_JOURNAL_PATH"
 MICROSECONDS = 1_000_000
 CRITERION_FAILED = 1
-LOOKS_EACH_SECONDS = 0.5
+LOOKS_EACH_SECONDS, LOOKS_AGAIN_SECONDS = 0.5, 4.5
 # So long a row may be on its way to a second store.
 ARRIVES_SECONDS = 2.0
 SHOWN_KEY = 8
@@ -112,7 +114,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
         try:
             while follow:
                 time.sleep(LOOKS_EACH_SECONDS)
-                come = [row for row in new(found.store, seen) if (row.writer, row.number) not in shown]
+                come = [row for row in _come(found.store, seen) if (row.writer, row.number) not in shown]
                 say(sorted(filter(wanted, come), key=lambda row: row.time))
         except KeyboardInterrupt:
             return
@@ -165,16 +167,26 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
 @click.argument("source", metavar="FROM", callback=_address)
 @click.argument("target", metavar="TO", callback=_address)
 @click.option("--verify", "only_verify", is_flag=True, help="Bring nothing over: only compare.")
+@click.option("--anew", is_flag=True, help="Look at all rows again, also at those that were brought over before.")
 @click.option("--since", "since", metavar="AGO", callback=_moment, help="Compare only the last 15m, 6h, 7d.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
 @click.pass_context
 def migrate(
-    context: click.Context, source: Address, target: Address, *, only_verify: bool, since: int, as_json: bool
+    context: click.Context,
+    source: Address,
+    target: Address,
+    *,
+    only_verify: bool,
+    anew: bool,
+    since: int,
+    as_json: bool,
 ) -> None:
     """Bring all rows from one journal to another, while both are written, and compare them.
 
     Let the proxies write both first: evenkeel.journal.second. It may be stopped at any moment, and goes on there.
     """
+    if only_verify and anew:
+        raise WrongUse("--verify brings nothing over, so --anew means nothing.", cure="Leave one of them out.")
     steps = shown_on(Console(stderr=True))
     with opened(source) as here, opened(target, makes=not only_verify) as there:
         if here.is_same(there):
@@ -184,7 +196,7 @@ def migrate(
         looked_at = brought = 0
         if not only_verify:
             with steps.step(f"bringing rows from {here.shown} to {there.shown}"):
-                for done in back_fill(here.store, there.store, here.known_as):
+                for done in back_fill(here.store, there.store, here.known_as, anew=anew):
                     looked_at, brought = done.looked_at, done.brought
         with steps.step("comparing them"):
             found = compare(here.store, there.store, pause=_wait_for_it, since=since)
@@ -197,7 +209,20 @@ def migrate(
         for one in found.first:
             lacks = "is missing there" if one.is_missing else "differs there"
             click.echo(f"row {one.number} of writer {one.writer} {lacks}", err=True)
+        if not anew and any(one.is_missing for one in found.first):
+            click.echo(
+                "cure: if they were deleted there, `evenkeel journal migrate --anew` brings them again", err=True
+            )
     context.exit(CRITERION_FAILED if wrong else 0)
+
+
+def _come(store: Store, seen: dict[int, int]) -> Iterator[Row]:
+    """Yield what is new; while the journal cannot be reached, or is locked, nothing is, and that is said."""
+    try:
+        yield from new(store, seen)
+    except NotReached as error:
+        click.echo(f"{error.what} It is looked at again and again.", err=True)
+        time.sleep(LOOKS_AGAIN_SECONDS)
 
 
 HEAD = f"{'time':23}  {'status':>6}  {'seconds':>8}  {'tokens':>13}  {'tries':>5}  {'key':8}  account, model, why"

@@ -15,10 +15,10 @@ from evenkeel_lab.doctor.config_file import reference
 from evenkeel_lab.doctor.finding import Finding, error, ok
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import database_url
-from evenkeel_lab.journal.opening import POSTGRES_CURE, SCHEMES
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import NoJournal
 from litellm_evenkeel.journal.terms import Kind
+from litellm_evenkeel.postgres_address import WRITTEN, is_postgres
 from litellm_evenkeel.settings import SECTION
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def journal_database(config: ProxyConfig, environment: Mapping[str, str]) -> tup
     if told is None or told.journal.url is None or Kind.POSTGRES not in _kinds(told.journal):
         return None
     url = told.journal.url.value
-    return (url, config.where(*WHERE, "url")) if _is_postgres(url) else None
+    return (url, config.where(*WHERE, "url")) if is_postgres(url) else None
 
 
 def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder | None) -> list[Finding]:
@@ -127,12 +127,12 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], terms: Journal
     if Kind.POSTGRES not in _kinds(terms):
         return
     if terms.url is not None:
-        if not _is_postgres(terms.url.value):
+        if not is_postgres(terms.url.value):
             yield error(
                 CHECK,
-                "`url` is no address of a Postgres: rows would wait, and then be dropped",
+                "`url` is no address of a Postgres: the proxy would not start",
                 config.where(*WHERE, "url"),
-                cure=POSTGRES_CURE,
+                cure=WRITTEN,
             )
         return
     if database_url(config, environment)[0]:
@@ -147,10 +147,6 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], terms: Journal
         config.where(*WHERE, "url"),
         cure="Write `evenkeel: {journal: {url: os.environ/NAME}}`, or set DATABASE_URL.",
     )
-
-
-def _is_postgres(url: str) -> bool:
-    return url.lower().startswith(SCHEMES)
 
 
 def _url(config: ProxyConfig) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import OURS, entries
@@ -11,8 +12,6 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.settings import SECTION, Settings, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evenkeel_lab.doctor.config_file import ProxyConfig
 
 
@@ -22,7 +21,7 @@ def section(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
         return []
     where = config.where(SECTION)
     try:
-        settings(resolved(config.values.get(SECTION), environment), environment)
+        settings(_told(config, environment), environment)
     except SettingsError as wrong:
         return [error("settings", str(wrong).rstrip("."), where, cure="The proxy does not start before. Mend it.")]
     return [ok("settings", "what is written for the plugin is understood", where)]
@@ -33,6 +32,19 @@ def understood(config: ProxyConfig, environment: Mapping[str, str], callback: st
     if not any(entry.name == callback for entry in entries(config)):
         return None
     try:
-        return settings(resolved(config.values.get(SECTION), environment), environment)
+        return settings(_told(config, environment), environment)
     except SettingsError:
         return None
+
+
+def _told(config: ProxyConfig, environment: Mapping[str, str]) -> object:
+    """Return what is written, as the plugin is told it."""
+    told = resolved(config.values.get(SECTION), environment)
+    # What a secret manager knows is not asked here, and may well be there.
+    return _without_nothing(told) if config.section("general_settings").get("key_management_system") else told
+
+
+def _without_nothing(told: object) -> object:
+    if not isinstance(told, Mapping):
+        return told
+    return {name: _without_nothing(one) for name, one in told.items() if one is not None}

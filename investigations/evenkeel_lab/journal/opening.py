@@ -15,20 +15,18 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal.telling import Telling
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.postgres_address import place
+from litellm_evenkeel.postgres_address import WRITTEN, is_postgres, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litellm_evenkeel.journal.store import Store
 
-SCHEMES = ("postgres://", "postgresql://")
 # What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few, no scheme
 # at all before user and password, or libpq's own way.
 LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:|^[^/]*:[^/]*@|\bpassword\s*=", re.IGNORECASE)
 # As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
-POSTGRES_CURE = "Write postgresql://user:password@host:5432/name, without quotes, and what is special in it as %40."
 DIGITS = 16
 # To count a large table takes its time.
 PATIENCE_SECONDS = 600.0
@@ -116,15 +114,15 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
 
 def _postgres(told: Address, *, makes: bool) -> Opened:
     url = told.text
-    if not url.lower().startswith(SCHEMES):
-        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{POSTGRES_CURE} Or name a file.")
+    if not is_postgres(url):
+        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{WRITTEN} Or name a file.")
     try:
         address = urlsplit(url)
         shown = f"postgresql://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
     except ValueError as error:
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE) from error
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=WRITTEN) from error
     if _is_torn(address):
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=POSTGRES_CURE)
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=WRITTEN)
     shown = told.by if told.is_secret else shown
     store = PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS)
     return Opened(Telling(store, shown), shown, f"postgres {place(url)}")

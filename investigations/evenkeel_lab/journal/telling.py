@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from evenkeel_lab.errors import RigFailure, WrongUse
+from evenkeel_lab.errors import NotReached, RigFailure, WrongUse
 from litellm_evenkeel.journal.store import NoJournal, RowsRefused
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import Moved, Place, Span, Store
 
 # What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
+HOLDS_SOMETHING_ELSE = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
 NOT_REACHED = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
 
 
@@ -90,9 +91,15 @@ class Telling:
             raise _of_sqlite(self._shown, error) from error
         except asyncpg.exceptions.ClientConfigurationError as error:
             raise WrongUse(f"{self._shown}: {error}.", cure="Mend it in the address.") from error
+        except HOLDS_SOMETHING_ELSE as error:
+            raise WrongUse(
+                f"{self._shown} holds something else where a journal would be: {error}.", cure="Name another database."
+            ) from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise WrongUse(f"{self._shown}: {error}.", cure="Let the user of the address do that.") from error
         except NOT_REACHED as error:
-            said = str(error) or type(error).__name__
-            raise RigFailure(
+            said = str(error) or "it does not answer in time"
+            raise NotReached(
                 f"{self._shown}: {said}.", cure="See that the server runs, and that its address and password are right."
             ) from error
 
@@ -107,5 +114,9 @@ def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailur
             cure="Take a copy that is whole, or see what `sqlite3 FILE .recover` saves.",
         )
     if name.startswith("SQLITE_BUSY"):
-        return RigFailure(f"{shown} is locked by another process.", cure="Try again when that is done.")
-    return RigFailure(f"{shown}: {error}.", cure="See that the file may be read and written, and that there is room.")
+        return NotReached(f"{shown} is locked by another process.", cure="Try again when that is done.")
+    if name == "SQLITE_ERROR":
+        return WrongUse(f"{shown} holds no journal any more: {error}.", cure="Name the file that a proxy writes.")
+    return RigFailure(
+        f"{shown}: {error}.", cure="See that the file is there, may be read and written, and that there is room."
+    )

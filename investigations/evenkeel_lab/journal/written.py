@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, TextIO
 
-from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.errors import RigFailure, WrongUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,10 @@ def whole(path: str, *, but: str) -> Iterator[TextIO]:
         with open(new, "x", encoding="utf-8", newline="") as file:  # noqa: PTH123
             yield file
         os.replace(new, place)  # noqa: PTH105
+    except OSError as error:
+        raise RigFailure(
+            f"Cannot write {path}: {error.strerror}.", cure="See that its folder may be written to and has room."
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(new)  # noqa: PTH108

@@ -9,20 +9,21 @@ import secrets
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.stack.child import Child, Command, running, until_ready
-from evenkeel_lab.stack.config import MODEL, Journal, Prometheus, Subject, merged, proxy_config, write_config
+from evenkeel_lab.stack.config import MODEL, Journal, Prometheus, Subject, proxy_config, write_config
 from evenkeel_lab.stack.mock import answers
 from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.postgres import schema_of
 from evenkeel_lab.stack.subject import prisma_env
-from litellm_evenkeel.journal.terms import JournalTerms
+from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS, JournalTerms
+from litellm_evenkeel.rotation.durations import span
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from evenkeel_lab.stack.engine import Engine
     from evenkeel_lab.stack.node import Node
@@ -72,10 +73,26 @@ class Proxy:
     @property
     def journal(self) -> Path | None:
         """The file that rows of requests go to, if they go to one."""
-        told = merged({"evenkeel": {"journal": {}}}, self.subject.settings)["evenkeel"]["journal"] or {}
-        if self.subject.journal is not Journal.SQLITE or told.get("store", Journal.SQLITE) != Journal.SQLITE:
+        told = _of_journal(self.subject)
+        if told is None or Journal.SQLITE not in {told.get("store", Journal.SQLITE), told.get("second")}:
             return None
         return self.config.parent / str(told.get("path", JournalTerms().path))
+
+
+def _of_journal(subject: Subject) -> Mapping[str, Any] | None:
+    """Return what is written for the journal, if there is one."""
+    if subject.journal is Journal.OFF:
+        return None
+    section: Mapping[str, Any] = proxy_config(subject, "").get("evenkeel") or {}
+    return section.get("journal") or {}
+
+
+def _stops_within(subject: Subject) -> float:
+    """Return after how many seconds a proxy that was told to end hangs; what waits for a store may still be written."""
+    told = _of_journal(subject)
+    if told is None:
+        return STOP_SECONDS
+    return STOP_SECONDS + LAST_ANSWERS_SECONDS + (span(told.get("drain")) or JournalTerms().drain)
 
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:
@@ -144,7 +161,7 @@ async def proxy(
         env=proxy_env(services, subject, home, master_key),
         cwd=home,
         log=logs / f"{name}.log",
-        grace=STOP_SECONDS,
+        grace=_stops_within(subject),
         folder=folder,
     )
     url = f"http://{LOOPBACK}:{port}"

@@ -40,7 +40,6 @@ def journal(
         ("store: postgres, second: postgres, url: postgresql://h/d", "in postgres already"),
         ("store: postgres", "neither `url`"),
         ("second: postgres", "neither `url`"),
-        ("store: postgres, url: os.environ/NOT_THERE", "neither `url`"),
         ("store: postgres, url: 'mysql://me:pw@h/d'", "no address of a Postgres"),
         ("second: postgres, url: 'me:pw@h/d'", "no address of a Postgres"),
     ],
@@ -59,7 +58,11 @@ def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
         ("store: postgres, url: os.environ/THERE", "", {"THERE": "postgresql://h/d"}),
         ("second: postgres", "", {"DATABASE_URL": "postgresql://h/d"}),
         ("second: postgres", "general_settings: {database_url: 'postgresql://h/d'}", {}),
-        ("store: postgres, url: os.environ/X", "general_settings: {key_management_system: aws_secret_manager}", {}),
+        (
+            "store: postgres, url: os.environ/X, busy: os.environ/Y",
+            "general_settings: {key_management_system: aws_secret_manager}",
+            {},
+        ),
     ],
 )
 def test_journals_that_are_sound(written: str, rest: str, environment: dict[str, str]) -> None:

@@ -359,6 +359,7 @@ def test_what_the_rotation_does_not_understand() -> None:
         ("rotation: {stratgy: headroom}", "strategy"),
         ("journal: {pth: x}", "path"),
         ("journal: {flush_rows: 0}", "rows"),
+        ("journal: {url: os.environ/NOT_THERE}", "a variable that is not set"),
     ],
 )
 def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(

@@ -156,6 +156,8 @@ async def test_what_waits_is_written_when_the_proxy_ends_and_nothing_keeps_it_fr
         ({"path": "/nowhere/at/all.db"}, "there is no folder /nowhere/at"),
         ({"second": "sqlite"}, "rows are in sqlite already"),
         ({"store": "postgres"}, "LiteLLM has no database"),
+        ({"store": "postgres", "url": "mysql://h/d"}, "url: this is no address of a Postgres. Write postgresql://"),
+        ({"store": "postgres", "url": None}, "url: nothing is written here, or a variable that is not set"),
         ({"flush_rows": 0}, "flush_rows"),
     ],
 )

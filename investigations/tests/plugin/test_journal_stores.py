@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import json
+import os
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -24,7 +33,6 @@ from litellm_evenkeel.journal.terms import Insert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
     from litellm_evenkeel.journal.store import Store
 
@@ -120,8 +128,9 @@ def test_what_is_too_old_is_deleted_some_at_a_time(store: Store) -> None:
 def test_a_row_that_cannot_be_kept_is_refused_with_its_batch_and_the_store_goes_on(store: Store) -> None:
     with pytest.raises(RowsRefused):
         store.write([row(1), row(2)._replace(status=None)])  # type: ignore[arg-type]
-    with pytest.raises(RowsRefused):
-        store.write([row(1), row(2)._replace(prompt_tokens=2**70)])
+    for wrong in ({"prompt_tokens": 2**70}, {"model": "\ud800"}, {"time": 2**70}):
+        with pytest.raises(RowsRefused):
+            store.write([row(1), row(2)._replace(**wrong)])
     assert store.newest(10) == []
     assert store.write([row(1)]) == 1
 
@@ -243,6 +252,53 @@ def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
     store.close()
     server.close()
     loop.close()
+
+
+def test_whoever_is_interrupted_leaves_nothing_behind(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+    store = PostgresStore(lambda: address)
+    store.write([row(1)])
+    with asyncio.Runner() as runner:
+        other = runner.run(asyncpg.connect(address))
+        runner.run(other.execute("BEGIN; LOCK TABLE evenkeel.journal"))
+        pressed = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+        pressed.start()
+        with pytest.raises(KeyboardInterrupt):
+            store.newest(1)
+        pressed.join()
+        runner.run(other.execute("COMMIT"))
+        runner.run(other.close())
+    assert store.newest(10) == [row(1)]
+    store.close()
+    gc.collect()
+    assert not caplog.records
+
+
+def test_whoever_follows_it_goes_on_when_the_server_is_there_again(address: str) -> None:
+    ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
+    store = PostgresStore(lambda: address)
+    store.write([row(1)])
+    # As a database's own name cannot be refused to who is in it.
+    parts = urlsplit(address)
+    name, elsewhere = parts.path[1:], parts._replace(path="/template1").geturl()
+    command = [Path(sys.executable).with_name("evenkeel"), "journal", "tail", address, "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        gives_up = threading.Timer(60, following.kill)
+        gives_up.start()
+        assert json.loads(following.stdout.readline())["number"] == 1
+        store.close()
+        ask(elsewhere, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        ask(elsewhere, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        assert "looked at again" in following.stderr.readline()
+        ask(elsewhere, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+        store.write([row(2)])
+        assert json.loads(following.stdout.readline())["number"] == 2
+        following.send_signal(signal.SIGINT)
+        assert following.wait() == 0
+        gives_up.cancel()
+    store.close()
 
 
 def test_workers_that_make_the_table_at_once_all_write_it(address: str) -> None:

@@ -32,14 +32,16 @@ class Progress:
     """Rows of those that the other store did not have."""
 
 
-def back_fill(source: Store, target: Store, known_as: str, *, at_once: int = AT_ONCE) -> Iterator[Progress]:
+def back_fill(
+    source: Store, target: Store, known_as: str, *, anew: bool = False, at_once: int = AT_ONCE
+) -> Iterator[Progress]:
     """Bring over what the target lacks, until there was nothing left to look at; yield after each batch.
 
-    `known_as` is what the target knows the source by.
+    `known_as` is what the target knows the source by; `anew` looks at rows again that were brought over before.
     """
     looked_at = brought = 0
-    for _ in range(MOST_ROUNDS):
-        done = target.moved(known_as)
+    for turn in range(MOST_ROUNDS):
+        done = {} if anew and turn == 0 else target.moved(known_as)
         before = looked_at
         for writer, last in sorted(source.latest().items()):
             number = done.get(writer, 0)

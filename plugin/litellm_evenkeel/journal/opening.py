@@ -9,6 +9,7 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.terms import Kind
+from litellm_evenkeel.postgres_address import WRITTEN, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,10 @@ def _store(kind: Kind, terms: JournalTerms, where: str, database: Callable[[], s
         return SqliteStore(path, synchronous=terms.synchronous, busy=terms.busy)
     from litellm_evenkeel.journal.postgres import PostgresStore  # noqa: PLC0415 - a driver
 
-    if terms.url is None:
-        # Not to find that out with the first row.
-        database()
     own = terms.url
+    # Not to find out with the first row what is wrong with it.
+    if own is None:
+        database()
+    elif not is_postgres(own.value):
+        raise SettingsError(f"{where}.url: this is no address of a Postgres. {WRITTEN}")
     return PostgresStore(database if own is None else lambda: own.value, insert=terms.insert)

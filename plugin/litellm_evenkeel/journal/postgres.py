@@ -75,8 +75,9 @@ MOVES = f"SELECT writer, number FROM {SCHEMA}.{TABLE}_moved WHERE source = $1"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 TIME = COLUMNS.index("time")
-REFUSED = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError)
-LAST_WORDS_SECONDS = 1.0
+# The last three are those of COPY, for what is not of a column's kind at all.
+REFUSED = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError, TypeError, UnicodeError)
+REACHED_SECONDS, LAST_WORDS_SECONDS = 10.0, 1.0
 NAME = "litellm-evenkeel journal"
 
 
@@ -100,10 +101,7 @@ class PostgresStore:
 
     def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
-        try:
-            return self._run(lambda connection: self._written(connection, rows, moved))
-        except REFUSED as error:
-            raise RowsRefused(type(error).__name__) from error
+        return self._run(lambda connection: self._written(connection, rows, moved))
 
     def prune(self, before: int, most: int) -> int:
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
@@ -147,6 +145,12 @@ class PostgresStore:
         loop.close()
 
     async def _written(self, connection: Any, rows: Sequence[Row], moved: Moved | None) -> int:
+        try:
+            return await self._inserted(connection, rows, moved)
+        except REFUSED as error:
+            raise RowsRefused(type(error).__name__) from error
+
+    async def _inserted(self, connection: Any, rows: Sequence[Row], moved: Moved | None) -> int:
         told = [(*row[:TIME], moment(row.time), *row[TIME + 1 :]) for row in rows]
         if self._insert is Insert.COPY and moved is None:
             try:
@@ -167,13 +171,14 @@ class PostgresStore:
     def _run(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
+        task = self._loop.create_task(self._in_time(asked))
         try:
-            return self._loop.run_until_complete(self._in_time(asked))
-        except REFUSED:
+            return self._loop.run_until_complete(task)
+        except RowsRefused:
             raise
         except BaseException:
             # Of what was under way there, nobody knows any more.
-            self._drop()
+            self._drop(self._loop, task)
             raise
 
     async def _in_time(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
@@ -185,7 +190,9 @@ class PostgresStore:
     async def _connected(self) -> Any:
         told = arguments(self._url())
         named = {"application_name": NAME, **told["server_settings"]}
-        connection = await asyncpg.connect(**told | {"server_settings": named}, statement_cache_size=0)
+        connection = await asyncpg.connect(
+            **told | {"server_settings": named}, statement_cache_size=0, timeout=REACHED_SECONDS
+        )
         try:
             # Who may not create tables is content with those that are there.
             if not await connection.fetchval(IS_THERE):
@@ -204,13 +211,16 @@ class PostgresStore:
                 await connection.execute(CREATE_SCHEMA)
             await connection.execute(CREATE)
 
-    def _drop(self) -> None:
+    def _drop(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
-            assert self._loop is not None
-            # What the connection has left to the loop is done with.
-            self._loop.run_until_complete(asyncio.sleep(0))
+        # Where a signal has broken off the wait for it, it is still under way.
+        task.cancel()
+        with contextlib.suppress(BaseException):
+            loop.run_until_complete(task)
+        # What the connection has left to the loop is done with.
+        loop.run_until_complete(asyncio.sleep(0))
 
 
 def moment(microseconds: int) -> datetime:

@@ -69,7 +69,7 @@ OPENS_AGAIN_SECONDS = 0.02
 MILLISECONDS = 1000
 # Of an error's code, what it has in common with others of its kind.
 PRIMARY = 0xFF
-REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError)
+REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, UnicodeError)
 
 
 class SqliteStore:

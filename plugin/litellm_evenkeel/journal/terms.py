@@ -58,6 +58,9 @@ class Insert(StrEnum):
 
 Some = Annotated[int, Bounds(1)]
 
+# Before it drains: for so long LiteLLM may go on telling of answers when a worker ends, of two hundred at a time.
+LAST_ANSWERS_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class JournalTerms:

@@ -109,7 +109,8 @@ class Writer:
         self._thread.join(max(until - time.monotonic(), 0.0) + LAST_PAUSE)
         lost = self.counts().waiting + self._abandoned
         if lost:
-            LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, self._trouble)
+            why = self._trouble or "it has not answered in time"
+            LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, why)
 
     def _work(self) -> None:
         while not self._is_left or self._rows or self._batch:

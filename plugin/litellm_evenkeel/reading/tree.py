@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.reading.values import hint, mapping, value
+from litellm_evenkeel.reading.values import hint, is_mapping, mapping, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,14 @@ def read(kind: type[T], told: object, where: str = "") -> T:
     for name, one in mapping(told or {}, where or "the settings").items():
         if name not in hints:
             raise SettingsError(f"{where or 'the settings'}: there is no {str(name)[:40]!r}. {hint(name, hints)}")
+        here = f"{where}.{name}" if where else name
         if one is not None:
-            given[name] = value(hints[name], one, f"{where}.{name}" if where else name, read)
+            given[name] = value(hints[name], one, here, read)
+        elif not _is_section(hints[name]):
+            # LiteLLM makes this of a variable that is not set; what was to go to an address is not to go elsewhere.
+            raise SettingsError(
+                f"{here}: nothing is written here, or a variable that is not set. Set it, or leave this out."
+            )
     for field in fields(cast("Any", kind)):
         if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
             raise SettingsError(f"{where}.{field.name}: this is missing.")
@@ -73,7 +79,7 @@ def leaves(kind: type, path: tuple[str, ...] = ()) -> Iterator[Leaf]:
     empty = kind()
     for field in fields(kind):
         form, here = hints[field.name], (*path, field.name)
-        if isinstance(form, type) and is_dataclass(form) and not hasattr(form, "of"):
+        if _is_tree(form):
             yield from leaves(form, here)
         else:
             yield Leaf(here, form, getattr(empty, field.name), _owner(kind, field.name))
@@ -113,6 +119,15 @@ def _refuse(variable: str, known: Mapping[str, Leaf], sections: tuple[str, ...])
         raise SettingsError(f"The environment: there is no {variable}. Did you mean {PREFIX}{near[0]}?")
     if variable.startswith(sections):
         raise SettingsError(f"The environment: there is no {variable}. Unset it; docs/settings.md lists all there are.")
+
+
+def _is_tree(form: Form) -> bool:
+    return isinstance(form, type) and is_dataclass(form) and not hasattr(form, "of")
+
+
+def _is_section(form: Form) -> bool:
+    """Return whether other lines stand below it, which may all be comments."""
+    return _is_tree(form) or is_mapping(form)
 
 
 def _copy(told: Mapping[Any, Any]) -> dict[Any, Any]:

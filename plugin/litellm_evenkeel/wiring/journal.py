@@ -18,6 +18,7 @@ from litellm_evenkeel import addresses, admin, scraping, watching
 from litellm_evenkeel.journal import series
 from litellm_evenkeel.journal.callback import Journal_PROXY_
 from litellm_evenkeel.journal.opening import opened
+from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS
 from litellm_evenkeel.mishaps import Mishaps
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 # What LiteLLM awaits when it ends.
 SHUTDOWN = "proxy_shutdown_event"
-# For so long LiteLLM may go on telling of answers when a worker ends, of no more than two hundred at a time.
-FLUSH_SECONDS = 10.0
 
 
 def journal() -> Journal_PROXY_:
@@ -66,7 +65,7 @@ def _end_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
         # Whatever goes wrong here keeps LiteLLM from nothing that it has to do then.
         with contextlib.suppress(Exception):
             # Of answers that are on their way to the callbacks.
-            await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), FLUSH_SECONDS)
+            await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), LAST_ANSWERS_SECONDS)
         with contextlib.suppress(Exception):
             await asyncio.to_thread(journal.close)
         with contextlib.suppress(Exception):
@@ -85,7 +84,7 @@ def _end(journal: Journal) -> None:
 
 
 def _flush() -> None:
-    gives_up_at = time.monotonic() + FLUSH_SECONDS
+    gives_up_at = time.monotonic() + LAST_ANSWERS_SECONDS
     while time.monotonic() < gives_up_at:
         GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - what LiteLLM does then itself, only once
         queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001

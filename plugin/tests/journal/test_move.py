@@ -52,6 +52,25 @@ def test_a_back_fill_brings_what_is_missing_and_touches_nothing_else(made: Made,
 
 
 @FEW
+@given(numbers=NUMBERS, deleted=st.sets(st.integers(1, 30)))
+def test_what_was_deleted_there_is_brought_again_when_all_is_looked_at_anew(
+    made: Made, numbers: Numbers, deleted: set[int]
+) -> None:
+    with two() as (source, target):
+        source.write(rows_of(numbers, made))
+        list(back_fill(source, target, "s", at_once=4))
+        moved = target.moved("s")
+        for number in deleted:
+            # Whose rows came at that moment.
+            target.prune(TIME + number, 1)
+        list(back_fill(source, target, "s", at_once=4))
+        assert len(held(target)) <= len(held(source))
+        list(back_fill(source, target, "s", anew=True, at_once=4))
+        assert held(target) == held(source)
+        assert target.moved("s") == moved
+
+
+@FEW
 @given(numbers=NUMBERS, batches=st.integers(0, 12))
 def test_whatever_breaks_off_the_next_one_goes_on_there(made: Made, numbers: Numbers, batches: int) -> None:
     with two() as (source, target):

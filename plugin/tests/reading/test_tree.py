@@ -50,7 +50,13 @@ class Tree:
 
 
 def test_what_is_not_told_keeps_its_default() -> None:
-    assert read(Tree, None) == read(Tree, {}) == read(Tree, {"inner": None, "color": None}) == Tree()
+    assert (
+        read(Tree, None)
+        == read(Tree, {})
+        == read(Tree, {"inner": {"things": None}})
+        == read(Tree, {"inner": None})
+        == Tree()
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,6 +90,8 @@ def test_a_tree_is_read(told: dict[str, object], expected: Tree) -> None:
         ({"colour": "red"}, "the settings: there is no 'colour'. Did you mean color?"),
         ({"inner": {"first": 1}}, "inner: there is no 'first'. Did you mean first_step?"),
         ({"inner": 7}, "inner: this is a mapping"),
+        ({"key": None}, "key: nothing is written here, or a variable that is not set"),
+        ({"inner": {"step": None}}, "inner.step: nothing is written"),
         ({"inner": {"things": {"a": {"sise": 3}}}}, "inner.things.a: there is no 'sise'. Did you mean size?"),
         ({"inner": {"things": "{"}}, "inner.things: this is not JSON"),
         ({"on": "perhaps"}, "on: 'perhaps' is no switch. Write on or off."),
