@@ -75,7 +75,7 @@ MOVES = f"SELECT writer, number FROM {SCHEMA}.{TABLE}_moved WHERE source = $1"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 TIME = COLUMNS.index("time")
-# The last three are those of COPY, for what is not of a column's kind at all.
+# Besides Postgres' own: a time that is none, and what COPY does not take for a column's kind at all.
 REFUSED = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError, TypeError, UnicodeError)
 REACHED_SECONDS, LAST_WORDS_SECONDS = 10.0, 1.0
 NAME = "litellm-evenkeel journal"
