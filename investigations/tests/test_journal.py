@@ -151,7 +151,11 @@ def test_what_a_client_sends_is_no_formula_of_a_spreadsheet(
     assert json.loads(capsys.readouterr().out)["model"] == asked
 
 
-def test_a_journal_is_moved_and_compared(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_journal_is_moved_and_compared(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Nothing is on its way here.
+    monkeypatch.setattr("evenkeel_lab.cli.journal.ARRIVES_SECONDS", 0)
     there = str(tmp_path / "there.db")
     assert cli(["journal", "migrate", file, there, "--json"]) == 0
     told = {"looked_at": 100, "brought": 100, "compared": 100, "mismatches": 0}
