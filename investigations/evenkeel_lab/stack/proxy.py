@@ -87,7 +87,7 @@ def _of_journal(subject: Subject) -> Mapping[str, Any] | None:
     return section.get("journal") or {}
 
 
-def _stops_within(subject: Subject) -> float:
+def stops_within(subject: Subject) -> float:
     """Return after how many seconds a proxy that was told to end hangs; what waits for a store may still be written."""
     told = _of_journal(subject)
     if told is None:
@@ -161,7 +161,7 @@ async def proxy(
         env=proxy_env(services, subject, home, master_key),
         cwd=home,
         log=logs / f"{name}.log",
-        grace=_stops_within(subject),
+        grace=stops_within(subject),
         folder=folder,
     )
     url = f"http://{LOOPBACK}:{port}"

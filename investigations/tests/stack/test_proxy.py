@@ -9,7 +9,8 @@ import pytest
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.config import Journal, Subject
-from evenkeel_lab.stack.proxy import Proxy, cure_of, refusal_of, why_it_died
+from evenkeel_lab.stack.proxy import Proxy, cure_of, refusal_of, stops_within, why_it_died
+from litellm_evenkeel.journal.terms import JournalTerms
 
 LOG = """Traceback (most recent call last):
   File "tree.py", line 61, in read
@@ -46,6 +47,7 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
         (Journal.SQLITE, {"evenkeel": {"journal": {"store": "postgres"}}}, None),
         (Journal.SQLITE, {"evenkeel": {"journal": None}}, "/home/evenkeel-journal.db"),
         (Journal.POSTGRES, {}, None),
+        (Journal.POSTGRES, {"evenkeel": {"journal": {"second": "sqlite"}}}, "/home/evenkeel-journal.db"),
         (Journal.OFF, {}, None),
     ],
 )
@@ -54,3 +56,13 @@ def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str,
     subject = Subject(journal=kind, settings=settings)
     proxy = Proxy(nothing, subject, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
     assert proxy.journal == (Path(file) if file else None)
+
+
+def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
+    def seconds(drain: str) -> float:
+        return stops_within(Subject(journal=Journal.SQLITE, settings={"evenkeel": {"journal": {"drain": drain}}}))
+
+    usual = stops_within(Subject(journal=Journal.SQLITE))
+    assert usual >= stops_within(Subject()) + JournalTerms().drain
+    assert seconds("2m") - seconds("1m") == 60
+    assert seconds("nonsense") == usual
