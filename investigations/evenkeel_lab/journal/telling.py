@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.row import Row
     from litellm_evenkeel.journal.store import Moved, Place, Span, Store
 
-# What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
 HOLDS_SOMETHING_ELSE = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
+# What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
 NOT_REACHED = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
 
 
