@@ -45,16 +45,21 @@ class Collecting(Protocol):
 
 
 class Freezer:
-    """Freezes what has survived: at once, and after the next full collections, which come when they would anyway."""
+    """Freezes what has survived: at once, and after the next full collections, which come when they would anyway.
 
-    def __init__(self, terms: CollectorTerms, collector: Collecting = gc) -> None:
+    With `is_start_frozen`, LiteLLM freezes by itself what there is at the end of its start: then only the rest is done,
+    and what is garbage by now is collected, which LiteLLM would freeze with the rest.
+    """
+
+    def __init__(self, terms: CollectorTerms, collector: Collecting = gc, *, is_start_frozen: bool = False) -> None:
         self._left = terms.freezes
-        self._collector = collector
+        self._collector, self._is_start_frozen = collector, is_start_frozen
 
     def begin(self) -> None:
         """Freeze what is there now, and listen for what comes."""
         self._collector.collect()
-        self._collector.freeze()
+        if not self._is_start_frozen:
+            self._collector.freeze()
         if self._left:
             self._collector.callbacks.append(self._heard)
 

@@ -20,6 +20,10 @@ IMPORTS_CALLBACKS_SINCE = "1.94.0"
 """The first version that finds a callback in an installed package; before it, a shim file sits beside the config."""
 
 
+FREEZES_GARBAGE_COLLECTOR_SINCE = "1.109.0"
+"""The first version that freezes what it has made (`gc.freeze`) at the end of its start."""
+
+
 class Verdict(Enum):
     """What a LiteLLM version is to the plugin."""
 
@@ -40,6 +44,11 @@ def release(version: str) -> tuple[int, ...]:
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
+
+
+def freezes_garbage_collector(version: str) -> bool:
+    """Return whether a LiteLLM version freezes what it has made at its start."""
+    return release(version) >= release(FREEZES_GARBAGE_COLLECTOR_SINCE)
 
 
 def judge(version: str) -> Verdict:

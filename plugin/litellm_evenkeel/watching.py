@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import REGISTRY
 
 from litellm_evenkeel.desk import Desk, Worker
+from litellm_evenkeel.litellm_router import SERVER, deployments_of, running_router
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.gauges import Gauges
 from litellm_evenkeel.rotation.metrics import Metrics
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.watch import Watch
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
-SERVER = "litellm.proxy.proxy_server"
 # LiteLLM's command reads it; who starts workers otherwise does not say how many.
 WORKERS = "NUM_WORKERS"
 
@@ -62,8 +62,8 @@ def metrics(registry: CollectorRegistry = REGISTRY) -> Metrics:
 
 def deployments(model: str) -> Sequence[Mapping[str, Any]]:
     """Return the running proxy's deployments of a model."""
-    router = getattr(sys.modules.get(SERVER), "llm_router", None)
-    return () if router is None else router.get_model_list(model_name=model) or ()
+    router = running_router()
+    return () if router is None else deployments_of(router, model)
 
 
 def workers(environ: Mapping[str, str]) -> int | None:

@@ -34,15 +34,20 @@ class Fake:
                 heard(phase, {"generation": generation})
 
 
-@given(st.integers(0, 5), st.lists(st.integers(0, 2), max_size=20))
-def test_it_freezes_at_the_start_and_after_so_many_full_collections(freezes: int, generations: list[int]) -> None:
+@given(st.integers(0, 5), st.lists(st.integers(0, 2), max_size=20), st.booleans())
+def test_it_freezes_at_the_start_and_after_so_many_full_collections(
+    freezes: int,
+    generations: list[int],
+    is_start_frozen: bool,  # noqa: FBT001
+) -> None:
     fake = Fake()
-    Freezer(CollectorTerms(freezes), fake).begin()
-    assert fake.did == ["collect", "freeze"]
+    Freezer(CollectorTerms(freezes), fake, is_start_frozen=is_start_frozen).begin()
+    at_start = ["collect"] if is_start_frozen else ["collect", "freeze"]
+    assert fake.did == at_start
     for generation in generations:
         fake.happens(generation)
     full = generations.count(2)
-    assert fake.did[2:] == ["freeze"] * min(full, freezes)
+    assert fake.did == at_start + ["freeze"] * min(full, freezes)
     assert bool(fake.callbacks) == bool(freezes)
 
 

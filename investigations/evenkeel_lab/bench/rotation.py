@@ -25,6 +25,8 @@ SELECTION = Path(__file__).with_name("selection.py")
 SIZES = (10, 100, 1_000, 10_000)
 STOCK_SIZES = (10, 1_000)
 BOUNDS = {1_000: "<= 100"}
+# With new dictionaries for every request, as LiteLLM makes them since 1.110.
+NEW_SIZES = (10, 1_000)
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2")
 # In turn: what else the machine does meets some of them, and all who are measured alike.
 ROUNDS = 8
@@ -36,6 +38,7 @@ async def bench_rotation(steps: Steps) -> list[Metric]:
     async with AsyncExitStack() as stack:
         with steps.step("a process for each number of accounts, and one for LiteLLM's own choice"):
             ours = [[str(size)] for size in SIZES]
+            ours += [[f"new:{size}"] for size in NEW_SIZES]
             stock = [f"{strategy}:{size}" for strategy in STOCK for size in STOCK_SIZES]
             takers = [await stack.enter_async_context(_taker(names)) for names in (*ours, [*stock, "fixed"])]
             versions = [(await taker.told())["litellm"] for taker in takers]
@@ -68,6 +71,7 @@ def metrics(rounds: Mapping[str, Sequence[Mapping[str, Any]]], version: str) -> 
         Metric(
             "pick_p50_growth_10_to_10000", p50[10_000] / p50[10], "x", "<= 3", f"{p50[10]:.1f} to {p50[10_000]:.1f} us"
         ),
+        *_of_new_dictionaries(rounds),
         *(
             Metric(
                 f"litellm_pick_p99_us_{size}",
@@ -84,6 +88,39 @@ def metrics(rounds: Mapping[str, Sequence[Mapping[str, Any]]], version: str) -> 
             "us",
             None,
             f"the same work each time, p50 {quantile(picks['fixed'], 0.5):.0f}: so much of the spread is the machine's",
+        ),
+    ]
+
+
+def _of_new_dictionaries(rounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Metric]:
+    """Return the figures of requests that come with new dictionaries each."""
+    told = {size: rounds[f"new:{size}"] for size in NEW_SIZES}
+    picks = {size: [one["picks"] for one in told[size]] for size in NEW_SIZES}
+    p50 = {size: quantile(picks[size], 0.5) for size in NEW_SIZES}
+    largest = max(NEW_SIZES)
+    number = sum(len(one) for one in picks[largest][1:])
+    resident = [one["resident_mib"] for one in told[largest]]
+    return [
+        Metric(
+            f"pick_p99_us_{largest}_new_dicts",
+            quantile(picks[largest], 0.99),
+            "us",
+            "<= 300",
+            f"p50 {p50[largest]:.0f}; all rounds together {pooled(picks[largest], 0.99):.0f}",
+        ),
+        Metric(
+            "pick_p50_growth_10_to_1000_new_dicts",
+            p50[largest] / p50[min(NEW_SIZES)],
+            "x",
+            "<= 12",
+            f"{p50[min(NEW_SIZES)]:.1f} to {p50[largest]:.1f} us",
+        ),
+        Metric(
+            "memory_growth_mib_20000_picks_new_dicts",
+            (resident[-1] - resident[0]) * 20_000 / number,
+            "MiB",
+            "< 8",
+            f"{resident[0]:.1f} to {resident[-1]:.1f} MiB over {number:,} picks among {largest:,}",
         ),
     ]
 

@@ -1,15 +1,17 @@
 """What the choice of an account costs, ours and LiteLLM's own, on the same deployments; a round for each line of stdin.
 
-`selection.py 1000` times ours among so many, `selection.py simple-shuffle:1000` LiteLLM's. Each is a process, because
-the lab imports no LiteLLM, and no proxy has the memory of another. Ours is the hook that LiteLLM calls, each request in
-a task of its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear: in a clock
-of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between the picks, as
-they are between the requests of a proxy, and timed apart.
+`selection.py 1000` times ours among so many, `selection.py new:1000` the same where each request comes with new
+dictionaries, as LiteLLM makes them since 1.110, and `selection.py simple-shuffle:1000` LiteLLM's. Each is a process,
+because the lab imports no LiteLLM, and no proxy has the memory of another. Ours is the hook that LiteLLM calls, each
+request in a task of its own, with sticky sessions, limits, caps and holds on, at nine tenths of what the accounts bear:
+in a clock of its own, or ten thousand accounts would need ten thousand requests a second. Snapshots are made between
+the picks, as they are between the requests of a proxy, and timed apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import json
 import os
@@ -19,6 +21,9 @@ import time
 from collections import deque
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import orjson
+import psutil
 
 from litellm_evenkeel.mishaps import Mishaps
 from litellm_evenkeel.rotation.observer import Unobserved
@@ -37,6 +42,9 @@ router = importlib.import_module("litellm_evenkeel.rotation.router")
 # Long enough for sixty picks to be slower than the 99th percentile, and for the first ones, which find what others have
 # left in the processor's caches, to be few among these.
 PICKS, STOCK_PICKS = 6_144, 24
+# Making new dictionaries takes far longer than a pick. Over all rounds these are 20,480 picks.
+NEW_PICKS = 2_560
+NEW = "new"
 WARM_UPS, FIXED = 3_200, 700
 # So many requests come at once, in one turn of the loop.
 BURST = 16
@@ -97,6 +105,8 @@ class Rebuilds(Unobserved):
 class Ours:
     """The rotation, under a steady load."""
 
+    picks = PICKS
+
     def __init__(self, number: int) -> None:
         self._random = random.Random(number)
         self._deployments = deployments(number)
@@ -129,10 +139,10 @@ class Ours:
         self._refused = 0
         return {"rebuild_seconds": seconds, "refused": refused}
 
-    async def round(self, picks: int = PICKS) -> list[float]:
+    async def round(self, picks: int | None = None) -> list[float]:
         """Return how many microseconds each of about so many picks took."""
         self._took = []
-        for _ in range(picks // BURST):
+        for _ in range((picks or self.picks) // BURST):
             for _ in range(BURST):
                 task = asyncio.create_task(self._request())
                 self._tasks.add(task)
@@ -149,7 +159,7 @@ class Ours:
         """Make one request in a task of its own, as LiteLLM does."""
         self._now += self._pause
         self._number += 1
-        request, messages, candidates = self._asked(), self._messages(), list(self._deployments)
+        request, messages, candidates = self._asked(), self._messages(), self._listed()
         began = time.perf_counter()
         try:
             found = await self._plugin.async_filter_deployments(MODEL, candidates, messages, request)
@@ -166,6 +176,10 @@ class Ours:
             await self._plugin.async_post_call_failure_deployment_hook(found[0], TooMany())
         return ANSWER
 
+    def _listed(self) -> list[dict[str, Any]]:
+        """Return the candidates as a router hands them out: a new list of the same dictionaries."""
+        return list(self._deployments)
+
     def _messages(self) -> list[dict[str, Any]]:
         text = "y" * self._random.choice(LENGTHS)
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
@@ -179,6 +193,25 @@ class Ours:
             "max_tokens": 500,
             "stream": False,
         }
+
+
+class OursOfNewDictionaries(Ours):
+    """The rotation on a LiteLLM that makes new dictionaries, and new texts in them, for every request."""
+
+    picks = NEW_PICKS
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self._written = orjson.dumps(self._deployments)
+
+    def beside(self) -> dict[str, float]:
+        """Return what there was beside the picks of the last round, and how much memory the process has now."""
+        gc.collect()
+        return {**super().beside(), "resident_mib": psutil.Process().memory_info().rss / 2**20}
+
+    def _listed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = orjson.loads(self._written)
+        return found
 
 
 class Stock:
@@ -233,7 +266,10 @@ def taker(name: str) -> Ours | Stock | Fixed:
     """Return what a name stands for."""
     if name == "fixed":
         return Fixed()
-    return Stock(*name.split(":")) if ":" in name else Ours(int(name))
+    kind, _, number = name.rpartition(":")
+    if kind == NEW:
+        return OursOfNewDictionaries(int(number))
+    return Stock(kind, number) if kind else Ours(int(number))
 
 
 async def rounds(names: Sequence[str]) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
+import sys
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.litellm_router import deployments_of, remaining_usage
 from litellm_evenkeel.rotation.holds import State
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 # LiteLLM warns of its own types, once for each.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+MODEL = "gpt-4o-mini"
 LONG = [{"role": "user", "content": "ahoy " * 4000}]
 
 
@@ -125,6 +130,35 @@ async def test_the_order_that_an_operator_wrote_is_honoured(rig: Rig) -> None:
     assert rig.errors == {}
 
 
+class LeavesOneModel:
+    """A routing plugin of an operator's."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    async def run(self, context: Any) -> Any:
+        context.candidate_models = [one for one in context.candidate_models if one == self.model]
+        return context
+
+
+async def test_the_rotation_chooses_among_what_routing_plugins_leave(rig: Rig) -> None:
+    rig.start(
+        [rig.deployment("a", params={"model": "openai/gpt-4o"}), rig.deployment("b"), rig.deployment("c")],
+        rotation={"strategy": "round_robin"},
+        plugins=[LeavesOneModel("openai/gpt-4o-mini")],
+    )
+    found = [(await rig.ask(messages=another(number)))._hidden_params["model_id"] for number in range(8)]
+    assert sorted(found) == ["b"] * 4 + ["c"] * 4
+    assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_a_client_that_writes_what_routing_plugins_would_leave_changes_nothing(rig: Rig) -> None:
+    rig.start()
+    left = {"_routing_plugin_candidate_models": ["openai/none"]}
+    assert len(await rig.filter({"metadata": left})) == 1
+    assert rig.errors == {}
+
+
 async def test_what_pre_call_checks_would_drop_is_not_chosen(rig: Rig) -> None:
     import litellm  # noqa: PLC0415
 
@@ -147,13 +181,16 @@ async def test_what_pre_call_checks_would_drop_is_not_chosen(rig: Rig) -> None:
 async def test_tokens_are_not_counted_in_the_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.start(enable_pre_call_checks=True)
     threads: list[threading.Thread] = []
-    count = rig.router._count_pre_call_check_tokens
+    # Since LiteLLM 1.110, tokens are counted within the checks.
+    is_counted_apart = hasattr(rig.router, "_acount_pre_call_check_tokens")
+    name = "_count_pre_call_check_tokens" if is_counted_apart else "_pre_call_checks"
+    count = getattr(rig.router, name)
 
-    def counting(*args: object, **named: object) -> int:
+    def counting(*args: object, **named: object) -> Any:
         threads.append(threading.current_thread())
         return count(*args, **named)
 
-    monkeypatch.setattr(rig.router, "_count_pre_call_check_tokens", counting)
+    monkeypatch.setattr(rig.router, name, counting)
     await rig.ask()
     assert threads
     assert threading.current_thread() not in threads
@@ -189,6 +226,19 @@ async def test_a_refusal_is_a_429_that_says_when_to_come_back_and_is_not_retried
     assert "limit used up" in str(refused.value)
     assert len(calls) == 1
     assert (rig.under_way(), rig.errors) == (0, {})
+
+
+async def test_a_refusal_is_not_counted_against_a_deployment(rig: Rig) -> None:
+    import litellm  # noqa: PLC0415
+    from litellm.router_utils.cooldown_handlers import _async_get_cooldown_deployments  # noqa: PLC0415
+
+    rig.start([rig.deployment(name, limits={"rpm": 1}) for name in "ab"], rotation={"stock_cooldowns": True})
+    await rig.ask()
+    await rig.ask()
+    for number in range(5):
+        with pytest.raises(litellm.RateLimitError):
+            await rig.ask(messages=another(number))
+    assert await _async_get_cooldown_deployments(litellm_router_instance=rig.router, parent_otel_span=None) == []
 
 
 async def test_after_a_refusal_fallbacks_are_tried(rig: Rig) -> None:
@@ -276,9 +326,18 @@ async def test_litellms_own_cooldowns_are_off_unless_an_operator_wants_them(rig:
         assert bool(cooled) == wanted
 
 
-async def test_a_new_router_is_noticed(rig: Rig) -> None:
-    import sys  # noqa: PLC0415
+async def test_nothing_that_litellm_has_deprecated_is_used(rig: Rig) -> None:
+    uses = getattr(sys.modules.get("litellm.router_deprecated"), "DEPRECATED_ROUTER_MEMBER_USES", Counter())
+    rig.start([rig.deployment(name, params={"tags": ["t"]}) for name in "ab"], enable_pre_call_checks=True)
+    before = uses.copy()
+    await rig.ask(metadata={"tags": ["t"]})
+    assert deployments_of(rig.router, MODEL)
+    await remaining_usage(rig.router, MODEL)
+    assert uses == before
+    assert rig.errors == {}
 
+
+async def test_a_new_router_is_noticed(rig: Rig) -> None:
     import litellm  # noqa: PLC0415
 
     rig.start()
@@ -288,6 +347,16 @@ async def test_a_new_router_is_noticed(rig: Rig) -> None:
     rig.router = other
     await rig.ask()
     assert other.disable_cooldowns
+
+
+def test_the_credentials_of_clients_are_those_that_litellm_knows() -> None:
+    from litellm_evenkeel.rotation.router import CLIENT_CREDENTIALS  # noqa: PLC0415
+
+    try:
+        from litellm.litellm_core_utils import clientside_credential_handler as handler  # noqa: PLC0415
+    except ImportError:
+        handler = importlib.import_module("litellm.router_utils.clientside_credential_handler")
+    assert sorted(CLIENT_CREDENTIALS) == sorted(handler.clientside_credential_keys)
 
 
 async def test_a_deployment_that_changes_is_used_as_it_is_now(rig: Rig) -> None:

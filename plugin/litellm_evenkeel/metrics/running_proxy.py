@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import steady
 from litellm_evenkeel.budgets import Budget, Kind, budget_of, counter_name, row_name
+from litellm_evenkeel.litellm_router import SERVER, remaining_usage, running_router
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-SERVER = "litellm.proxy.proxy_server"
 
 
 def peek(kind: Kind, who: str) -> Budget | None:
@@ -29,15 +28,8 @@ def peek(kind: Kind, who: str) -> Budget | None:
 
 async def left_of_group(group: str) -> Mapping[str, Any] | None:
     """Return what the proxy's router says is left of a model group."""
-    router = getattr(sys.modules.get(SERVER), "llm_router", None)
-    if router is None:
-        return None
-    health = getattr(router, "health", None)
-    if callable(health):
-        asked = health().usage(group, kind="remaining")
-    else:
-        asked = router.get_remaining_model_group_usage(group)
-    return await asked  # type: ignore[no-any-return]
+    router = running_router()
+    return None if router is None else await remaining_usage(router, group)
 
 
 def _in_memory(cache: Any, key: str) -> Any:

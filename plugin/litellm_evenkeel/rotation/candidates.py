@@ -1,8 +1,10 @@
-"""Which group a list of candidates is: found in a moment, because lists are the same again and again.
+"""The candidate lists of requests, recognised by the ids of their deployments.
 
-LiteLLM makes a new list of the same deployments for every request. Its ends and its length tell which of the known ones
-it may be. Whether it is that is then seen by comparing the two as lists, which is a nanosecond for each candidate that
-is the very same object; lists may differ in a single one.
+LiteLLM makes a new list for every request, and since 1.110 new dictionaries as well, while the deployments in it are
+the same again and again. Reading one deployment takes some 20 us, so a list that was read before is only compared: its
+ids at once, and what the deployments say for the chosen one and for a few others in turn. A changed deployment is
+noticed when it is chosen, or after a request for every `IN_TURN` candidates. An older LiteLLM hands out the very
+dictionaries that were read: then nothing has to be compared.
 
 With a few accounts in each group, however many groups, nobody would notice if it were gone. It is here for groups of
 a thousand accounts, where looking through all of them makes a pick 250 times as long, and a proxy slower by more than
@@ -12,7 +14,6 @@ a twentieth: reports/route_cache.md has the figures.
 from __future__ import annotations
 
 from collections import OrderedDict
-from operator import is_
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.seat import Seat
 
     Deployment = Mapping[str, Any]
-    Ends = tuple[str, int, int, int]
+    Ends = tuple[object, ...]
 
 MOST = 512
+# How many candidates each request compares, beside the chosen one, with what was read of them.
+IN_TURN = 8
 # A list that nobody has asked for in so many seconds, or in twice that, is none any more: what stood only there was
 # deleted, or is asked for no more.
 IDLE_SECONDS = 600.0
@@ -37,30 +40,19 @@ MOST_ALIKE = 16
 
 
 class Known:
-    """A list of candidates that was looked through, and the group that it is."""
+    """A list of candidates that was read, and the group that it is."""
 
-    __slots__ = ("deployments", "group", "has_order", "has_tags", "is_used")
+    __slots__ = ("group", "has_order", "has_tags", "ids", "is_used", "next", "sources")
 
     def __init__(self, group: Group, deployments: Sequence[Deployment]) -> None:
         self.group = group
-        self.is_used = True
-        # Held, so that no other deployment can ever have the identity of one of these.
-        self.deployments = list(deployments)
+        self.ids: list[object] = [place.seat.id for place in group.places]
+        self.sources = [place.source for place in group.places]
+        """What the candidates were read from: one dictionary for each deployment, however many lists have it."""
         self.has_tags, self.has_order = _has_tags(deployments), _has_order(deployments)
-
-    def says(self, seats: list[Seat], deployments: Sequence[Deployment]) -> bool:
-        """Return whether this is what a list says that was looked through anew."""
-        told = [place.seat for place in self.group.places], self.has_tags, self.has_order
-        return told == (seats, _has_tags(deployments), _has_order(deployments))
-
-    def is_equal(self, deployments: Sequence[Deployment]) -> bool:
-        """Return whether these say the same at each place."""
-        return self.deployments == (deployments if isinstance(deployments, list) else list(deployments))
-
-    def is_there(self, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
-        """Return what tells whether a candidate stands where it is thought to."""
-        mine = self.deployments
-        return lambda position, _place: deployments[position] is mine[position]
+        self.is_used = True
+        self.next = 0
+        """The candidate that is compared next with what was read of it."""
 
 
 class Candidates:
@@ -82,25 +74,26 @@ class Candidates:
     def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return what is known of a list of candidates that is not empty."""
         for known in self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ():
-            if known.is_equal(deployments) and not known.group.is_left:
+            if not known.group.is_left and self._is_same(known, deployments):
                 self.hits += 1
                 return self._used(known, self.hits)
         return self.anew(model, deployments)
 
     def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
-        """Return the same after looking at each of them."""
+        """Return the same after reading each of them."""
         self.misses += 1
-        ends = _ends(model, deployments)
-        seats = None if self._is_cached else self._seats(model, deployments)
+        ends, ids = _ends(model, deployments), _ids(deployments)
+        seats = [self._seat(one, model) for one in deployments]
         for known in self._by_ends.get(ends, ()):
-            if all(map(is_, known.deployments, deployments)) and not known.group.is_left:
-                if seats is not None and not known.says(seats, deployments):
-                    continue
+            if not known.group.is_left and known.ids == ids and self._says(known, seats, deployments):
                 return self._used(known, self.misses)
-        group = self._pool.group(model, seats or self._seats(model, deployments))
+        group = self._pool.group(model, seats)
+        for place, deployment in zip(group.places, deployments, strict=True):
+            if place.source != deployment:
+                place.source = deployment
         known = Known(group, deployments)
         alike = self._by_ends.setdefault(ends, [])
-        # Of two that say the same, the objects of the latter are those that come from now on.
+        # Of two with the same ids, the latter is found from now on; nobody uses the former, so it goes first.
         alike.insert(0, known)
         self._latest[known] = ends
         if len(alike) > MOST_ALIKE:
@@ -110,16 +103,56 @@ class Candidates:
         self._sweep()
         return known
 
+    def is_there(self, known: Known, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
+        """Return what tells whether the candidate at a position is, in this list, still as it was read."""
+        return lambda position, _place: self._is_as_read(known, position, deployments[position])
+
+    def groups(self) -> list[Group]:
+        """Return all groups that are known."""
+        return [known.group for known in self._latest]
+
+    def _is_same(self, known: Known, deployments: Sequence[Deployment]) -> bool:
+        """Return whether a list has the deployments of a known one, and none of those compared now has changed."""
+        if known.sources[0] is deployments[0] and known.sources == deployments:
+            return True
+        return known.ids == _ids(deployments) and self._are_next_as_read(known, deployments)
+
+    def _are_next_as_read(self, known: Known, deployments: Sequence[Deployment]) -> bool:
+        number = len(deployments)
+        first = known.next if known.next < number else 0
+        known.next = last = min(first + IN_TURN, number)
+        return all(self._is_as_read(known, position, deployments[position]) for position in range(first, last))
+
+    def _is_as_read(self, known: Known, position: int, deployment: Deployment) -> bool:
+        """Return whether a deployment says what was read of it, perhaps in other words."""
+        place = known.group.places[position]
+        source = place.source
+        if source is deployment or source == deployment:
+            return True
+        if source is None or _is_tagged(source) != _is_tagged(deployment) or _order(source) != _order(deployment):
+            return False
+        if self._seat(deployment, known.group.name) != place.seat:
+            return False
+        place.source = known.sources[position] = deployment
+        return True
+
+    def _says(self, known: Known, seats: list[Seat], deployments: Sequence[Deployment]) -> bool:
+        """Return whether a list that was read anew says what is known of it, perhaps in other words."""
+        told = [place.seat for place in known.group.places], known.has_tags, known.has_order
+        if told != (seats, _has_tags(deployments), _has_order(deployments)):
+            return False
+        for position, (place, deployment) in enumerate(zip(known.group.places, deployments, strict=True)):
+            if place.source != deployment:
+                place.source = known.sources[position] = deployment
+        return True
+
     def _used(self, known: Known, count: int) -> Known:
         """Keep one that was asked for again, and at each so many of these let others go."""
         known.is_used = True
         self._latest.move_to_end(known)
-        if not count % EACH:
+        if count % EACH == 0:
             self._sweep()
         return known
-
-    def _seats(self, model: str, deployments: Sequence[Deployment]) -> list[Seat]:
-        return [self._seat(one, model) for one in deployments]
 
     def _sweep(self) -> None:
         """Let go what nobody has asked for since the last time."""
@@ -133,10 +166,6 @@ class Candidates:
             known.is_used = False
         self._pool.tidy()
 
-    def groups(self) -> list[Group]:
-        """Return all groups that are known."""
-        return [known.group for known in self._latest]
-
     def _drop(self, known: Known) -> None:
         ends = self._latest.pop(known)
         alike = self._by_ends[ends]
@@ -146,8 +175,16 @@ class Candidates:
         self._pool.dissolve(known.group)
 
 
+def _ids(deployments: Sequence[Deployment]) -> list[object]:
+    try:
+        return [one["model_info"]["id"] for one in deployments]
+    except (KeyError, TypeError):
+        # LiteLLM gives each an id; what has none is told apart by what it says.
+        return [str((one.get("model_info") or {}).get("id") or "") for one in deployments]
+
+
 def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
-    return model, len(deployments), id(deployments[0]), id(deployments[-1])
+    return model, len(deployments), *_ids([deployments[0], deployments[-1]])
 
 
 def _has_tags(deployments: Sequence[Deployment]) -> bool:
@@ -155,9 +192,13 @@ def _has_tags(deployments: Sequence[Deployment]) -> bool:
 
 
 def _has_order(deployments: Sequence[Deployment]) -> bool:
-    return any((one.get("litellm_params") or {}).get("order") is not None for one in deployments)
+    return any(_order(one) is not None for one in deployments)
 
 
 def _is_tagged(deployment: Deployment) -> bool:
     params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
     return bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))
+
+
+def _order(deployment: Deployment) -> object:
+    return (deployment.get("litellm_params") or {}).get("order")

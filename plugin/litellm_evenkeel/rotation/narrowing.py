@@ -6,11 +6,14 @@ before the choice makes the whole request LiteLLM's.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
 import litellm.utils
 from litellm.router_strategy import tag_based_routing
+
+from litellm_evenkeel.litellm_router import has_routing_plugins, routing_context, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,69 +21,72 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.candidates import Known
 
 Deployments = list[dict[str, Any]]
+# LiteLLM up to 1.101 has it under a private name.
+_BY_ORDER = "get_order_filtered_deployments"
+_by_order = getattr(litellm.utils, _BY_ORDER, None) or getattr(litellm.utils, f"_{_BY_ORDER}")
+# Where LiteLLM's routing plugins leave the provider models that a request may use, in its metadata.
+ALLOWED_MODELS = "_routing_plugin_candidate_models"
 
 
 async def narrowed(
-    router: Any, known: Known, model: str, deployments: Deployments, messages: object, request: dict[str, Any]
+    router: Any, known: Known, deployments: Deployments, messages: object, request: dict[str, Any]
 ) -> Deployments:
     """Return those that LiteLLM would leave, in their order; the very list that was given if it would leave all."""
-    checks = getattr(router, "enable_pre_call_checks", False)
-    asked = messages if messages is not None else request.get("input")
-    if checks and asked is not None:
-        deployments = _called(
-            router._pre_call_checks,  # noqa: SLF001 - what the router itself calls a moment later
-            model=model,
-            healthy_deployments=deployments,
-            messages=messages,
-            input=request.get("input"),
-            request_kwargs=request,
-            **await _counted(router, model, deployments, messages, request),
-        )
-    if known.has_tags or _filters_tags(router, request):
-        name = "litellm_metadata" if "litellm_metadata" in request else "metadata"
+    settings, model = settings_of(router), known.group.name
+    has_input = messages is not None or request.get("input") is not None
+    if settings.pre_call_checks and has_input:
+        deployments = await _after_pre_call_checks(router, model, deployments, messages, request)
+    if known.has_tags or settings.tag_filtering or request.get("enable_tag_filtering"):
         deployments = await _called(
             tag_based_routing.get_deployments_for_tag,
             llm_router_instance=router,
-            ctx=getattr(router, "_core_ctx", None),
+            ctx=routing_context(router),
             model=model,
             request_kwargs=request,
             request_deployments=deployments,
             healthy_deployments=deployments,
-            metadata_variable_name=name,
+            metadata_variable_name=_metadata_name(request),
         )
-    if getattr(router, "routing_plugins", None):
-        by_plugins = router._filter_by_routing_plugin_candidates  # noqa: SLF001 - see above
-        deployments = _called(by_plugins, healthy_deployments=deployments, request_kwargs=request)
+    deployments = _after_routing_plugins(router, deployments, request)
     if known.has_order:
-        deployments = litellm.utils.get_order_filtered_deployments(
-            deployments, target_order=request.get("_target_order")
-        )
+        deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
     if excluded:
         deployments = [one for one in deployments if (one.get("model_info") or {}).get("id") not in excluded]
     return deployments
 
 
-async def _counted(
+async def _after_pre_call_checks(
     router: Any, model: str, deployments: Deployments, messages: object, request: dict[str, Any]
-) -> dict[str, Any]:
-    """Return how many tokens it has, counted beside the loop, where this version of LiteLLM knows how to."""
+) -> Deployments:
+    """Return those that pass LiteLLM's pre-call checks. Tokens are counted outside of the event loop."""
+    asked = {"messages": messages, "input": request.get("input"), "request_kwargs": request}
+    context = routing_context(router)
     count = getattr(router, "_acount_pre_call_check_tokens", None)
-    if count is None:
-        return {}
-    tokens = await _called(
-        count,
-        model=model,
-        healthy_deployments=deployments,
-        messages=messages,
-        input=request.get("input"),
-        request_kwargs=request,
-    )
-    return {"input_token_count": tokens, "skip_inline_token_count": True}
+    if context is not None and count is None:
+        return list(await asyncio.to_thread(context.pre_call_checks, model, deployments, **asked))
+    check = router._pre_call_checks  # noqa: SLF001 - what the router itself calls a moment later
+    asked |= {"model": model, "healthy_deployments": deployments}
+    if count is not None:
+        asked |= {"input_token_count": await _called(count, **asked), "skip_inline_token_count": True}
+    return _called(check, **asked)  # type: ignore[no-any-return]
 
 
-def _filters_tags(router: Any, request: dict[str, Any]) -> bool:
-    return bool(getattr(router, "enable_tag_filtering", False) or request.get("enable_tag_filtering"))
+def _after_routing_plugins(router: Any, deployments: Deployments, request: dict[str, Any]) -> Deployments:
+    """Return those whose provider model the plugins of `router_settings.plugins` allow; raise ValueError if none is."""
+    metadata = request.get(_metadata_name(request))
+    allowed = metadata.get(ALLOWED_MODELS) if isinstance(metadata, dict) else None
+    # A client may write into the metadata, too.
+    if allowed is None or not has_routing_plugins(router):
+        return deployments
+    left = [one for one in deployments if (one.get("litellm_params") or {}).get("model") in allowed]
+    if not left:
+        raise ValueError(f"The routing plugins of router_settings.plugins left no deployment of {len(deployments)}.")
+    return left
+
+
+def _metadata_name(request: dict[str, Any]) -> str:
+    return "litellm_metadata" if "litellm_metadata" in request else "metadata"
 
 
 def _called(function: Callable[..., Any], **arguments: Any) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.bars import graver
 from litellm_evenkeel.rotation.latency import Latency
 from litellm_evenkeel.rotation.limit_headers import closed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from litellm_evenkeel.rotation.bars import Bar
     from litellm_evenkeel.rotation.group import Group
@@ -47,6 +47,7 @@ class Place:
         "model",
         "seat",
         "shut_until",
+        "source",
     )
 
     def __init__(self, seat: Seat, account: Side, model: Side) -> None:
@@ -56,6 +57,8 @@ class Place:
         """What is under way, the oldest first."""
         self.groups: list[tuple[Group, int]] = []
         """Where it stands."""
+        self.source: Mapping[str, Any] | None = None
+        """The deployment that its seat was read from, as LiteLLM handed it out."""
         self.shut_until = -math.inf
         """Until when looking again is of no use, unless something happens."""
         self._shut_tokens = 0.0

@@ -6,7 +6,6 @@ An error of ours never fails a request: it is logged without a word of what was 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,8 @@ from urllib.parse import quote
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
-from litellm.router_utils.clientside_credential_handler import clientside_credential_keys
 
+from litellm_evenkeel.litellm_router import disable_cooldowns, running_router
 from litellm_evenkeel.rotation import answers, refusals
 from litellm_evenkeel.rotation.call import Call
 from litellm_evenkeel.rotation.narrowing import narrowed
@@ -26,12 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from litellm_evenkeel.mishaps import Mishaps
+    from litellm_evenkeel.rotation.candidates import Known
     from litellm_evenkeel.rotation.steering import Steering
     from litellm_evenkeel.rotation.terms import RotationTerms
 
 ACCOUNT_HEADER = "x-evenkeel-account"
+# How often the start looks whether LiteLLM has made its router.
+FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.01, 5.0
 # How LiteLLM says that no deployment suits a request: its tags, its length, its region.
 LITELLMS_OWN = (ValueError, litellm.BadRequestError)
+# By these a request brings its client's own credentials. LiteLLM has moved its list of them; a test compares the two.
+CLIENT_CREDENTIALS = ("api_key", "api_base", "base_url")
 
 
 # LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. Nothing of ours
@@ -49,8 +53,9 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         super().__init__()
         self.terms, self.steering, self._errors = terms, steering, errors
         self._begin = begin
-        self._beginning: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._router: Any = None
+        self._has_begun = False
         self._begin_once()
 
     async def async_filter_deployments(
@@ -65,14 +70,17 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         del parent_otel_span
         if not healthy_deployments or _brings_its_own_key(request_kwargs):
             return healthy_deployments
-        if self._begin is not None:
+        if not self._has_begun:
             self._begin_once()
         try:
             request = request_kwargs if request_kwargs is not None else {}
-            candidates = await self._candidates(model, healthy_deployments, messages, request)
+            known = self.steering.candidates.of(model, healthy_deployments)
+            candidates = await self._candidates(known, healthy_deployments, messages, request)
             if not candidates:
                 return healthy_deployments
-            found = await self.steering.choose(model, candidates, messages, request)
+            if candidates is not healthy_deployments:
+                known = self.steering.candidates.of(model, candidates)
+            found = await self.steering.choose(model, candidates, messages, request, known)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes on
             self._errors.happened("choosing", error)
             return healthy_deployments
@@ -134,36 +142,45 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
 
     def _begin_once(self) -> None:
         """Start what runs beside the requests: at the import, in a proxy's loop, else with the first request."""
-        if self._begin is None:
-            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        begin, self._begin = self._begin, None
-        self._beginning = loop.create_task(begin())
+        self._has_begun = True
+        for running in (self._prepare_router(), *([] if self._begin is None else [self._begin()])):
+            task = loop.create_task(running)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _prepare_router(self) -> None:
+        """Wait for the router and prepare it: since LiteLLM 1.110, a request that has begun keeps its cooldowns."""
+        pause = FIRST_LOOK_SECONDS
+        try:
+            while self._running_router() is None:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LAST_LOOK_SECONDS)
+        except Exception as error:  # noqa: BLE001 - the first request looks again
+            self._errors.happened("preparing the router", error)
 
     async def _candidates(
-        self, model: str, deployments: list[dict[str, Any]], messages: list[Any] | None, request: dict[str, Any]
+        self, known: Known, deployments: list[dict[str, Any]], messages: list[Any] | None, request: dict[str, Any]
     ) -> list[dict[str, Any]]:
         router = self._running_router()
         if router is None:
             return deployments
-        known = self.steering.candidates.of(model, deployments)
         try:
-            return await narrowed(router, known, model, deployments, messages, request)
+            return await narrowed(router, known, deployments, messages, request)
         except LITELLMS_OWN:
             # It will come to the same, and say so itself.
             return []
 
     def _running_router(self) -> Any:
         """Return the proxy's router; a new one must not hold accounts by rules of its own."""
-        server = sys.modules.get("litellm.proxy.proxy_server")
-        router = getattr(server, "llm_router", None)
+        router = running_router()
         if router is not None and router is not self._router:
             self._router = router
             if not self.terms.stock_cooldowns:
-                router.disable_cooldowns = True
+                disable_cooldowns(router)
         return router
 
 
@@ -190,7 +207,7 @@ def _brings_its_own_key(request: Mapping[str, Any] | None) -> bool:
     """Return whether a client's own credentials are used: what becomes of those says nothing of our accounts."""
     if request is not None:
         # Not `any`: a generator costs more than all of it.
-        for name in clientside_credential_keys:
+        for name in CLIENT_CREDENTIALS:
             if name in request:
                 return True
     return False

@@ -107,15 +107,20 @@ class Steering:
         self._keys = SessionKeys(terms.sticky)
 
     async def choose(
-        self, model: str, deployments: Sequence[Deployment], messages: object, request: Mapping[str, Any]
+        self,
+        model: str,
+        deployments: Sequence[Deployment],
+        messages: object,
+        request: Mapping[str, Any],
+        known: Known | None = None,
     ) -> Pick | Full:
-        """Return which of the candidates a request gets, or why none."""
+        """Return which of the candidates a request gets, or why none; `known` is what they were recognised as."""
         began = time.perf_counter()
         call = Call.of(request)
         run = self.attempts.run(call)
         if run.current is not None:
             self.attempts.end_last(run)
-        known = self.candidates.of(model, deployments)
+        known = known or self.candidates.of(model, deployments)
         key = self._keys.of(model, request, messages)
         now = self._clock()
         pinned = None if key is None else self.sticky.pinned(key, now)
@@ -295,7 +300,7 @@ class Steering:
         """Wait for so long, however often the candidates change meanwhile."""
         ends = self._clock() + patience
         for _ in range(MOST_LOOKS):
-            is_there = known.is_there(deployments)
+            is_there = self.candidates.is_there(known, deployments)
             waited = await self.waiting.wait(known.group, asked, asked.client, patience, is_there)
             found = waited or self._picked(known, deployments, asked)
             patience = ends - self._clock()
@@ -319,11 +324,11 @@ class Steering:
         return None if full.opens_in > patience and not full.bar.may_open else patience
 
     def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:
-        found = self.pool.pick(known.group, asked, known.is_there(deployments))
+        found = self.pool.pick(known.group, asked, self.candidates.is_there(known, deployments))
         if found is None:
             # They say the same, and are others.
             known = self.candidates.anew(known.group.name, deployments)
-            found = self.pool.pick(known.group, asked, known.is_there(deployments))
+            found = self.pool.pick(known.group, asked, self.candidates.is_there(known, deployments))
         return found or Full(0.0, None)
 
     async def _pinned_elsewhere(self, key: SessionKey, remote: Remote) -> str | None:

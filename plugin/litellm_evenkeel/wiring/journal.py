@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 from prometheus_client import REGISTRY
 
-from litellm_evenkeel import addresses, admin, scraping, watching
+from litellm_evenkeel import addresses, admin, scraping
 from litellm_evenkeel.journal import series
 from litellm_evenkeel.journal.callback import Journal_PROXY_
 from litellm_evenkeel.journal.opening import opened
 from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS
+from litellm_evenkeel.litellm_router import SERVER
 from litellm_evenkeel.mishaps import Mishaps
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
@@ -40,7 +41,7 @@ def journal() -> Journal_PROXY_:
     made = opened(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
     mishaps = Mishaps("journal")
     show = scraping.show(lambda: series.samples(made), series.of(made), REGISTRY, happened=mishaps.happened)
-    if watching.SERVER in sys.modules:
+    if SERVER in sys.modules:
         admin.install_health("journal", lambda: _health(made, mishaps))
     _end_with_proxy(made, show)
     # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
@@ -56,7 +57,7 @@ def _health(journal: Journal, mishaps: Mishaps) -> dict[str, Any]:
 
 def _end_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
     """Write what waits when the proxy is told to end: by a signal, uvicorn ends it before anything is done at exit."""
-    server = sys.modules.get(watching.SERVER)
+    server = sys.modules.get(SERVER)
     ended = getattr(server, SHUTDOWN, None)
     if ended is None:
         return

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
+from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, MOST_ALIKE, Candidates
+from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, IN_TURN, MOST_ALIKE, Candidates
 from litellm_evenkeel.rotation.holds import State
 from litellm_evenkeel.rotation.idle import MOST
 from litellm_evenkeel.rotation.kinds import Kind, Scope
@@ -37,10 +41,10 @@ def made(most: int = 512, *, is_cached: bool = True) -> tuple[Pool, Candidates]:
 def picked(pool: Pool, candidates: Candidates, model: str, deployments: list[dict[str, object]]) -> Pick:
     """Do as the steering does."""
     known = candidates.of(model, deployments)
-    found = pool.pick(known.group, Asked(), known.is_there(deployments))
+    found = pool.pick(known.group, Asked(), candidates.is_there(known, deployments))
     if found is None:
         known = candidates.anew(model, deployments)
-        found = pool.pick(known.group, Asked(), known.is_there(deployments))
+        found = pool.pick(known.group, Asked(), candidates.is_there(known, deployments))
     assert isinstance(found, Pick)
     return found
 
@@ -77,20 +81,70 @@ def test_the_same_list_is_looked_through_once() -> None:
 
 def test_lists_that_differ_in_the_middle_only_are_known_apart() -> None:
     pool, candidates = made()
-    plain, tagged = deployment(4), deployment(4, tags=["a"], order=1)
-    all_of_them = [deployment(number) for number in range(4)] + [plain] + [deployment(number) for number in range(5, 9)]
-    one, other = list(all_of_them), [tagged if each is plain else each for each in all_of_them]
-    without = [[each for each in all_of_them if each is not left_out] for left_out in all_of_them[2:5]]
-    lists = [one, other, *without]
+    all_of_them = [deployment(number) for number in range(9)]
+    lists = [all_of_them, *([each for each in all_of_them if each is not left_out] for left_out in all_of_them[2:6])]
     known = [candidates.of("g", each) for each in lists]
-    assert [each.has_tags for each in known] == [False, True, False, False, False]
-    assert [each.has_order for each in known] == [False, True, False, False, False]
     for _ in range(3):
         for each in lists:
             picked(pool, candidates, "g", list(each))
     # None of them has cost another its group, and what is remembered in it.
     assert [candidates.of("g", each) for each in lists] == known
     assert candidates.misses == len(lists)
+
+
+class Listed(list[Any]):
+    """A list that can be referred to weakly."""
+
+
+class Dictionary(dict[str, Any]):
+    """A dictionary that can be referred to weakly."""
+
+
+def test_new_dictionaries_for_every_request_are_recognised_and_none_of_them_is_kept() -> None:
+    pool, candidates = made()
+    lists: list[weakref.ref[Listed]] = []
+    dictionaries: list[weakref.ref[Dictionary]] = []
+    for _ in range(50):
+        deployments = Listed(Dictionary(deepcopy(deployment(number))) for number in range(20))
+        lists.append(weakref.ref(deployments))
+        dictionaries += [weakref.ref(one) for one in deployments]
+        pool.release(picked(pool, candidates, "g", deployments).lease)
+        del deployments
+    gc.collect()
+    assert (candidates.hits, candidates.misses) == (49, 1)
+    assert [one() for one in lists] == [None] * 50
+    # One for each deployment, to see whether it has changed.
+    assert sum(one() is not None for one in dictionaries) == 20
+
+
+@pytest.mark.parametrize("change", [{"weight": 2}, {"priority": 2}, {"limits": {"rpm": 5}}])
+def test_a_change_is_noticed_in_turn_though_its_deployment_is_not_chosen(change: dict[str, object]) -> None:
+    _, candidates = made()
+    before = [deployment(number) for number in range(10 * IN_TURN)]
+    known = candidates.of("g", before)
+    info = {"id": "d77", **change}
+    for _ in range(10):
+        known = candidates.of("g", [{**one, "model_info": info} if one is before[77] else one for one in before])
+    seat = known.group.places[77].seat
+    assert seat == Seat.of({**before[77], "model_info": info}, {})
+
+
+def test_tags_and_an_order_that_are_written_later_are_noticed_too() -> None:
+    _, candidates = made()
+    assert not candidates.of("g", [deployment(number) for number in range(3)]).has_tags
+    known = candidates.of("g", [deployment(0), deployment(1, tags=["a"], order=1), deployment(2)])
+    assert (known.has_tags, known.has_order) == (True, True)
+
+
+def test_other_words_for_the_same_cost_no_group() -> None:
+    pool, candidates = made()
+    first = candidates.of("g", [deployment(number) for number in range(3)])
+    for number in range(20):
+        # Whatever LiteLLM notes in there, nothing of it is read.
+        noted = [{**deployment(each), "updated_at": number} for each in range(3)]
+        assert candidates.of("g", noted) is first
+        pool.release(picked(pool, candidates, "g", noted).lease)
+    assert candidates.misses == 1
 
 
 def test_of_lists_with_the_same_ends_so_many_are_known_at_most() -> None:
@@ -108,7 +162,7 @@ def test_an_equal_deployment_takes_the_place_of_another_one() -> None:
     deployments[1] = deployment(1)
     for _ in range(20):
         picked(pool, candidates, "g", deployments)
-    assert candidates.misses == 2
+    assert candidates.misses == 1
 
 
 def test_switched_off_each_list_is_looked_through() -> None:

@@ -1,0 +1,82 @@
+"""LiteLLM's router in the running proxy: the settings, deployments and usage that the plugin reads, and what it sets.
+
+LiteLLM 1.109 gave its router entry points (`registry`, `settings`, `health`, `apply`) and deprecated the attributes
+that were read before. Each function here uses the entry point where the router has it, and the attribute otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SERVER = "litellm.proxy.proxy_server"
+
+
+class RouterSettings(NamedTuple):
+    """The settings that decide which of LiteLLM's own filters run after a callback's."""
+
+    pre_call_checks: bool
+    tag_filtering: bool
+
+
+def running_router() -> Any:
+    """Return the proxy's router, or `None` outside of a proxy."""
+    return getattr(sys.modules.get(SERVER), "llm_router", None)
+
+
+def settings_of(router: Any) -> RouterSettings:
+    """Return the router's settings; a router hands out the same snapshot until one of them changes."""
+    read = router.settings() if _has_entry_points(router) else router
+    return RouterSettings(
+        pre_call_checks=bool(getattr(read, "enable_pre_call_checks", False)),
+        tag_filtering=bool(getattr(read, "enable_tag_filtering", False)),
+    )
+
+
+def has_routing_plugins(router: Any) -> bool:
+    """Return whether `router_settings.plugins` names any."""
+    if _has_entry_points(router):
+        return bool(router.registry().plugins("routing"))
+    return bool(getattr(router, "routing_plugins", None))
+
+
+def deployments_of(router: Any, group: str) -> Sequence[Mapping[str, Any]]:
+    """Return the deployments of a model group."""
+    if _has_entry_points(router):
+        return router.registry().deployments(group) or ()
+    return router.get_model_list(model_name=group) or ()
+
+
+def disable_cooldowns(router: Any) -> None:
+    """Stop LiteLLM from putting deployments into cooldowns of its own."""
+    if _has_entry_points(router):
+        from litellm.router_api import ChangeSet  # noqa: PLC0415 - not there in an older LiteLLM
+
+        router.apply(ChangeSet(assign={"disable_cooldowns": True}))
+    else:
+        router.disable_cooldowns = True
+
+
+async def remaining_usage(router: Any, group: str) -> Mapping[str, Any] | None:
+    """Return how much of a model group's limits is left, by the name of the rate-limit header."""
+    if _has_entry_points(router):
+        usage: Mapping[str, Any] | None = await router.health().usage(group, kind="remaining")
+    else:
+        usage = await router.get_remaining_model_group_usage(group)
+    return usage
+
+
+def routing_context(router: Any) -> Any:
+    """Return what LiteLLM hands to its own filters in place of the router; `None` where it hands them the router."""
+    if not _has_entry_points(router):
+        return None
+    from litellm.router_api import RoutingContext  # noqa: PLC0415 - not there in an older LiteLLM
+
+    return RoutingContext(router)
+
+
+def _has_entry_points(router: Any) -> bool:
+    return hasattr(router, "registry")
