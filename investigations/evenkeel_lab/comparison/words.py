@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenkeel_lab.comparison.rounding import steady
 from evenkeel_lab.verdicts import Kind, Scale
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def factor(one: Compared) -> str:
     if one.verdict is None:
         return ""
     ends = (one.verdict.mean, one.verdict.high, one.verdict.low)
-    middle, low, high = (f"{1 / (1 + one.margin.effect(end)):,.3g}" for end in ends)
+    middle, low, high = (f"{steady(1 / (1 + one.margin.effect(end))):,.3g}" for end in ends)
     return f"{middle} [{low}, {high}]"
 
 
@@ -154,7 +155,7 @@ def _narrower(one: Compared) -> str:
 def change(figure: Figure, mean: float, low: float, high: float) -> str:
     """Say a difference in the figure's own unit, with its interval."""
     points = figure.usual.scale is Scale.POINTS
-    values = [value * 100 if points else value for value in (mean, low, high)]
+    values = [steady(value * 100 if points else value) for value in (mean, low, high)]
     decimals = _decimals(max(map(abs, values)))
     # What is rounded to nothing has no sign.
     said = [f"{round(value, decimals) + 0.0:+,.{decimals}f}" for value in values]
@@ -164,7 +165,8 @@ def change(figure: Figure, mean: float, low: float, high: float) -> str:
 
 def share(mean: float, low: float, high: float) -> str:
     """Say a share of a whole, with its interval."""
-    return f"{mean * 100:.0f} % [{low * 100:.0f}, {high * 100:.0f}]"
+    middle, least, most = (f"{steady(value * 100):.0f}" for value in (mean, low, high))
+    return f"{middle} % [{least}, {most}]"
 
 
 def middle(values: Sequence[float], scale: Scale) -> float:
@@ -182,6 +184,7 @@ def amount(one: Compared, values: Sequence[float]) -> str:
 
 def size(figure: Figure, value: float) -> str:
     """Say a value of a figure with its unit."""
+    value = steady(value)
     if figure.usual.scale is Scale.POINTS:
         return f"{value * 100:.2f} %"
     digits = f"{value:,.0f}" if 1000 <= value < HUGE else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
@@ -195,6 +198,7 @@ def _said(one: Compared, difference: float) -> str:
 
 
 def _number(value: float) -> str:
+    value = steady(value)
     if value >= HUGE:
         return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"  # noqa: PLR2004

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from base64 import b64decode
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import jupytext
-from matplotlib.image import imread
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import name_of
@@ -17,6 +14,7 @@ from evenkeel_lab.experiment.read import BOOK
 from evenkeel_lab.notebook.clean import clean
 from evenkeel_lab.notebook.kernel import execute
 from evenkeel_lab.notebook.opening import require_summary
+from evenkeel_lab.notebook.pictures import look_the_same
 from evenkeel_lab.notebook.template import FILE as SOURCE
 from evenkeel_lab.session.summary import FILE as SUMMARY
 
@@ -76,20 +74,25 @@ def executed(folder: Path) -> str:
 
 
 def _same(path: Path, text: str) -> bool:
-    """Whether a file shows what the text does; pictures may be compressed in another way, as machines do."""
+    """Whether a file shows what the text does; pictures may differ in what nobody sees, as those of machines do."""
     try:
         there = path.read_text(encoding="utf-8")
-        return there == text or _shown(there) == _shown(text)
+        if there == text:
+            return True
+        (first, pictures), (second, others) = _apart(there), _apart(text)
+        return first == second and all(map(look_the_same, pictures, others))
     except (OSError, ValueError, SyntaxError):
         return False
 
 
-def _shown(text: str) -> Any:
-    return json.loads(text, object_hook=_with_pixels)
+def _apart(text: str) -> tuple[Any, list[bytes]]:
+    """Return what a notebook holds, with numbers in the place of pictures, and these."""
+    pictures: list[bytes] = []
 
+    def numbered(told: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(told.get(PICTURE), str):
+            return told
+        pictures.append(b64decode(told[PICTURE]))
+        return told | {PICTURE: len(pictures)}
 
-def _with_pixels(told: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(told.get(PICTURE), str):
-        return told
-    pixels = imread(BytesIO(b64decode(told[PICTURE])))
-    return told | {PICTURE: [pixels.shape, hashlib.sha256(pixels.tobytes()).hexdigest()]}
+    return json.loads(text, object_hook=numbered), pictures

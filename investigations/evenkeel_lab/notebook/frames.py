@@ -13,6 +13,7 @@ import pandas as pd
 
 from evenkeel_lab.comparison.compare import compare
 from evenkeel_lab.comparison.figures import FIGURES, ordered
+from evenkeel_lab.comparison.rounding import steady
 from evenkeel_lab.comparison.runs import Runs
 from evenkeel_lab.comparison.words import NO_VERDICT, middle
 from evenkeel_lab.session.ablation import attribute
@@ -202,7 +203,7 @@ def _verdict(one: Comparison, found: Compared) -> dict[str, Any]:
     if verdict is None:
         return told
     return told | {
-        "margin": margin.effect(verdict.margin),
+        "margin": steady(margin.effect(verdict.margin)),
         "detectable": margin.effect(verdict.detectable),
         "more_pairs": verdict.more_pairs,
         "p": verdict.p,
@@ -217,8 +218,8 @@ def _told(found: Compared | None) -> dict[str, Any]:
     if found is None or found.verdict is None:
         return {"effect": math.nan, "low": math.nan, "high": math.nan, "kind": NO_VERDICT}
     effect, verdict = found.margin.effect, found.verdict
-    ends = {"low": effect(verdict.low), "high": effect(verdict.high)}
-    return {"effect": effect(verdict.mean), "kind": str(verdict.kind)} | ends
+    told = {"effect": verdict.mean, "low": verdict.low, "high": verdict.high}
+    return {name: steady(effect(value)) for name, value in told.items()} | {"kind": str(verdict.kind)}
 
 
 def _published(summary: Summary, one: Expected) -> dict[str, Compared]:

@@ -25,6 +25,7 @@ LEAST_RUNS, LEAST_POINTS = 2, 3
 # A server that takes no time at all has no queue, nor a logarithm.
 LEAST_MS = 1e-3
 SECOND_MS = 1000.0
+EXACT = 1e-15
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,9 @@ def fit(latencies: Iterable[tuple[int, float]], start: Server) -> Server:
         server = Server(*np.exp(logarithms))
         return [float(np.log(server.latency(users) / latency)) for users, latency in known]
 
-    found = least_squares(off, np.log([max(start.service, LEAST_MS), max(start.delay, LEAST_MS)]))
+    # The usual slopes and tolerances end at the eighth digit or so, each machine at another one.
+    begin = np.log([max(start.service, LEAST_MS), max(start.delay, LEAST_MS)])
+    found = least_squares(off, begin, jac="3-point", ftol=EXACT, xtol=EXACT, gtol=EXACT)
     return Server(*(float(one) for one in np.exp(found.x)))
 
 

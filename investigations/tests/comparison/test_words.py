@@ -97,3 +97,19 @@ def test_what_is_the_same_is_neither_higher_nor_lower() -> None:
 
 def test_nothing_has_no_sign() -> None:
     assert words.effect(compared(-1e-9, 0.0)) == "+0.00 % [+0.00, +0.00]"
+
+
+@pytest.mark.parametrize("factor", [1 - 1e-12, 1 + 1e-12])
+@pytest.mark.parametrize("size", [0.01, 0.0125, 0.225, 1.0])
+def test_a_margin_is_said_the_same_whatever_its_last_bits_are(size: float, factor: float) -> None:
+    one = compared(0.3, 0.05)
+    here, there = (replace(one, margin=replace(one.margin, size=told)) for told in (size, size * factor))
+    assert words.margin(there) == words.margin(here)
+
+
+@pytest.mark.parametrize("value", [0.125, 9.995, 99.95, 100.0, 1000.0, 1234.5])
+def test_an_amount_is_said_the_same_whatever_its_last_bits_are(value: float) -> None:
+    for figure in (FIGURES["p50"], FIGURES["error_rate"]):
+        said = {words.size(figure, value * (1 + moved)) for moved in (0.0, -1e-12, 1e-12)}
+        changes = {words.change(figure, *[value * (1 + moved)] * 3) for moved in (0.0, -1e-12, 1e-12)}
+        assert (len(said), len(changes)) == (1, 1)

@@ -16,11 +16,15 @@ from evenkeel_lab.report.figures.style import LONGEST, looks, short, svg
 from evenkeel_lab.report.page import page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from evenkeel_lab.session.summary import Summary
 
 FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
 ABLATION = {"full": "on", "switches": {"budgets": {"about": "no budgets", "arm": "less"}}}
 LONG = "a-very-long-name-of-an-arm-that-goes-on-and-on"
+# Ten thousand times as much as two processors differ in.
+LAST_BITS = 1e-12
 
 
 def drawn(summary: Summary) -> set[str]:
@@ -44,6 +48,40 @@ def test_every_figure_is_in_the_page_with_words_for_those_who_do_not_see_it(simu
         assert found.figures[name].count("<svg ") == 1
         assert "<text" not in found.figures[name]
     assert set(found.files) == {"case.md", *(f"case/{name}.svg" for name in FIGURES)}
+
+
+def moved(summary: Summary, by: Callable[[float], float]) -> Summary:
+    """Return a session whose figures and latencies are others."""
+
+    def each(values: Mapping[str, float]) -> dict[str, float]:
+        return {name: by(value) for name, value in values.items()}
+
+    done = {name: [replace(run, figures=each(run.figures)) for run in runs] for name, runs in summary.done.items()}
+    sketches = {
+        name: {arm: replace(one, quantiles=each(one.quantiles)) for arm, one in told.items()}
+        for name, told in summary.sketches.items()
+    }
+    return replace(summary, done=done, sketches=sketches)
+
+
+def test_figures_and_their_words_are_the_same_whatever_the_last_bits_are(simulate: Any) -> None:
+    source = np.random.default_rng(3)
+
+    def other(value: float) -> float:
+        return value * float(1 + source.uniform(-LAST_BITS, LAST_BITS))
+
+    summary = simulate(everything("off", "on", "less", LONG), effects={"less": 1.05})
+    elsewhere = moved(summary, other)
+    here, there = case_of(summary), case_of(elsewhere)
+    assert page(there).markdown == page(here).markdown
+    for name, one in FIGURES.items():
+        first, second = one.draw(summary, here.judgement), one.draw(elsewhere, there.judgement)
+        assert first is not None
+        assert second is not None
+        width, height = second.get_size_inches()
+        second.set_size_inches(other(width), other(height))
+        # Of long texts, pytest takes minutes to tell the difference.
+        assert (svg(first, name) == svg(second, name)) is True, name
 
 
 @pytest.mark.parametrize(

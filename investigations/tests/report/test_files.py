@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from evenkeel_lab.cli import cli
@@ -59,7 +60,15 @@ savefig.dpi: 300
 savefig.bbox: tight
 savefig.transparent: True
 """
-ELSEWHERE = {"TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+ELSEWHERE = {
+    "TZ": "Asia/Tokyo",
+    "LC_ALL": "C",
+    "PYTHONHASHSEED": "7",
+    # An older processor: logarithms and sums have other last bits.
+    "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
+    "OPENBLAS_CORETYPE": "Prescott",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F",
+}
 
 
 def briefly(summary: Summary) -> Summary:

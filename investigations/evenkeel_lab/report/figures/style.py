@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -18,6 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
+from evenkeel_lab.report.figures.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,8 +40,6 @@ INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("s", "^", "D", "v", "P", "X", "<")
 LINES: tuple[Dashes, ...] = ("--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (8, 2)))
-# A thousandth of a point is seen by nobody, and makes files smaller by a third.
-LONG = re.compile(r"(\d\.\d{3})\d+")
 UNTITLED = {"Creator": None, "Date": None, "Format": None, "Type": None}
 # Which window a figure is shown in is the business of who shows it.
 UNTOUCHED = {"backend", "backend_fallback", "interactive", "toolbar"}
@@ -65,6 +63,8 @@ OURS: Mapping[str, Any] = {
     "legend.fontsize": 9,
     "legend.frameon": False,
     "savefig.facecolor": "white",
+    # Which points a simpler line keeps may depend on their last bits.
+    "path.simplify": False,
     # Text as outlines: it looks the same wherever it is shown, with any fonts.
     "svg.fonttype": "path",
     "text.color": INK,
@@ -151,9 +151,8 @@ def quieten(axes: Axes) -> None:
 
 
 def svg(drawn: Figure, name: str) -> str:
-    """Return a figure as a file's text: the same for the same figure, always and everywhere."""
+    """Return a figure as a file's text: the same for the same figure, on every machine."""
     into = io.StringIO()
     with style(), mpl.rc_context({"svg.hashsalt": name}):
         drawn.savefig(into, format="svg", metadata=UNTITLED)
-    lines = (LONG.sub(r"\1", line.rstrip()) for line in into.getvalue().splitlines())
-    return "\n".join(lines) + "\n"
+    return canonical(into.getvalue())

@@ -1,0 +1,54 @@
+"""The canonical text of an SVG: what cannot be seen is not in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from matplotlib.font_manager import FontProperties, findfont
+
+from evenkeel_lab.report.figures.canonical import canonical
+from evenkeel_lab.report.figures.style import style
+
+DRAWN = """<?xml version="1.0"?>
+<svg width="648pt" version="1.1">
+<path d="M {x} 2.5
+" clip-path="url(#p{clip})" transform="translate({x} -0) scale(0.015625)"/>
+<!-- 0.12345 -->
+<use xlink:href="#m{marker}"/><use xlink:href="#DejaVuSans-0"/>
+<clipPath id="p{clip}"><path id="C0_1_{marker}" d="M -0.000001 {x}"/></clipPath>
+"""
+
+
+def test_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None:
+    drawn = DRAWN.format(x="12.345678", clip="0123456789", marker="abcdef0123")
+    assert canonical(drawn) == (
+        '<?xml version="1.0"?>\n'
+        '<svg width="648pt" version="1.1">\n'
+        '<path d="M 12.35 2.5\n'
+        '" clip-path="url(#i1)" transform="translate(12.35 0) scale(0.015625)"/>\n'
+        "<!-- 0.12345 -->\n"
+        '<use xlink:href="#i2"/><use xlink:href="#DejaVuSans-0"/>\n'
+        '<clipPath id="i1"><path id="i3" d="M 0 12.35"/></clipPath>\n'
+    )
+
+
+@pytest.mark.parametrize(("x", "other"), [("2.999999", "3"), ("0.000001", "-0"), ("64.799999", "64.8")])
+def test_last_bits_are_not_in_it(x: str, other: str) -> None:
+    drawn = DRAWN.format(x=x, clip="0123456789", marker="abcdef0123")
+    elsewhere = DRAWN.format(x=other, clip="9876543210", marker="3210fedcba")
+    assert canonical(drawn) == canonical(elsewhere)
+
+
+def test_it_is_canonical_already() -> None:
+    once = canonical(DRAWN.format(x="0.125", clip="0123456789", marker="abcdef0123"))
+    assert canonical(once) == once
+
+
+@pytest.mark.parametrize("weight", ["normal", "bold"])
+def test_glyphs_are_those_of_matplotlib_whatever_fonts_a_machine_has(weight: str) -> None:
+    with style():
+        found = Path(findfont(FontProperties(weight=weight), fallback_to_default=False))
+    assert Path(mpl.get_data_path()).resolve() in found.resolve().parents
+    assert found.name.startswith("DejaVuSans")
