@@ -45,7 +45,7 @@ class Arm(Part):
 
     about: Text = Field(description="What it is, in a few words.")
     subject: Kind = Field(Kind.PROXY, description="What is loaded: a proxy, the mock itself, or a function of ours.")
-    litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM.")
+    litellm: str = Field(DEFAULT_VERSION, description="The version of LiteLLM, of a proxy.")
     prometheus: Prometheus = Field(Prometheus.OFF, description="Which Prometheus callback is loaded.")
     patch: Patch = Field(Patch.NONE, description="What LiteLLM leaves out, or does otherwise.")
     rotation: Rotation = Field(
@@ -71,6 +71,14 @@ class Arm(Part):
     load: dict[str, Any] = Field({}, description="Laid over the load of all arms: what this one is sent otherwise.")
     function: str = Field("", description="For a function: package.module:name; called with a seed, returns a number.")
     arguments: dict[str, Any] = Field({}, description="For a function: what else it is called with.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_a_proxy_has_a_version(cls, told: Any) -> Any:
+        """Summaries of functions and of the mock name the default of their day, which says nothing about them."""
+        if isinstance(told, dict) and told.get("subject", Kind.PROXY) in (Kind.MOCK, Kind.FUNCTION):
+            return told | {"litellm": ""}
+        return told
 
     @model_validator(mode="after")
     def _function_has_a_name(self) -> Self:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.experiment import Investigation, find, investigation as fields, known, read, template
+from evenkeel_lab.experiment import Arm, Investigation, find, investigation as fields, known, read, template
 from evenkeel_lab.experiment.read import check_name
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ def test_a_queue_has_one_server(tmp_path: Path) -> None:
     text = template("x").replace("[arms.on]", f'[queue]\narms = ["x1", "x2", "x3"]\n{arms}[arms.on]')
     with pytest.raises(WrongUse, match="it has one server"):
         read(write(tmp_path / "x", text))
+
+
+def test_only_a_proxy_has_a_version_of_litellm() -> None:
+    function = {"about": "x", "subject": "function", "function": "a:b"}
+    assert Arm.model_validate(function) == Arm.model_validate(function | {"litellm": "1.106.2"})
+    assert Arm.model_validate({"about": "x", "litellm": "1.106.2"}).litellm == "1.106.2"
 
 
 def test_an_arm_may_be_warmed_up_otherwise(tmp_path: Path) -> None:
