@@ -4,9 +4,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 BIN := .venv/bin
 PACKAGES := plugin/litellm_evenkeel mock_llm/evenkeel_mock loadtest/evenkeel_load investigations/evenkeel_lab
 SUBJECT_LOCKS := investigations/evenkeel_lab/stack/locks
-SUBJECT_VERSIONS := 1.81.8 1.81.9 1.106.2
-# Only replayed into, never run as proxies: see replay-overrides.in.
-REPLAY_VERSIONS := 1.109.1
+SUBJECT_VERSIONS := 1.81.8 1.81.9 1.106.2 1.108.7 1.110.2
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 # uv is told about one environment only: an activated one elsewhere is none of its business.
@@ -67,19 +65,15 @@ reports: .venv/.ready ## render the reports from the committed summaries
 format: .venv/.ready ## mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
-lock: $(filter .uv/%,$(UV)) ## resolve all dependencies anew, with hashes and without index lines
+lock: .venv/.ready ## resolve all dependencies anew, with hashes and without index lines
 	@$(COMPILE) pyproject.toml --extra lab --extra dev -o locks/dev.txt
 	@$(COMPILE) pyproject.toml --extra lab -o locks/lab.txt
 	@# fastapi and orjson are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
 	@printf 'fastapi\norjson\npytest\npytest-asyncio\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
 	@printf 'uv\n' | $(COMPILE) - -c locks/dev.txt -o locks/uv.txt
 	@for version in $(SUBJECT_VERSIONS); do \
-	  printf 'litellm[proxy]==%s\nprisma==0.11.0\nasyncpg\nprometheus-client\nredis\n' $$version | \
+	  wanted=$$($(BIN)/python -m evenkeel_lab.stack.extra $$version) && echo "$$wanted" | \
 	    $(COMPILE) - -o $(SUBJECT_LOCKS)/litellm-$$version.txt || exit 1; done
-	@for version in $(REPLAY_VERSIONS); do \
-	  printf 'litellm[proxy]==%s\nasyncpg\nprometheus-client\nredis\n' $$version | \
-	    $(COMPILE) - --overrides $(SUBJECT_LOCKS)/replay-overrides.in \
-	    -o $(SUBJECT_LOCKS)/replay-litellm-$$version.txt || exit 1; done
 	@printf 'memray\n' | $(COMPILE) - --no-deps -o $(SUBJECT_LOCKS)/memray.txt
 
 clean: ## remove what was built here (the caches of proxies: evenkeel cache --clear)

@@ -171,6 +171,7 @@ def usage(proxy: Proxy, ground: Stack) -> str:
     journal = f"journal      {proxy.journal}\n" if proxy.journal else ""
     return (
         f"\nlogs         {ground.logs}\nconfig       {proxy.config}\nengine       {ground.engine.kind}\n{journal}"
+        f"litellm      {proxy.services.environment.about}\n"
         f"master key   {proxy.master_key}\n\n"
         f"curl {proxy.url}/v1/chat/completions -H 'Authorization: Bearer {proxy.master_key}' \\\n"
         f"  -H 'Content-Type: application/json' -d '{body}'\n\nCtrl-C stops all of it."
@@ -188,4 +189,5 @@ def document(parts: list[Part], proxy: Proxy, engine: str) -> dict[str, Any]:
         "config": str(proxy.config),
         "journal": str(proxy.journal) if proxy.journal else None,
         "engine": engine,
+        "litellm": proxy.services.environment.about,
     }

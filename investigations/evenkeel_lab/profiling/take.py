@@ -64,7 +64,7 @@ class Profiler:
             with self.steps.step(f"profiling {name}"):
                 arms[name] = await self._arm(arm, found.get(name), self._place(name))
         head = self.store.head()
-        where = asdict(provenance(head.provenance.engine))
+        where = asdict(provenance(head.provenance.engine, installed=head.provenance.installed))
         told = digest(head.investigation)
         write(Profile(self.name, told, self.investigation.baseline, where, arms, skipped), self.store.folder / FILE)
 

@@ -8,9 +8,12 @@ import subprocess
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COUNTING = 2
 MODEL, MEMORY_UNIT = "model name", 2**30
@@ -36,6 +39,8 @@ class Provenance:
     """Whether there were changes beside the commit."""
     engine: str = ""
     """Which query engine stood between LiteLLM and Postgres."""
+    installed: dict[str, str] = field(default_factory=dict)
+    """How each version of LiteLLM was installed."""
     counting: int = 1
     """By which way commands to Valkey were counted; the first left out those of connections that had been closed."""
     later: list[dict[str, Any]] = field(default_factory=list)
@@ -51,7 +56,7 @@ class Provenance:
         return replace(self, later=[*self.later, change]) if change else self
 
 
-def provenance(engine: str, code: Path = HERE) -> Provenance:
+def provenance(engine: str, code: Path = HERE, installed: Mapping[str, str] | None = None) -> Provenance:
     """Return this machine's, and of the code that measures."""
     return Provenance(
         machine=platform.machine(),
@@ -64,6 +69,7 @@ def provenance(engine: str, code: Path = HERE) -> Provenance:
         commit=_git(code, "rev-parse", "HEAD"),
         dirty=bool(_git(code, "status", "--porcelain", "--", ":/", *(f":(top,exclude,glob){one}" for one in WRITTEN))),
         engine=engine,
+        installed=dict(installed or {}),
         counting=COUNTING,
     )
 

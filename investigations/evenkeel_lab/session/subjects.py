@@ -44,10 +44,10 @@ async def subjects(
     mock = investigation.mock
     options = options.with_mock({"seed": mock.seed, "latency": mock.latency}, mock.workers)
     async with stack(options, steps=steps) as below:
+        versions = sorted({arm.litellm for arm in proxies(investigation).values()})
+        about = {version: (await below.services(version)).environment.about for version in versions}
         if measured:
-            store.begin(name, investigation, provenance(below.engine.kind))
-        for version in sorted({arm.litellm for arm in proxies(investigation).values()}):
-            await below.services(version)
+            store.begin(name, investigation, provenance(below.engine.kind, installed=about))
         installed()
         try:
             if investigation.session.subjects is Life.FRESH:

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import MissingTool, PartFailed, WrongUse
-from evenkeel_lab.stack.child import Command, run
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.stack.folders import made_once
+from evenkeel_lab.stack.npm import install_program, program_folder
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.node import Node
@@ -61,27 +59,12 @@ def cached_engine(home: Path | None = None) -> Engine | None:
 
 async def stand_in(node: Node, log: Path) -> Engine:
     """Return the stand-in, installed into the cache on first use."""
-    sources = sorted(path for path in SOURCE.iterdir() if path.suffix in {".mjs", ".json"})
-    digest = hashlib.sha256(f"{node.version} {node.bin}".encode())
-    for source in sources:
-        digest.update(source.name.encode() + source.read_bytes())
-    folder = cache_folder() / f"engine-{digest.hexdigest()[:12]}"
+    folder = program_folder("engine", SOURCE, node)
     shim = folder / "query-engine"
     async with made_once(folder) as empty:
         if empty is not None:
-            for source in sources:
-                shutil.copy(source, empty)
-            env = dict(os.environ) | {"PATH": node.path, "npm_config_cache": str(cache_folder() / "npm")}
-            env |= {"NODE_DISABLE_COMPILE_CACHE": "1"}
-            npm = ["npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier"]
-            try:
-                await run(Command("npm ci", npm, env=env, cwd=empty, log=log))
-            except PartFailed as error:
-                raise MissingTool(
-                    "The npm packages of the Prisma stand-in cannot be installed.",
-                    cure=f"Mend the way to the npm registry, or name a native engine in {VARIABLE}.",
-                    details=error.details,
-                ) from error
+            cure = f"Mend the way to the npm registry, or name a native engine in {VARIABLE}."
+            await install_program(SOURCE, empty, node, log, what="the Prisma stand-in", cure=cure)
             shim.write_text(f'#!/bin/sh\nexec "{node.bin / "node"}" "{folder / "query-engine.mjs"}" "$@"\n')
             shim.chmod(0o755)
     return Engine(shim, "stand-in")

@@ -1,5 +1,8 @@
 """The database schema: the SQL files of `litellm-proxy-extras`, applied in order, as Prisma would.
 
+The newest migrations of some releases are not on PyPI. What they would bring is computed when such a release is
+installed (see schema.py), and applied last.
+
 What was applied is written where Prisma writes it (`_prisma_migrations`), so that a database of the user's own that
 Prisma has migrated is recognised, and one that was migrated here is recognised by Prisma.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +22,7 @@ from evenkeel_lab.errors import RigFailure, UnsafeDatabase
 from evenkeel_lab.stack.postgres import Connection, connect, schema_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 LEDGER = """
@@ -71,6 +76,18 @@ def released(folder: Path) -> list[Migration]:
             f"No migrations in {folder}.", cure="The environment is damaged: evenkeel cache --clear, then again."
         )
     return [Migration(path.parent.name, path.read_text(encoding="utf-8")) for path in files]
+
+
+def statements(difference: Path) -> str:
+    """Return the SQL that completes a schema; empty if there is none, or if there is nothing to complete."""
+    sql = difference.read_text(encoding="utf-8") if difference.exists() else ""
+    return sql if re.sub(r"(?m)^--.*$", "", sql).strip() else ""
+
+
+def completion(difference: Path, version: str) -> list[Migration]:
+    """Return the one migration that takes the place of those of a version that cannot be had, if there are such."""
+    sql = statements(difference)
+    return [Migration(f"evenkeel_schema_of_litellm_{version}", sql)] if sql else []
 
 
 async def pending(connection: Connection, migrations: list[Migration]) -> list[Migration]:
@@ -128,14 +145,33 @@ async def _refuse_changes(connection: Connection, missing: int) -> None:
         )
 
 
-async def migrate(url: str, folder: Path, *, allowed: bool) -> int:
-    """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took."""
+async def require_completed(url: str, completed: list[Migration]) -> None:
+    """Raise if a database of the user's own lacks what no released migration would bring: it gets nothing else."""
+    tables = [table for one in completed for table in re.findall(r'(?m)^CREATE TABLE "(\w+)"', one.sql)]
+    connection = await connect(url)
+    try:
+        query = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(quote_ident(name)) IS NULL"
+        lacking = [row[0] for row in await connection.fetch(query, tables)]
+    finally:
+        await connection.close()
+    if lacking:
+        raise UnsafeDatabase(
+            f"The database of DATABASE_URL lacks {lacking[0]}, and PyPI lacks the migration that makes it.",
+            cure="Let that LiteLLM migrate it itself, or unset DATABASE_URL to get an embedded database.",
+        )
+
+
+async def migrate(url: str, folder: Path, *, allowed: bool, completed: Sequence[Migration] = ()) -> int:
+    """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took.
+
+    `completed` are steps of our own, after the released ones.
+    """
     connection = await connect(url)
     try:
         schema = schema_of(url)
         if schema and allowed:
             await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
-        missing = await pending(connection, released(folder))
+        missing = await pending(connection, [*released(folder), *completed])
         if not allowed:
             await _refuse_changes(connection, len(missing))
         if missing:

@@ -15,7 +15,7 @@ from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.decoys import decoys
 from evenkeel_lab.stack.engine import find_engine
 from evenkeel_lab.stack.folders import cache_in_use, log_folder, stack_folder
-from evenkeel_lab.stack.migrations import migrate
+from evenkeel_lab.stack.migrations import completion, migrate, require_completed
 from evenkeel_lab.stack.mock import mock
 from evenkeel_lab.stack.node import find_node
 from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, connect
@@ -153,7 +153,11 @@ class Stack:
                 await connection.close()
             url = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
         with self.steps.step(f"LiteLLM {made.version}, its database schema"):
-            await migrate(url, made.migrations, allowed=owned or self.options.allow_migrate)
+            completed = completion(made.difference, made.version)
+            if not owned:
+                await require_completed(url, completed)
+                completed = []
+            await migrate(url, made.migrations, allowed=owned or self.options.allow_migrate, completed=completed)
         return url
 
 

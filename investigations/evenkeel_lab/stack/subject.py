@@ -1,8 +1,8 @@
 """Environments of LiteLLM, one for each version, kept in the user's cache folder.
 
 The lab never imports the LiteLLM it measures. A version that has a committed lock is installed from it, hash by
-hash; any other is resolved as of today. The plugin lies beside, in a folder of its own that is named after its
-content and put on PYTHONPATH: a changed plugin costs a copy, not a new environment of 800 MB.
+hash; any other is resolved as of today (see extra.py). The plugin lies beside, in a folder of its own that is named
+after its content and put on PYTHONPATH: a changed plugin costs a copy, not a new environment of 800 MB.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
 from evenkeel_lab.stack.child import Command, run
+from evenkeel_lab.stack.extra import NO_NETWORK, NO_SOLUTION, PRISMA, requirements, shortfalls, site_packages_of
 from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.stack.migrations import statements
 from evenkeel_lab.stack.packages import install, make_environment
+from evenkeel_lab.stack.schema import write_difference
 from litellm_evenkeel import Verdict, judge
 
 if TYPE_CHECKING:
@@ -29,12 +32,10 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.node import Node
 
 LOCKS = Path(__file__).with_name("locks")
-PRISMA = "0.11.0"  # LiteLLM reaches into its `_Prisma__engine`, which later versions do not have
 # As PyPI spells releases: no leading zeros, so that there is one name for each.
 VERSION = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((a|b|rc)\d+|\.(post|dev)\d+)?"
-PLUGIN_NEEDS = ("asyncpg", "prometheus-client", "redis")
-NO_NETWORK = r"(?i)error sending request|dns error|failed to fetch|network is unreachable|tcp connect|offline"
-DEFAULT_VERSION = "1.106.2"
+DEFAULT_VERSION = "1.108.7"
+"""The newest whose `proxy` extra installs as a whole, with all of its migrations."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,31 @@ class Environment:
 
     @property
     def migrations(self) -> Path:
-        """The folder of SQL migrations that this version was released with."""
+        """The folder of SQL migrations: those that this version was released with, unless it has shortfalls."""
         return self.site_packages / "litellm_proxy_extras" / "migrations"
+
+    @property
+    def difference(self) -> Path:
+        """The SQL between the schema that the migrations end in and the version's own; only where it has shortfalls."""
+        return self.python.parents[1] / "schema-difference.sql"
+
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """How it differs from what the version's `proxy` extra asks for; nothing if it does not."""
+        return shortfalls(self.site_packages)
+
+    @property
+    def about(self) -> str:
+        """How it was installed, in words."""
+        if not self.shortfalls:
+            return "with its whole proxy extra"
+        return f"its main wheel, and its proxy extra by name: {', '.join(self.shortfalls)}; {self._schema}"
+
+    @property
+    def _schema(self) -> str:
+        if statements(self.difference):
+            return "database schema completed from the wheel's schema.prisma"
+        return "database schema as released"
 
 
 def locked_versions() -> list[str]:
@@ -97,21 +121,25 @@ async def environment(version: str, node: Node, engine: Engine, log: Path) -> En
     recipe = lock.read_bytes() if lock.exists() else f"litellm {version} prisma {PRISMA}".encode()
     digest = hashlib.sha256(recipe + platform.python_version().encode()).hexdigest()[:12]
     folder = cache_folder() / "subjects" / f"litellm-{version}-{digest}"
-    made = Environment(version, folder / "bin" / "python", _site_packages(folder), locked=lock.exists())
+    made = Environment(version, folder / "bin" / "python", site_packages_of(folder), locked=lock.exists())
     async with made_once(folder) as empty:
         if empty is not None:
             require_room(empty, ENVIRONMENT_MIB)
             await make_environment(empty, log)
             await _install_litellm(made, lock if lock.exists() else None, log)
             await _generate_client(made, node, engine, log)
+            if made.shortfalls:
+                await write_difference(
+                    made.migrations.with_name("schema.prisma"), made.schema, made.difference, node, log
+                )
     return made
 
 
 async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> None:
-    wanted = [f"litellm[proxy]=={made.version}", f"prisma=={PRISMA}", *PLUGIN_NEEDS]
-    requirements: list[str | Path] = ["--require-hashes", "-r", lock] if lock else list(wanted)
     try:
-        await install(["--python", made.python], requirements, log)
+        wanted: list[str | Path] = ["--require-hashes", "-r", lock] if lock else []
+        wanted = wanted or [*await requirements(made.version, made.python, made.site_packages, log)]
+        await install(["--python", made.python], wanted, log)
     except PartFailed as error:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure(
@@ -119,9 +147,9 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
                 cure="Mend the way to PyPI (evenkeel doctor says more), or choose a version that is in the cache.",
                 details=error.details,
             ) from error
-        if "No solution found" in error.details:
+        if NO_SOLUTION in error.details:
             raise UnknownVersion(
-                f"LiteLLM {made.version} with its proxy extra cannot be installed from PyPI.",
+                f"LiteLLM {made.version} cannot be installed from PyPI.",
                 cure=f"Choose another version; tested ones are {', '.join(locked_versions())}.",
                 details=error.details,
             ) from error
@@ -143,11 +171,6 @@ async def _generate_client(made: Environment, node: Node, engine: Engine, log: P
             await run(command)
             return
     await run(command)
-
-
-def _site_packages(folder: Path) -> Path:
-    major, minor, _ = platform.python_version_tuple()
-    return folder / "lib" / f"python{major}.{minor}" / "site-packages"
 
 
 async def plugin_folder() -> Path:

@@ -104,6 +104,20 @@ def test_a_figure_that_decides_and_cannot_be_told_has_no_verdict(simulate: Any) 
     assert "that is 20,000 in a run" in page
 
 
+def test_how_a_version_was_installed_is_said_where_it_is_known(simulate: Any) -> None:
+    arms = {"off": {"about": "x", "litellm": "1.108.7"}, "on": {"about": "y", "litellm": "1.110.2"}}
+    found = simulate({"arms": arms})
+    assert "| LiteLLM | 1.108.7, 1.110.2 |" in rows_of(section(said(found), "Provenance"))
+    about = {"1.108.7": "with its whole proxy extra", "1.110.2": "its main wheel, and its proxy extra by name"}
+    told = replace(found, provenance=found.provenance | {"installed": about})
+    row = "| LiteLLM | 1.108.7, with its whole proxy extra; 1.110.2, its main wheel, and its proxy extra by name |"
+    assert row in rows_of(section(said(told), "Provenance"))
+
+
+def rows_of(told: str) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in rows(told)]
+
+
 def test_functions_need_no_rig(simulate: Any) -> None:
     told = {
         "arms": {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}},

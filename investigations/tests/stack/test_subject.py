@@ -38,8 +38,8 @@ def test_others_are_allowed(version: str) -> None:
     require_allowed(version)
 
 
-def test_the_versions_that_investigations_stand_on_have_locks() -> None:
-    assert locked_versions() == ["1.81.8", "1.81.9", "1.106.2"]
+def test_the_versions_that_the_lab_stands_on_have_locks() -> None:
+    assert locked_versions() == ["1.81.8", "1.81.9", "1.106.2", "1.108.7", "1.110.2"]
     assert DEFAULT_VERSION in locked_versions()
 
 

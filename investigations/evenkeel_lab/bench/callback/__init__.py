@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Final
 from evenkeel_lab.bench.callback.costs import Costs, costs
 from evenkeel_lab.bench.callback.crowded import Crowded, both
 from evenkeel_lab.bench.callback.differential import Outcome, differential
-from evenkeel_lab.bench.callback.environments import NEWEST, memray_folder, python_of
+from evenkeel_lab.bench.callback.environments import RECORDED, VERSIONS, memray_folder, python_of
 from evenkeel_lab.bench.callback.events import place_of, read_events
 from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground
 from evenkeel_lab.bench.callback.stalls import Stalls, delay, stalls
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.stack.folders import log_folder
-from evenkeel_lab.stack.subject import DEFAULT_VERSION, plugin_folder
+from evenkeel_lab.stack.subject import plugin_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel_lab.progress import Steps
 
-VERSIONS: Final = (DEFAULT_VERSION, NEWEST)
 EVENTS: Final = 5_000
 EVENTS_EACH: Final = 400
 """Under each of the other settings."""
@@ -37,26 +36,29 @@ async def grounds(versions: Sequence[str] = VERSIONS) -> dict[str, Ground]:
 
 async def bench_callback(steps: Steps) -> list[Metric]:
     """Measure."""
-    recorded = read_events(place_of(DEFAULT_VERSION))
-    with steps.step(f"LiteLLM {' and '.join(VERSIONS)}"):
+    recorded = read_events(place_of(RECORDED))
+    with steps.step(f"LiteLLM {', '.join(VERSIONS)}"):
         places = await grounds()
     with steps.step(f"{EVENTS:,} events through both callbacks, {len(MATRIX)} settings"):
-        first, newest = (places[version] for version in VERSIONS)
-        bare = replace(first, bare=True)
+        first, *others = VERSIONS
+        bare = replace(places[first], bare=True)
         outcomes = {
-            DEFAULT_VERSION: [
-                await differential(first, recorded, EVENTS),
+            first: [
+                await differential(places[first], recorded, EVENTS),
                 # Settings are of the callback, not of the proxy, whose modules take half a minute each time.
                 *[await differential(bare, recorded, EVENTS_EACH, name) for name in MATRIX if MATRIX[name]],
             ],
-            NEWEST: [await differential(newest, recorded, EVENTS_EACH, name) for name in ("none", "many")],
         }
+        for version in others:
+            outcomes[version] = [
+                await differential(places[version], recorded, EVENTS_EACH, name) for name in ("none", "many")
+            ]
     measured = []
     for version, ground in places.items():
         with steps.step(f"CPU and allocation of a success event, LiteLLM {version}"):
             measured.append(await costs(ground, version, recorded))
     with steps.step("fifty thousand end users"):
-        ours, stock = await both(places[DEFAULT_VERSION], recorded)
+        ours, stock = await both(places[first], recorded)
     with steps.step("a Postgres that is dead, and one that hangs"):
         waited = await stalls(bare, recorded)
     return metrics(measured, outcomes, ours, stock, waited)

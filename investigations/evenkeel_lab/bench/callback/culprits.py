@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.callback.differences import undocumented
 from evenkeel_lab.bench.callback.differential import EVENKEEL, SEED, STOCK
+from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.events import place_of, read_events
 from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground, scraped
 from evenkeel_lab.bench.callback.sampling import Crowd, Sampler
 from evenkeel_lab.bench.callback.scrape import compared
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ def by_event(found: Iterable[Difference], events: Sequence[Event]) -> Mapping[st
 
 async def main(settings: str) -> None:
     """Find them, in this very environment."""
-    events = Sampler(read_events(place_of(DEFAULT_VERSION)), Crowd(), SEED).apart(TIMES)
+    events = Sampler(read_events(place_of(RECORDED)), Crowd(), SEED).apart(TIMES)
     ground = replace(Ground(Path(sys.executable), bare=True), settings=MATRIX[settings])
     one, other = await asyncio.gather(scraped(ground, STOCK, events), scraped(ground, EVENKEEL, events))
     for kind, differences in sorted(by_event(undocumented(compared(one, other)), events).items()):

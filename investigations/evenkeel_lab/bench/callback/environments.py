@@ -7,42 +7,32 @@ import platform
 from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.stack.engine import find_engine
-from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.stack.folders import cache_folder, made_once
 from evenkeel_lab.stack.node import find_node
-from evenkeel_lab.stack.packages import install, make_environment
-from evenkeel_lab.stack.subject import LOCKS, environment
+from evenkeel_lab.stack.packages import install
+from evenkeel_lab.stack.subject import DEFAULT_VERSION, LOCKS, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NEWEST: Final = "1.109.1"
-"""The newest that can be installed: not as a proxy with a database, whose migrations nobody has published."""
+RECORDED: Final = "1.106.2"
+"""The version whose events are committed: they are replayed in all of them."""
+NEWEST: Final = "1.110.2"
+VERSIONS: Final = (RECORDED, DEFAULT_VERSION, NEWEST)
 MEMRAY: Final = LOCKS / "memray.txt"
 
 
 async def python_of(version: str, log: Path) -> Path:
-    """Return the interpreter of a LiteLLM: of one that cannot be a proxy here, with a lock of its own for replays."""
-    lock = LOCKS / f"replay-litellm-{version}.txt"
-    if not lock.exists():
-        node = await find_node(log)
-        return (await environment(version, node, await find_engine(node, log), log)).python
-    folder = cache_folder() / "subjects" / f"replay-litellm-{version}-{_digest(lock)}"
-    async with made_once(folder) as empty:
-        if empty is not None:
-            require_room(empty, ENVIRONMENT_MIB)
-            python = await make_environment(empty, log)
-            await install(["--python", python], ["--no-deps", "--require-hashes", "-r", lock], log)
-    return folder / "bin" / "python"
+    """Return the interpreter of a LiteLLM."""
+    node = await find_node(log)
+    return (await environment(version, node, await find_engine(node, log), log)).python
 
 
 async def memray_folder(log: Path) -> Path:
     """Return a folder that holds memray, to be put on PYTHONPATH."""
-    folder = cache_folder() / "plugins" / f"memray-{_digest(MEMRAY)}"
+    digest = hashlib.sha256(MEMRAY.read_bytes() + platform.python_version().encode()).hexdigest()[:12]
+    folder = cache_folder() / "plugins" / f"memray-{digest}"
     async with made_once(folder) as empty:
         if empty is not None:
             await install(["--target", empty], ["--no-deps", "--require-hashes", "-r", MEMRAY], log)
     return folder
-
-
-def _digest(lock: Path) -> str:
-    return hashlib.sha256(lock.read_bytes() + platform.python_version().encode()).hexdigest()[:12]

@@ -99,7 +99,7 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
         "kernel": _known(told, "kernel"),
         "Python": _known(told, "python"),
         "versions": versions or UNKNOWN,
-        "LiteLLM": ", ".join(case.litellm),
+        "LiteLLM": _litellm(case),
         "commit": _known(told, "commit") + (", and changes beside it" if told.get("dirty") else ""),
         "went on with": "; ".join(_changed(one) for one in told.get("later", [])),
         "Prisma's engine": _known(told, "engine") if case.litellm else "",
@@ -108,6 +108,13 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
     }
     shown = [[name, text(said)] for name, said in rows.items() if said]
     return "\n\n".join(["## Provenance", table(("what", "which"), shown)])
+
+
+def _litellm(case: Case) -> str:
+    """Name the versions, each with how it was installed, where a summary says so."""
+    installed = case.summary.provenance.get("installed", {})
+    several = [f"{version}, {installed[version]}" if version in installed else version for version in case.litellm]
+    return ("; " if installed else ", ").join(several)
 
 
 def _changed(change: Mapping[str, object]) -> str:

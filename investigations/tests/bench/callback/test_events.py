@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.events import ABSENT, Event, leaves, packed, place_of, read_events, write_events
 from evenkeel_lab.bench.callback.record.tidy import texts
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def test_what_events_share_is_written_once() -> None:
 def test_the_committed_events_are_of_every_kind_and_small(recorded: list[Event]) -> None:
     assert {event.kind for event in recorded} >= KINDS
     assert 150 <= len(recorded) <= 300
-    assert place_of(DEFAULT_VERSION).stat().st_size <= 400 * 1024
+    assert place_of(RECORDED).stat().st_size <= 400 * 1024
 
 
 def test_the_committed_events_hold_no_credential_and_nothing_of_a_machine(recorded: list[Event]) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from evenkeel_lab.bench.callback import grounds
 from evenkeel_lab.bench.callback.differential import STOCK, differential
+from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground, replaying
 from evenkeel_lab.bench.callback.sampling import Crowd, Sampler
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from evenkeel_lab.bench.callback.events import Event
@@ -53,21 +53,21 @@ async def test_ours_says_what_stock_says(recorded: list[Event]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", MATRIX)
 async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
-    ground = (await grounds((DEFAULT_VERSION,)))[DEFAULT_VERSION]
+    ground = (await grounds((RECORDED,)))[RECORDED]
     outcome = await differential(ground, recorded, SOME if MATRIX[settings] else MANY, settings)
     assert not outcome.undocumented, outcome
 
 
 @pytest.mark.slow
 async def test_stock_differs_from_itself_in_nothing(recorded: list[Event]) -> None:
-    ground = (await grounds((DEFAULT_VERSION,)))[DEFAULT_VERSION]
+    ground = (await grounds((RECORDED,)))[RECORDED]
     outcome = await differential(ground, recorded, MANY, "many", arms=(STOCK, STOCK))
     assert outcome.undocumented == []
 
 
 @pytest.mark.slow
 async def test_events_are_measured_and_so_is_what_they_allocate(recorded: list[Event]) -> None:
-    (ground,) = (await grounds((DEFAULT_VERSION,))).values()
+    (ground,) = (await grounds((RECORDED,))).values()
     drawn = Sampler(recorded, Crowd(variations=False), 1).draw(FEW)
     async with replaying(ground, STOCK, drawn) as replay:
         used, first, second = [await replay.wish(wish) for wish in ("measure", "allocate", "allocate")]

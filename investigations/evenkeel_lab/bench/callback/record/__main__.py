@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from rich.console import Console
 
+from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.events import place_of, write_events
 from evenkeel_lab.bench.callback.record.asked import Ask, asks, settings
 from evenkeel_lab.bench.callback.record.tidy import tidied
@@ -25,7 +26,6 @@ from evenkeel_lab.stack.entities import Admin, admin
 from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.postgres import connect
 from evenkeel_lab.stack.stack import Options, stack
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,4 +129,4 @@ async def record(version: str) -> Path:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(record(sys.argv[1] if sys.argv[1:] else DEFAULT_VERSION)))  # noqa: T201 - for who has asked
+    print(asyncio.run(record(sys.argv[1] if sys.argv[1:] else RECORDED)))  # noqa: T201 - for who has asked
