@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,13 @@ async def test_the_database_has_the_indexes_that_the_version_builds_itself(proxy
     assert bool(late) == (proxy.subject.litellm not in {"1.81.8", "1.81.9"})
 
 
+async def test_the_database_has_the_tables_that_the_version_asks_for(proxy: Proxy) -> None:
+    schema = proxy.services.environment.schema.read_text(encoding="utf-8")
+    wanted = set(re.findall(r"(?m)^model (\w+) \{", schema))
+    found = {row[0] for row in await rows(proxy, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+    assert wanted <= found
+
+
 async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
     async with admin(proxy) as api:
         key = (await api.post("/key/generate", max_budget=1e-9))["key"]
@@ -154,8 +162,9 @@ async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> N
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
-async def test_several_workers_serve_and_all_of_them_go(below: Stack) -> None:
-    subject = Subject(DEFAULT_VERSION, Prometheus.STOCK, workers=2, settings=SETTINGS)
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
+async def test_several_workers_serve_and_all_of_them_go(below: Stack, version: str) -> None:
+    subject = Subject(version, Prometheus.STOCK, workers=2, settings=SETTINGS)
     async with below.proxy(subject, name="several") as proxy:
         family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
         assert len(family) > 2

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+VERSIONS = pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
 WORKERS, CLIENTS = 4, 20
 # What was promised is 20,000, which take several minutes.
 REQUESTS = int(os.environ.get("EVENKEEL_TEST_REQUESTS", "400"))
@@ -82,8 +83,9 @@ async def counted(proxy: Proxy, number: int) -> None:
     assert seen == number
 
 
-async def test_what_a_worker_has_counted_outlives_it(below: Stack) -> None:
-    subject = Subject(DEFAULT_VERSION, Prometheus.EVENKEEL, workers=2)
+@VERSIONS
+async def test_what_a_worker_has_counted_outlives_it(below: Stack, version: str) -> None:
+    subject = Subject(version, Prometheus.EVENKEEL, workers=2)
     async with below.proxy(subject, name="ended") as proxy:
         folder = proxy.config.parent / "prometheus"
         await served(proxy, 40)
@@ -99,8 +101,9 @@ async def test_what_a_worker_has_counted_outlives_it(below: Stack) -> None:
         await counted(proxy, 60)
 
 
-async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_once(below: Stack) -> None:
-    subject = Subject(DEFAULT_VERSION, Prometheus.EVENKEEL, workers=WORKERS)
+@VERSIONS
+async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_once(below: Stack, version: str) -> None:
+    subject = Subject(version, Prometheus.EVENKEEL, workers=WORKERS)
     async with below.proxy(subject, name="counted") as proxy:
         before = await journal(below)
         await served(proxy, REQUESTS)
