@@ -50,10 +50,35 @@ def _several(environ: MutableMapping[str, str]) -> bool:
 
 
 def tell_client() -> None:
-    """Have Prometheus' client write to the folder, if it was imported before it could know of it."""
+    """Have Prometheus' client write to the folder, if it was imported before it could know of it.
+
+    Metrics that were made before are written there as well, with the values that they have: LiteLLM makes some when its
+    proxy is imported, and a scrape of several workers shows only what is in the folder.
+    """
     values: Any = sys.modules.get("prometheus_client.values")
-    if values is not None and values.ValueClass is values.MutexValue:
-        values.ValueClass = values.MultiProcessValue()
+    if values is None or values.ValueClass is not values.MutexValue:
+        return
+    values.ValueClass = values.MultiProcessValue()
+    client: Any = sys.modules["prometheus_client"]
+    kinds = client.Counter, client.Gauge, client.Histogram, client.Summary
+    for metric in set(getattr(client.REGISTRY, "_names_to_collectors", {}).values()):
+        if isinstance(metric, kinds):
+            for one in (metric, *getattr(metric, "_metrics", {}).values()):
+                _move(one)
+
+
+def _move(metric: Any) -> None:
+    """Make a metric's values anew, where the client now makes them. One with labels has none of its own."""
+    before = _values(metric)
+    if before:
+        metric._metric_init()  # noqa: SLF001 - the client has no other way
+        for old, new in zip(before, _values(metric), strict=True):
+            new.set(old.get())
+
+
+def _values(metric: Any) -> list[Any]:
+    parts = [getattr(metric, name, None) for name in ("_value", "_sum", "_count")]
+    return [one for one in (*parts, *getattr(metric, "_buckets", ())) if one is not None]
 
 
 def _tidy(root: Path) -> None:
