@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 import time
@@ -19,6 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.budgets import BudgetCounts, BudgetTerms, Kind, opened
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
+from litellm_evenkeel.metrics.failures import OF_KEY
 from litellm_evenkeel.metrics.terms import Ablation, MetricsTerms
 
 if TYPE_CHECKING:
@@ -333,3 +335,103 @@ async def test_what_is_left_out_is_not_looked_up(registry: CollectorRegistry, ab
     await taken(callback)
     await asyncio.sleep(0)
     assert callback._seen == []
+
+
+NO_MODEL = litellm.BadRequestError("no", llm_provider="", model="m")
+
+
+async def refused(callback: EvenkeelPrometheusLogger, **request: Any) -> None:
+    key = SimpleNamespace(**dict.fromkeys(OF_KEY), end_user_id=None)
+    with contextlib.suppress(AttributeError):
+        await callback.async_post_call_failure_hook({"model": "m", **request}, NO_MODEL, key)
+
+
+async def test_one_failure_that_litellm_cannot_count_hides_no_other(registry: CollectorRegistry) -> None:
+    callback = EvenkeelPrometheusLogger(registry)
+    await refused(callback, model_info=None)
+    for _ in range(10):
+        await refused(callback)
+    await refused(callback, model_info=None)
+    await callback.drained()
+    assert counted(registry, "litellm_proxy_failed_requests_metric") == 10
+
+
+@pytest.mark.skipif(not hasattr(litellm, "prometheus_emit_input_sequence_length_label"), reason="an older LiteLLM")
+async def test_prompts_of_all_lengths_are_counted_by_one_plan(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(litellm, "prometheus_emit_input_sequence_length_label", True)
+    callback = EvenkeelPrometheusLogger(registry)
+    lengths = (1, 3_000, 200_000)
+    await told(callback, *[event(prompt_tokens=number) for number in lengths for _ in range(5)])
+    outcomes = {
+        sample.labels["outcome"]: sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "evenkeel_metrics_events_total"
+    }
+    assert outcomes == {"seen": 15}
+    classes = {
+        sample.labels["input_sequence_length"]: sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "litellm_request_total_latency_metric_count"
+    }
+    assert sorted(classes.values()) == [5, 5, 5]
+
+
+@pytest.mark.skipif(not hasattr(litellm, "prometheus_metrics_ttl_seconds"), reason="an older LiteLLM")
+@pytest.mark.parametrize("interval", [0, None])
+async def test_without_an_interval_silent_series_go_as_soon_as_they_may(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch, interval: int | None
+) -> None:
+    monkeypatch.setattr(litellm, "prometheus_metrics_ttl_seconds", 0.05)
+    monkeypatch.setattr(litellm, "prometheus_metrics_cleanup_interval_seconds", interval)
+    callback = EvenkeelPrometheusLogger(registry)
+    await told(callback, event())
+    await asyncio.sleep(0.1)
+    # As with LiteLLM's own, what was silent begins anew.
+    await told(callback, event(), event())
+    assert counted(registry, "litellm_requests_metric") == 2
+
+
+@pytest.mark.skipif(not hasattr(litellm, "prometheus_metrics_max_series_per_metric"), reason="an older LiteLLM")
+async def test_workers_share_the_places_of_a_metric_as_litellms_own_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(litellm, "prometheus_metrics_max_series_per_metric", 2)
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    workers = [EvenkeelPrometheusLogger(CollectorRegistry(), folder=tmp_path) for _ in range(2)]
+    for worker, groups in zip(workers, ("ab", "cb"), strict=True):
+        await told(worker, *[event(model_group=group) for group in groups])
+    together = CollectorRegistry()
+    MultiProcessCollector(together, str(tmp_path))  # type: ignore[no-untyped-call]
+    by_group = {
+        sample.labels["requested_model"]: sample.value
+        for family in together.collect()
+        for sample in family.samples
+        if sample.name == "litellm_proxy_total_requests_metric_total"
+    }
+    assert by_group == {"a": 1, "b": 2, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("prometheus_latency_buckets", [2.0, 1.0], "Buckets not in sorted order"),
+        ("prometheus_latency_buckets", [], "Must have at least two buckets"),
+        ("custom_prometheus_metadata_labels", ["le"], "Reserved label"),
+    ],
+)
+async def test_settings_that_litellm_refuses_are_refused_in_its_words(
+    registry: CollectorRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    setting: str,
+    value: list[Any],
+    words: str,
+) -> None:
+    monkeypatch.setattr(litellm, setting, value)
+    await told(EvenkeelPrometheusLogger(registry), event())
+    assert words in caplog.text
+    assert not list(registry.collect())

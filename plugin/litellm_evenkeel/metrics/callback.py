@@ -28,11 +28,13 @@ from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import left_of
 from litellm_evenkeel.metrics.budgeting import Budgeting
 from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, Bounds
-from litellm_evenkeel.metrics.expiry import OFTEN, Expiry, Lives
+from litellm_evenkeel.metrics.expiry import Expiry
 from litellm_evenkeel.metrics.facts import Raw, Readers
 from litellm_evenkeel.metrics.files import Files, Found
 from litellm_evenkeel.metrics.graves import Graves
+from litellm_evenkeel.metrics.limits import of_each_metric, of_end_users
 from litellm_evenkeel.metrics.line import QUIET_SECONDS, in_slices
+from litellm_evenkeel.metrics.marks import LENGTH
 from litellm_evenkeel.metrics.own import Own
 from litellm_evenkeel.metrics.router_usage import RouterUsage
 from litellm_evenkeel.metrics.running_proxy import left_of_group
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.budgeting import OpenBudgets
+    from litellm_evenkeel.metrics.noting import Watched
 
 WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
@@ -123,8 +126,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         terms = self._terms
         most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
         bounds = Bounds(time.monotonic, most, terms.idle)
-        self._store, self._lives = families.Store(self._registry, bounds.told), _lives_of_end_users()
-        self._store.most_of_end_users = _number("max_series_per_metric")
+        self._store = families.Store(self._registry, bounds.told)
+        self._lives = of_end_users(self._store)
         bounds.retired = self._store.retire
         super().__init__()
         self._readers = _readers(self, bounds)
@@ -143,7 +146,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             end_user, always = self._readers.end_user, dict(_tags(()))
             self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, steady.now, always)
         self._series.line.flushed = self._flushed
-        self._expiry = Expiry(self._store, self._lives, time.time)
+        # Before events are counted: a series that was silent for too long begins anew with them.
+        self._series.line.begins = Expiry(self._store, self._lives, time.time).look
         self._own = Own(self._store, self._series, bounds, self.budget_counts)
         if self._folder is not None:
             self._files, self._graves = Files(self._store, self._folder), Graves(self._folder, terms.idle)
@@ -154,17 +158,18 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Have LiteLLM make families of ours."""
         limits = getattr(self, "_series_limits", None)
         if limits is not None and limits.enabled:
-            self._store.most_series = limits.max_series or math.inf
-            self._lives = dataclasses.replace(self._lives, all=limits.ttl_seconds or math.inf)
-            if limits.cleanup_interval_seconds:
-                often = min(self._lives.looked_at, limits.cleanup_interval_seconds)
-                self._lives = dataclasses.replace(self._lives, looked_at=often)
+            places = getattr(self, "_series_cap_tracker", None)
+            self._lives = of_each_metric(self._store, self._lives, limits, places)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:
             return OURS[metric_class](self._store, *values, **named)
 
         return super()._create_metric_factory(made, *args, **kwargs)
+
+    def _get_input_sequence_length(self, payload: Raw, event: Raw, answer: object) -> Any:
+        """Return the class of a prompt's length; of a twin, the mark that it has for that."""
+        return payload.get(LENGTH) or super()._get_input_sequence_length(payload, event, answer)
 
     async def async_log_success_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
@@ -331,12 +336,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
             yield from self._budgets.look_up()
-        self._expiry.look()
         with contextlib.suppress(RuntimeError):
             # At the end of a worker, there is no loop any more.
             self._usage.look()
 
-    def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[families.Watched] | None:
+    def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[Watched] | None:
         """Return what LiteLLM's code does for an event, without doing it; None if that cannot be seen."""
         return watched(self._store, super().async_log_success_event(event, answer, start, end))
 
@@ -361,7 +365,6 @@ def _readers(callback: Any, bounds: Bounds) -> Readers:
 
     end_user = stock.get_cached_end_user_id_for_cost_tracking()
     has_custom, has_tags = bool(litellm.custom_prometheus_metadata_labels), bool(litellm.custom_prometheus_tags)
-    length = getattr(callback, "_get_input_sequence_length", None)
     tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
     return Readers(
         end_user=lambda params: end_user(params, service_type="prometheus"),
@@ -372,19 +375,8 @@ def _readers(callback: Any, bounds: Bounds) -> Readers:
         custom=_custom if has_custom else None,
         tags=_tags if has_tags else None,
         tells_stream=bool(litellm.prometheus_emit_stream_label),
-        length=length if tells_length else None,
+        length=callback._get_input_sequence_length if tells_length else None,  # noqa: SLF001
     )
-
-
-def _lives_of_end_users() -> Lives:
-    often = _number("cleanup_interval_seconds")
-    return Lives(of_end_users=_number("ttl_seconds"), looked_at=min(often or OFTEN, OFTEN))
-
-
-def _number(name: str) -> float:
-    """Return what LiteLLM's settings say of the series of end users; infinite where they say nothing, or zero."""
-    found = getattr(litellm, f"prometheus_end_user_metrics_{name}", None)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) and found > 0 else math.inf
 
 
 def _custom(payload: Raw) -> tuple[tuple[str, str], ...]:

@@ -57,7 +57,7 @@ WRITTEN = ("cache_write_tokens", "cache_creation_tokens")
 PLAIN = frozenset({int, float})
 LARGEST = 1e300
 NOTHING: Raw = {}
-LABELS = 25
+LABELS = 26
 """So many of `Facts.who` are labels, those that come first; the others decide which series there are."""
 
 
@@ -164,6 +164,7 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         None if tool is None else tool.get("name"),
         None if tool is None else tool.get("mcp_server_name"),
         (beside or asked).get("original_model_group"),
+        None if readers.length is None else readers.length(payload, event, answer),
         # From here on, what decides.
         readers.tier(payload),
         payload.get("cache_hit"),
@@ -171,7 +172,6 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         None if zero_cost is None else zero_cost["reason"],
         tool is None,
         payload.get("stream") if readers.tells_stream else None,
-        None if readers.length is None else readers.length(payload, event, answer),
         None if readers.custom is None else readers.custom(payload),
         None if readers.tags is None else readers.tags(tags),
         beside is None,

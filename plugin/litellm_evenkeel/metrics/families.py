@@ -10,38 +10,29 @@ import math
 import os
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import prometheus_client
 from prometheus_client import Histogram as ClientsHistogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
 from litellm_evenkeel.metrics.cardinality import END_USER, NOBODYS, OTHER
-from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels, grown
+from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels
+from litellm_evenkeel.metrics.noting import Noting, Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics import MetricWrapperBase
+
+    from litellm_evenkeel.metrics.noting import Tap
 
 TOTAL = "_total"
 NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
-
-
-class Watched(NamedTuple):
-    """One thing that was done, or would have been."""
-
-    family: Family
-    labels: Labels
-    verb: str
-    value: float
-
-
-class Tap(Protocol):
-    """What takes note of operations instead of having them done."""
-
-    def noted(self, watched: Watched) -> None:
-        """Know of one."""
+LONG_AGO = math.ulp(0.0)
+"""When a gauge was set that only has its first value: before any other time, but Prometheus' client ignores 0."""
 
 
 class Store:
@@ -59,7 +50,9 @@ class Store:
         self.bounded = bounded
         """What a label's value is told as, by the label's name."""
         self.most_series = most_series
-        """How many a family may have; what goes beyond is counted as others."""
+        """How many a family may have; what goes beyond is counted as others. Those that come first have the places."""
+        self.admits: Callable[[Family, Labels], bool] | None = None
+        """What decides instead which series have a place, where several workers share the places."""
         self.most_of_end_users = math.inf
         """How many of those may be of an end user."""
         self.expired = 0
@@ -79,6 +72,11 @@ class Store:
         self.is_waiting: Callable[[], bool] = lambda: False
         self._registry = registry
         self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether families have only so many series, so that it matters which of them come first."""
+        return self.most_series != math.inf
 
     @property
     def tap(self) -> Tap | None:
@@ -103,45 +101,18 @@ class Store:
         self.families[family.name] = family
 
 
-class Noting:
-    """What stands in for a series while somebody takes note."""
-
-    __slots__ = ("_family", "_labels", "_tap")
-
-    def __init__(self, family: Family, labels: Labels, tap: Tap) -> None:
-        self._family, self._labels, self._tap = family, labels, tap
-
-    def inc(self, amount: float = 1) -> None:
-        """Take note of an addition."""
-        if isinstance(self._family, Counter):
-            grown(amount)
-        self._note("inc", amount)
-
-    def dec(self, amount: float = 1) -> None:
-        """Take note of a subtraction."""
-        self._note("inc", -amount)
-
-    def set(self, value: float) -> None:
-        """Take note of a number."""
-        self._note("set", value)
-
-    def observe(self, amount: float) -> None:
-        """Take note of an observation."""
-        self._note("observe", amount)
-
-    def _note(self, verb: str, value: float) -> None:
-        self._tap.noted(Watched(self._family, self._labels, verb, float(value)))
-
-
 class Family:
     """All series of one name."""
 
     kind: ClassVar[str]
     made: ClassVar[type[Child]] = Child
+    clients: ClassVar[type[MetricWrapperBase]]
+    """What Prometheus' client has in its place."""
 
     def __init__(
         self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
+        self._refuse_what_the_client_refuses(name, documentation, labelnames, options)
         self.store = store
         self.name = name
         self.about = documentation
@@ -149,11 +120,23 @@ class Family:
         """Of a gauge with several workers: what one value becomes of theirs. Of those that live, who heard it last."""
         self.labelnames = tuple(labelnames)
         self.children: dict[Labels, Child] = {}
+        self.is_limited = bool(self.labelnames)
+        """Whether it has only so many series, if `Store.most_series` says so."""
         self._end_user = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
         self._of_end_users = 0
+        self._overflow: Child | None = None
+        """Where what goes beyond is counted. It takes no place, and stays."""
         if not self.labelnames:
             self.child(())
         store.add(self)
+
+    @classmethod
+    def _refuse_what_the_client_refuses(
+        cls, name: str, documentation: str, labelnames: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
+        """Raise ValueError, as the client does, for buckets and for names of metrics and labels that it refuses."""
+        # Without any label, it would make a series, and write it where workers write theirs.
+        cls.clients(name, documentation, labelnames or ("none",), registry=None, **options)
 
     def labels(self, *values: object, **named: object) -> Any:
         """Return the series of these labels, by place or by name."""
@@ -212,7 +195,7 @@ class Family:
         """Let those go that nobody has heard of since then."""
         silent = [one for one in self.children.values() if one.at < max(before, end_user_before)]
         for child in silent:
-            if child.at < before or self._is_of_end_user(child.labels):
+            if child is not self._overflow and (child.at < before or self._is_of_end_user(child.labels)):
                 self._let_go(child.labels)
                 self.store.expired += 1
 
@@ -246,11 +229,18 @@ class Family:
         is_of_end_user = self._is_of_end_user(labels)
         if is_of_end_user and self._of_end_users >= self.store.most_of_end_users:
             return self.child(self._without_end_user(labels))
-        if len(self.children) >= self.store.most_series and labels != others:
+        if not self._has_room(labels):
             return self._beyond(others)
         found = self.children[labels] = self._made(labels)
         self._of_end_users += is_of_end_user
         return found
+
+    def _has_room(self, labels: Labels) -> bool:
+        if not self.is_limited or not self.store.is_limited:
+            return True
+        if self.store.admits is not None:
+            return self.store.admits(self, labels)
+        return len(self.children) - (self._overflow is not None) < self.store.most_series
 
     def _let_go(self, labels: Labels) -> None:
         self._of_end_users -= self._is_of_end_user(labels)
@@ -273,7 +263,10 @@ class Family:
         return (*labels[: self._end_user], OTHER, *labels[self._end_user + 1 :])
 
     def _beyond(self, others: Labels) -> Child:
-        return self.children.get(others) or self._admitted(others)
+        found = self.children.get(others)
+        if found is None:
+            found = self._overflow = self.children[others] = self._made(others)
+        return found
 
     def _made(self, labels: Labels) -> Child:
         return self.made(self.store, labels, None)
@@ -300,12 +293,13 @@ class Gauge(Family):
 
     kind = "gauge"
     made = GaugeChild
+    clients = prometheus_client.Gauge
 
     def _made(self, labels: Labels) -> Child:
         found = GaugeChild(self.store, labels, None)
         if not labels:
             # It is told from the beginning, as the client does it; whatever another worker has heard is later.
-            found.put(0.0, 0.0)
+            found.put(0.0, LONG_AGO)
         return found
 
     def child(self, labels: Labels) -> Child:
@@ -323,6 +317,7 @@ class Counter(Family):
 
     kind = "counter"
     made = CounterChild
+    clients = prometheus_client.Counter
 
     def __init__(
         self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
@@ -346,6 +341,7 @@ class Histogram(Family):
 
     kind = "histogram"
     made = HistogramChild
+    clients = prometheus_client.Histogram
 
     def __init__(
         self,
@@ -359,7 +355,7 @@ class Histogram(Family):
         bounds = tuple(float(bound) for bound in buckets)
         self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
         self._told = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
-        super().__init__(store, name, documentation, labelnames, **options)
+        super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
 
     def _made(self, labels: Labels) -> Child:
         return HistogramChild(self.store, labels, self.bounds)

@@ -8,6 +8,7 @@ import math
 import threading
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.plans import Bundle
@@ -39,6 +40,10 @@ async def in_slices(steps: Iterable[None]) -> None:
             ends = time.perf_counter() + AT_A_TIME
 
 
+def _nothing() -> None:
+    pass
+
+
 class Line:
     """One worker's. Things come from any thread, and are counted in one loop."""
 
@@ -59,6 +64,8 @@ class Line:
         """What was not counted, and why."""
         self.busy = 0.0
         """Seconds that counting took."""
+        self.begins: Callable[[], None] = _nothing
+        """What is to be done before anything is counted."""
         self.flushed: Callable[[], Iterable[None]] = tuple
         """What is to be done, as little at a time, when all that waited has been counted."""
         store.later, store.is_waiting = self.later, self._is_waiting
@@ -124,6 +131,10 @@ class Line:
 
     def _all(self) -> Iterator[None]:
         """Count all that waits when it begins; yields where it may be left for a while."""
+        try:
+            self.begins()
+        except Exception as error:  # noqa: BLE001 - whatever it is, events are counted
+            self._complain("series could not be made ready", error)
         left = len(self._waiting)
         while left > 0 and self._waiting:
             left -= min(len(self._waiting), BATCH)
@@ -151,6 +162,11 @@ class Line:
         yield from self._applying(several, latest)
 
     def _applying(self, several: dict[Bundle, list[Any]], latest: dict[Bundle, int]) -> Iterator[None]:
+        if self._store.is_limited:
+            # Series that went since they were looked up get their places anew, in the order of the events.
+            with self._store.lock, suppress(OSError):
+                for bundle in several:
+                    bundle.prepare()
         # What several of them set is as the latest says.
         for bundle in sorted(several, key=latest.__getitem__):
             try:

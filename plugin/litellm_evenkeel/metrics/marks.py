@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 USAGE = ("duration_seconds", "output_image_count", "cache_read_input_tokens", "cache_creation_input_tokens")
 IN_DETAILS = ("cached_tokens", "audio_tokens", "reasoning_tokens", *WRITTEN)
+LENGTH = "evenkeel_input_sequence_length"
+"""Where a twin's payload has the mark for the class of its prompt's length, which no number of a twin would have."""
 OF_KEY = "x-ratelimit-model_per_key-remaining-"
 COSTS = ("response_cost", "total_tokens", "prompt_tokens", "completion_tokens")
 HEADERS = (*[name for pair in LIMITED for name in pair], *LEFT, f"{OF_KEY}requests", f"{OF_KEY}tokens")
@@ -46,6 +48,7 @@ class Twin:
 
     def _payload(self, payload: Raw) -> Raw:
         found = self._with(payload, (*WHERE, *COSTS))
+        found[LENGTH] = self._mark("some")
         metadata = found["metadata"] = self._with(payload["metadata"], (*WHO, *MORE))
         tool, usage = metadata.get("mcp_tool_call_metadata"), metadata.get("usage_object")
         if tool:

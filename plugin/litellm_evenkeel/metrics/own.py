@@ -132,6 +132,11 @@ class Own:
 
 def family(store: Store, one: Described) -> Family:
     """Return a family of ours, as it is described."""
+    made: Family
     if one.form is Form.COUNTER:
-        return Counter(store, one.base_name, one.about, one.labels)
-    return Gauge(store, one.base_name, one.about, one.labels, multiprocess_mode=one.mode)
+        made = Counter(store, one.base_name, one.about, one.labels)
+    else:
+        made = Gauge(store, one.base_name, one.about, one.labels, multiprocess_mode=one.mode)
+    # LiteLLM's limit is for its own series.
+    made.is_limited = False
+    return made

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litellm_evenkeel.metrics.children import Child, HistogramChild, Labels
 from litellm_evenkeel.metrics.facts import LABELS, Facts
-from litellm_evenkeel.metrics.families import Family, Watched
+from litellm_evenkeel.metrics.noting import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from litellm_evenkeel.metrics.facts import Raw
+    from litellm_evenkeel.metrics.families import Family
 
 # What LiteLLM writes by itself: one more, a healthy deployment, and the limit of a key that has none.
 CONSTANTS = frozenset({0.0, 1.0, float(sys.maxsize)})
@@ -73,7 +74,8 @@ class Bundle:
 
     def __init__(self, plan: Plan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
         self.plan, self._who, self._cleaned = plan, who, cleaned
-        # Looked up when there is something to count: whoever makes one is in a request's way.
+        # Looked up when there is something to count: whoever makes one is in a request's way. Where families have only
+        # so many series, it is done at once, by `prepare`: the first to come has the place.
         self._epoch = -1
 
     def _look_up(self) -> None:
@@ -115,6 +117,11 @@ class Bundle:
         else:
             # What adds nothing has only to be there.
             self._still.append(child)
+
+    def prepare(self) -> None:
+        """Look the series up, if that has to be done, for a caller that has the lock."""
+        if self._epoch != self._now:
+            self._look_up()
 
     def apply(self, several: Sequence[Sequence[Any]], now: float) -> None:
         """Do it for several events at once, given their numbers in the order in which they came."""

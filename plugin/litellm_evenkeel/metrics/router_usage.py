@@ -51,8 +51,9 @@ class RouterUsage:
     ) -> None:
         self._gauges = [(families[name], left) for name, left in GAUGES.items() if name in families]
         self._cleaned, self._ask, self._clock = cleaned, ask, clock
-        self._users: dict[str, set[User]] = {}
-        """Those whose provider has not said what is left, by group: what `TOLD` names, and which of the two."""
+        self._users: dict[str, dict[User, None]] = {}
+        """Those whose provider has not said what is left, by group, in the order in which they came: what `TOLD` names,
+        and which of the two."""
         self._next: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -64,22 +65,21 @@ class RouterUsage:
             return
         headers = payload["hidden_params"].get("additional_headers") or NOTHING
         silent = tuple([headers.get(told) is None for told in LEFT])
-        users = self._users.setdefault(group, set())
+        users = self._users.setdefault(group, {})
         if not any(silent) or len(users) >= MOST_USERS:
             return
         metadata = payload["metadata"]
-        users.add(
-            (
-                silent,
-                group,
-                payload.get("custom_llm_provider"),
-                payload.get("api_base"),
-                event.get("model"),
-                metadata["user_api_key_hash"],
-                metadata["user_api_key_alias"],
-                payload.get("model_id"),
-            )
+        user = (
+            silent,
+            group,
+            payload.get("custom_llm_provider"),
+            payload.get("api_base"),
+            event.get("model"),
+            metadata["user_api_key_hash"],
+            metadata["user_api_key_alias"],
+            payload.get("model_id"),
         )
+        users[user] = None
 
     def look(self) -> None:
         """Ask for those groups that were used, if nobody asks already, and if it is time."""

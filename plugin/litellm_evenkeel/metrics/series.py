@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from datetime import datetime
 
-    from litellm_evenkeel.metrics.families import Store, Watched
+    from litellm_evenkeel.metrics.families import Store
+    from litellm_evenkeel.metrics.noting import Watched
 
     Watch = Callable[[Raw, object, datetime, datetime], list[Watched] | None]
 
@@ -96,8 +98,9 @@ class Series:
         known = self._failures.get(key)
         if known is None or known[1] <= now:
             watched = watch()
-            plan = None if watched is None else repeated(watched)
-            bundle = None if plan is None else Bundle(plan, (), self._cleaned)
+            # Where nothing is counted, LiteLLM may have failed: the next one is for its own code as well.
+            plan = repeated(watched) if watched else None
+            bundle = None if plan is None else self._admitted(Bundle(plan, (), self._cleaned))
             known = self._failures[key] = bundle, now + ANEW_SECONDS
             self._failures.move_to_end(key)
             while len(self._failures) > self._terms.most_failures:
@@ -124,9 +127,17 @@ class Series:
             if not self._is_as_planned(known.plan, event, answer, start, end):
                 self._distrust(known.plan)
                 return None
-        bundle = self._bundles[key] = Bundle(known.plan, facts.who, self._cleaned)
+        bundle = self._bundles[key] = self._admitted(Bundle(known.plan, facts.who, self._cleaned))
         while len(self._bundles) > self._terms.most_bundles:
             self._bundles.popitem(last=False)
+        return bundle
+
+    def _admitted(self, bundle: Bundle) -> Bundle:
+        """Return a bundle. Where series are few, its series get their places now, in the order of the events."""
+        if self._store.is_limited:
+            # If that fails, it is done again with the batch, which reports it.
+            with self._store.lock, suppress(OSError):
+                bundle.prepare()
         return bundle
 
     def _made(self, event: Raw, answer: object, start: datetime, end: datetime) -> Plan | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from litellm_evenkeel.metrics.families import Store, Watched
+    from litellm_evenkeel.metrics.families import Store
+    from litellm_evenkeel.metrics.noting import Watched
 
 
 def watched(store: Store, running: Coroutine[Any, Any, None]) -> list[Watched] | None:

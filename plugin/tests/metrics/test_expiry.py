@@ -35,7 +35,7 @@ def test_what_was_silent_is_gone_and_what_was_heard_of_stays(store: Store, regis
     calls.labels("a").inc()
     calls.labels("b").inc()
     clock = Clock()
-    expiry = Expiry(store, Lives(all=100.0, looked_at=10.0), clock)
+    expiry = Expiry(store, Lives(all=100.0, all_checked_every=10.0), clock)
     clock.ahead = 200.0
     calls.labels("b").at = clock()
     alone.set(7)
@@ -49,7 +49,7 @@ def test_what_was_silent_is_gone_and_what_was_heard_of_stays(store: Store, regis
 def test_it_is_looked_at_now_and_then_only(store: Store) -> None:
     Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
     clock = Clock()
-    expiry = Expiry(store, Lives(all=1.0, looked_at=60.0), clock)
+    expiry = Expiry(store, Lives(all=1.0, all_checked_every=60.0), clock)
     clock.ahead = 50.0
     expiry.look()
     assert store.expired == 0
@@ -67,7 +67,7 @@ def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(store: Stor
         seconds.labels(who).observe(0.5)
         size.labels(who).set(3)
     clock = Clock()
-    expiry = Expiry(store, Lives(of_end_users=100.0, looked_at=10.0), clock)
+    expiry = Expiry(store, Lives(of_end_users=100.0, of_end_users_checked_every=10.0), clock)
     clock.ahead = 200.0
     expiry.look()
     # To whoever adds up what series have grown by, what was in one series already would be new in another.
@@ -82,7 +82,7 @@ def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(store: Stor
 def test_without_such_settings_everything_stays(store: Store) -> None:
     Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
     clock = Clock()
-    expiry = Expiry(store, Lives(looked_at=1.0), clock)
+    expiry = Expiry(store, Lives(all_checked_every=1.0, of_end_users_checked_every=1.0), clock)
     clock.ahead = 1e9
     expiry.look()
     assert store.expired == 0
@@ -102,3 +102,25 @@ def test_end_users_have_no_more_series_than_they_may(store: Store, registry: Col
     assert registry.get_sample_value("calls_total", {"end_user": "user-9", "model": "m"}) == 1
     assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) == 3
     assert store.retired == {"calls_total": 1}
+
+
+def test_without_an_interval_it_is_looked_at_at_every_chance(store: Store, registry: CollectorRegistry) -> None:
+    calls = Counter(store, "calls", "Calls.", ("end_user",))
+    for who in ("ann", "None"):
+        calls.labels(who).inc()
+    clock = Clock()
+    expiry = Expiry(store, Lives(all=100.0, of_end_users=5.0, of_end_users_checked_every=0.0), clock)
+    for ahead in (2.0, 4.0, 6.0):
+        clock.ahead = ahead
+        expiry.look()
+        assert (registry.get_sample_value("calls_total", {"end_user": "ann"}) is None) is (ahead > 5.0)
+    assert registry.get_sample_value("calls_total", {"end_user": "None"}) == 1
+
+
+def test_each_kind_is_looked_at_as_often_as_its_own_setting_says(store: Store) -> None:
+    Counter(store, "calls", "Calls.", ("end_user",)).labels("ann").inc()
+    clock = Clock()
+    expiry = Expiry(store, Lives(all=1.0, all_checked_every=0.0, of_end_users_checked_every=600.0), clock)
+    clock.ahead = 5.0
+    expiry.look()
+    assert store.expired == 1

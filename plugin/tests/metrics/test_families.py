@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import prometheus_client
 import pytest
@@ -13,7 +13,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from litellm_evenkeel.metrics.cardinality import OTHER
 from litellm_evenkeel.metrics.children import HistogramChild
-from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store, Watched
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.metrics.noting import Watched
 
 amounts = st.floats(0, 1e9, allow_nan=False) | st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0, math.inf])
 labels = st.tuples(st.sampled_from(["a", "b", 'q"\\\n', ""]), st.sampled_from(["x", None, 7]))
@@ -170,3 +173,50 @@ def test_what_is_no_number_is_in_no_bucket() -> None:
     assert isinstance(child, HistogramChild)
     child.observe(math.nan)
     assert sum(child.counts) == 0
+
+
+def test_what_goes_beyond_takes_no_place_and_stays() -> None:
+    ours, registry = store(most_series=2)
+    calls = Counter(ours, "calls", "Calls.", ("who",))
+    for who in "abc":
+        calls.labels(who).inc()
+    calls.child((OTHER,)).at = 0.0
+    calls.expire(1.0, 1.0)
+    calls.forget(("a",))
+    calls.labels("d").inc()
+    value = registry.get_sample_value
+    assert [value("calls_total", {"who": who}) for who in ("b", "d", OTHER)] == [1, 1, 1]
+
+
+def test_who_shares_the_places_decides() -> None:
+    ours, registry = store(most_series=1)
+    ours.admits = lambda family, labels: (family.name, labels) == ("calls", ("b",))
+    calls = Counter(ours, "calls", "Calls.", ("who",))
+    for who in "abb":
+        calls.labels(who).inc()
+    value = registry.get_sample_value
+    assert [value("calls_total", {"who": who}) for who in ("a", "b", OTHER)] == [None, 2, 1]
+
+
+WRONG: list[tuple[type, str, tuple[str, ...], dict[str, Any]]] = [
+    (Histogram, "took", (), {"buckets": (2.0, 1.0)}),
+    (Histogram, "took", ("who",), {"buckets": ()}),
+    (Histogram, "took", ("who",), {"buckets": (math.inf,)}),
+    (Histogram, "took", ("le",), {}),
+    (Counter, "calls", ("__who",), {}),
+    (Gauge, "size", ("who",), {"multiprocess_mode": "lately"}),
+    (Gauge, "", (), {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "names", "options"), WRONG)
+def test_what_the_client_refuses_is_refused_in_its_words(
+    kind: type, name: str, names: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    ours, registry = store()
+    with pytest.raises(ValueError) as theirs:  # noqa: PT011 - whatever it says
+        getattr(prometheus_client, kind.__name__)(name, "Help.", names, registry=None, **options)
+    with pytest.raises(ValueError) as mine:  # noqa: PT011
+        kind(ours, name, "Help.", names, **options)
+    assert str(mine.value) == str(theirs.value)
+    assert not list(registry.collect())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,3 +168,51 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     os.chown(folder, 12345, 12345)
     with pytest.raises(SettingsError, match="belongs to somebody else"):
         prepare({"NUM_WORKERS": "4"}, tmp_path)
+
+
+def test_a_gauge_without_labels_is_told_from_the_beginning(tmp_path: Path) -> None:
+    first, second = Worker(tmp_path, 1), Worker(tmp_path, 2)
+    alone, _ = [Gauge(worker.store, "alone", "No labels.") for worker in (first, second)]
+    first.files.write()
+    second.files.write()
+    assert together(tmp_path).get_sample_value("alone") == 0
+    # Whatever one of them has heard is later than what the other began with.
+    alone.set(7)
+    first.files.write()
+    second.files.write()
+    assert together(tmp_path).get_sample_value("alone") == 7
+
+
+MADE_BEFORE = """
+import os, sys
+import prometheus_client
+from prometheus_client.multiprocess import MultiProcessCollector
+
+made = prometheus_client.Gauge("early", "Early.", multiprocess_mode="livemax")
+took = prometheus_client.Histogram("took", "Took.", buckets=(1, 2))
+calls = prometheus_client.Counter("calls", "Calls.", ["who"])
+made.set(3)
+took.observe(1.5)
+calls.labels("a").inc(2)
+
+from litellm_evenkeel.metrics.folder import tell_client
+
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]
+tell_client()
+tell_client()
+took.observe(0.5)
+calls.labels("b").inc()
+registry = prometheus_client.CollectorRegistry()
+MultiProcessCollector(registry, sys.argv[1])
+value = registry.get_sample_value
+print(value("early"), value("took_count"), value("took_sum"), value("calls_total", {"who": "a"}),
+      value("calls_total", {"who": "b"}))
+"""
+
+
+def test_metrics_that_were_made_before_the_folder_are_in_it_as_well(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if name.upper() != VARIABLE}
+    told = subprocess.run(
+        [sys.executable, "-c", MADE_BEFORE, tmp_path], env=environ, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["3.0", "2.0", "2.0", "2.0", "1.0"]

@@ -304,3 +304,50 @@ async def test_what_is_removed_beside_keeps_its_place_in_the_order(theirs: Their
             counted.taken(some, None, BEGAN, after(1))
         await counted.line.drain()
         assert theirs.registry.get_sample_value("left", {"team": "team"}) == (None if is_removed else 5)
+
+
+def busy_after_others(theirs: Theirs) -> list[Raw]:
+    """Return events of five teams: the first of them is the busiest, and the last one's, too."""
+    return [event(team) for team in ("busy", "a", "b", "c", "busy", "d", "busy", "busy")]
+
+
+async def test_the_series_that_come_first_have_the_places_however_often_they_come(theirs: Theirs) -> None:
+    theirs.store.most_series = 3
+    expected = Theirs()
+    expected.store.most_series = 3
+    mine = await told(theirs, series(theirs), busy_after_others(theirs))
+    assert mine == await told(expected, None, busy_after_others(expected))
+    assert theirs.registry.get_sample_value("spend_total", {"team": "busy", "user": "user"}) == 4 * 0.25
+    assert theirs.registry.get_sample_value("spend_total", {"team": "other", "user": "other"}) == 2 * 0.25
+
+
+async def test_what_their_code_counts_at_once_takes_no_place_of_what_came_before_and_waits(theirs: Theirs) -> None:
+    theirs.store.most_series = 2
+    seen = [event("a"), event("b"), event("odd", cost=True), event("a")]
+    await told(theirs, series(theirs), seen)
+    value = theirs.registry.get_sample_value
+    assert [value("spend_total", {"team": team, "user": "user"}) for team in ("a", "b", "odd")] == [0.5, 0.25, None]
+    assert value("spend_total", {"team": "other", "user": "other"}) == 1.0
+
+
+async def test_series_that_went_get_their_places_anew_in_the_order_of_the_events(theirs: Theirs) -> None:
+    theirs.store.most_series = 1
+    counted = series(theirs)
+    await told(theirs, counted, [event("b"), event("a")])
+    with theirs.store.lock:
+        for family in theirs.store.families.values():
+            family.forget(("b", "user"))
+        theirs.store.epoch += 1
+    await told(theirs, counted, [event("a"), event("b"), event("a")])
+    assert theirs.registry.get_sample_value("spend_total", {"team": "a", "user": "user"}) == 2 * 0.25
+
+
+async def test_a_failure_of_which_nothing_was_counted_is_left_to_their_code(theirs: Theirs) -> None:
+    counted, runs = series(theirs), []
+
+    def watch() -> list[Any]:
+        runs.append(1)
+        return []
+
+    assert [counted.failed("key", watch) for _ in range(3)] == [False, False, False]
+    assert (len(runs), counted.line.waiting) == (1, 0)
