@@ -10,15 +10,13 @@ import asyncio
 import re
 import sys
 from collections import Counter, defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.callback.differences import undocumented
-from evenkeel_lab.bench.callback.differential import EVENKEEL, SEED, STOCK
+from evenkeel_lab.bench.callback.differential import EVENKEEL, SEED, STOCK, under
 from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.events import place_of, read_events
-from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground, scraped
 from evenkeel_lab.bench.callback.sampling import Crowd, Sampler
 from evenkeel_lab.bench.callback.scrape import compared
@@ -47,10 +45,12 @@ def by_event(found: Iterable[Difference], events: Sequence[Event]) -> Mapping[st
 
 async def main(settings: str) -> None:
     """Find them, in this very environment."""
-    events = Sampler(read_events(place_of(RECORDED)), Crowd(), SEED).apart(TIMES)
-    ground = replace(Ground(Path(sys.executable), bare=True), settings=MATRIX[settings])
+    recorded = read_events(place_of(RECORDED))
+    events = Sampler(recorded, Crowd(), SEED).apart(TIMES)
+    ground = under(Ground(Path(sys.executable), bare=True), recorded, settings)
     one, other = await asyncio.gather(scraped(ground, STOCK, events), scraped(ground, EVENKEEL, events))
-    for kind, differences in sorted(by_event(undocumented(compared(one, other)), events).items()):
+    found = undocumented(compared(one.text, other.text), settings=settings)
+    for kind, differences in sorted(by_event(found, events).items()):
         print(kind)  # noqa: T201 - for who has asked
         for difference, number in differences.most_common():
             print(f"    {number:5} {difference}")  # noqa: T201

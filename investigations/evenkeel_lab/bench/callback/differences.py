@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.callback.sampling import VARIED, VARIED_HASH
-from evenkeel_lab.bench.callback.scrape import Difference, Kind
+from evenkeel_lab.bench.callback.scrape import WORKER, Difference, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +31,8 @@ class Documented:
     """Under which condition: a name of `CONDITIONS`."""
     within: float = math.inf
     """Of a value: by how much at most."""
+    settings: str = ".*"
+    """A pattern: under which settings, by their name in `MATRIX`."""
 
     def covers(self, difference: Difference) -> bool:
         """Whether a difference is this one."""
@@ -43,10 +45,18 @@ class Documented:
         )
 
 
+def _names(told: str) -> set[str]:
+    return set(told.split(", ")) - {""}
+
+
 CONDITIONS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "any": lambda _: True,
     "stock says +Inf": lambda difference: difference.values[0] == math.inf,
     "stock says less than nothing": lambda difference: difference.values[0] < 0,
+    "stock names the worker": lambda difference: _names(difference.first) - _names(difference.second) == {WORKER},
+    "of end users, addresses or user agents": lambda difference: any(
+        f'{name}="' in difference.series for name in ("end_user", "client_ip", "user_agent")
+    ),
     "of oddly told callers": lambda difference: VARIED_HASH in difference.series or f"-{VARIED}-" in difference.series,
 }
 """What a documented difference may be restricted to."""
@@ -63,12 +73,15 @@ def documented(place: Path = LIST) -> Sequence[Documented]:
             one["reason"],
             one.get("only", "any"),
             one.get("within", math.inf),
+            one.get("settings", ".*"),
         )
         for one in told
     ]
 
 
-def undocumented(differences: Iterable[Difference], known: Sequence[Documented] | None = None) -> list[Difference]:
-    """Return the differences that nobody has given a reason for."""
-    known = documented() if known is None else known
+def undocumented(
+    differences: Iterable[Difference], known: Sequence[Documented] | None = None, settings: str = ""
+) -> list[Difference]:
+    """Return the differences that have no documented reason under these settings."""
+    known = [one for one in (documented() if known is None else known) if re.fullmatch(one.settings, settings)]
     return [one for one in differences if not any(reason.covers(one) for reason in known)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,10 @@ GROUPS: Final = [
     {"group": "whole", "metrics": ["litellm_spend_metric", "litellm_remaining_team_budget_metric"]},
 ]
 
+SHORT_LIVES: Final = {"prometheus_metrics_ttl_seconds": 20.0}
+OF_END_USERS: Final = "prometheus_end_user_metrics"
+END_USERS: Final = {"enable_end_user_cost_tracking_prometheus_only": True, f"{OF_END_USERS}_ttl_seconds": 20.0}
+
 MATRIX: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "none": {},
@@ -45,6 +50,23 @@ MATRIX: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "caller identity": {"prometheus_deployment_and_latency_caller_identity": "both"},
         "buckets": {"prometheus_latency_buckets": [0.1, 1.0, 10.0]},
         "sequence length": {"prometheus_emit_input_sequence_length_label": True},
+        "few series": {"prometheus_metrics_max_series_per_metric": 15},
+        "short lives, always looked at": {**SHORT_LIVES, "prometheus_metrics_cleanup_interval_seconds": 0},
+        "short lives, looked at without a pause": {**SHORT_LIVES, "prometheus_metrics_cleanup_interval_seconds": None},
+        "short lives, rarely looked at": {**SHORT_LIVES, "prometheus_metrics_cleanup_interval_seconds": 3600},
+        "end users' short lives, always looked at": {**END_USERS, f"{OF_END_USERS}_cleanup_interval_seconds": 0},
+        "end users' short lives, looked at without a pause": {
+            **END_USERS,
+            f"{OF_END_USERS}_cleanup_interval_seconds": None,
+        },
+        "end users' short lives, rarely looked at": {**END_USERS, f"{OF_END_USERS}_cleanup_interval_seconds": 3600},
+        "several workers": {},
+        "few series, several workers": {"prometheus_metrics_max_series_per_metric": 15},
+        "many end users": {"enable_end_user_cost_tracking_prometheus_only": True},
+        "limits of the router": {},
+        "buckets out of order": {"prometheus_latency_buckets": [1.0, 0.1, 10.0]},
+        "no buckets": {"prometheus_latency_buckets": []},
+        "a label that is taken": {"custom_prometheus_metadata_labels": ["le"]},
         "many": {
             "custom_prometheus_metadata_labels": ["metadata.department"],
             "custom_prometheus_tags": ["blue"],
@@ -56,3 +78,37 @@ MATRIX: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     }
 )
 """By name."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What else is otherwise."""
+
+    seconds_pass: float = 0.0
+    """So many, when half of the events have come."""
+    end_users: int = 8
+    """Into so many each recorded one is made."""
+    several_workers: bool = False
+    router_limits: bool = False
+    """Whether the router knows limits of its models, and says what is left of them."""
+
+
+# Longer than such series live; not so long that they would go at LiteLLM's usual interval, and longer than that.
+BRIEFLY, LONG = Circumstances(seconds_pass=30.0), Circumstances(seconds_pass=90.0)
+CIRCUMSTANCES: Final[Mapping[str, Circumstances]] = MappingProxyType(
+    {
+        "short lives, always looked at": BRIEFLY,
+        "short lives, looked at without a pause": BRIEFLY,
+        "short lives, rarely looked at": LONG,
+        "end users' short lives, always looked at": BRIEFLY,
+        "end users' short lives, looked at without a pause": BRIEFLY,
+        "end users' short lives, rarely looked at": LONG,
+        "several workers": Circumstances(several_workers=True),
+        "few series, several workers": Circumstances(several_workers=True),
+        "many end users": Circumstances(end_users=150),
+        "limits of the router": Circumstances(router_limits=True),
+    }
+)
+"""Of settings under which something else is otherwise as well."""
+OF_EACH_VERSION: Final = ("none", "many", "few series", "several workers")
+"""Under which every version is compared."""

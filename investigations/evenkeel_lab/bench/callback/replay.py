@@ -1,13 +1,15 @@
 """Feeds recorded events to a callback, in a process that has LiteLLM: `python replay.py JOB`, a line for each wish.
 
 JOB is a file of JSON: `arm`, which callback (`stock`, `noop`, `evenkeel`, or `module:attribute`), `settings`, LiteLLM's
-own, `events`, a file as `events.packed` writes it, and `bare`: whether LiteLLM's proxy is only hinted at, which spares
-half a minute of imports where nothing asks for it. The wishes are the methods of `Replay`; each is answered by one
-line of JSON. This is a program of its own, and knows nothing of the lab: any LiteLLM may run it.
+own, `events`, a file as `events.packed` writes it, `bare`: whether LiteLLM's proxy is only hinted at, which spares
+half a minute of imports where nothing asks for it, `models`, the proxy's router's, each with a limit of requests or
+null, and `several_workers`: whether this is one of them. The wishes are the methods of `Replay`; each is answered by
+one line of JSON. This is a program of its own, and knows nothing of the lab: any LiteLLM may run it.
 
 Events are fed as LiteLLM does it: one coroutine after another, awaited in one loop that has its turn in between; what a
-callback raises is caught and counted. There is no database, no router, no Redis. Events are built before anything is
-measured, and share what is the same in them, as far as JSON has it.
+callback raises is caught and counted. There is no database and no Redis; the router, if there is one, serves nobody.
+An event may be that time passes, for which nobody waits: scrapes come before and after it, as they do meanwhile. Events
+are built before anything is measured, and share what is the same in them, as far as JSON has it.
 
 CPU is all of the process, with the flush and one scrape; that of the loop is what `noop` takes. Allocation is counted
 by memray, which hooks Python's allocators: every block that is asked for and how big it is, whether it is freed at once
@@ -17,6 +19,7 @@ or never. What comes from a free list (a small tuple, a float) was not asked for
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -30,7 +33,7 @@ import time
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 PROXY_SERVER: Final = "litellm.proxy.proxy_server"
+FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 GUARD: Final = "litellm.proxy.auth.user_api_key_auth"
 PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "async_log_success_event": ("kwargs", "response_obj", "start_time", "end_time"),
@@ -49,7 +53,9 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "async_post_call_failure_hook": ("request_data", "original_exception", "user_api_key_dict", "traceback_str"),
     "log_success_fallback_event": ("original_model_group", "kwargs", "original_exception"),
     "log_failure_fallback_event": ("original_model_group", "kwargs", "original_exception"),
+    "pass_time": ("seconds",),
 }
+TIME: Final = "pass_time"
 PAUSE_SECONDS: Final = 0.004
 LOGGED: Final = ("async_log_success_event", "async_log_failure_event")
 """The calls whose failure LiteLLM counts."""
@@ -81,6 +87,49 @@ def stand_in() -> None:
         backoff.on_exception = lambda *_, **__: lambda function: function
         backoff.expo = None
         sys.modules["backoff"] = backoff
+
+
+def worker(arm: str) -> None:
+    """Make this one of several workers. For its own callback, LiteLLM makes their folder; ours has to."""
+    if arm == "stock":
+        os.environ[FOLDER] = tempfile.mkdtemp(dir=Path.cwd())
+    else:
+        os.environ |= {"NUM_WORKERS": "2", "TMPDIR": str(Path.cwd())}
+
+
+def configured(models: Mapping[str, int | None]) -> None:
+    """Have the proxy's module say that our callback is configured, and give it a router."""
+    server: Any = importlib.import_module(PROXY_SERVER)
+    server.proxy_config = getattr(server, "proxy_config", None) or SimpleNamespace()
+    server.proxy_config.config = {"litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.prometheus"]}}
+    # LiteLLM's proxy imports it; what it makes there is in a scrape.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("litellm.accounting.metrics")
+    if models:
+        deployments = [
+            {"model_name": name, "litellm_params": {"model": f"openai/{name}", "api_key": "none", "rpm": rpm}}
+            for name, rpm in models.items()
+        ]
+        server.llm_router = importlib.import_module("litellm").Router(model_list=deployments)
+
+
+def passing() -> Callable[[float], None]:
+    """Tell the time from now on; return what lets seconds pass, for which nobody waits."""
+    passed: list[float] = []
+    real, steady = time.time, time.monotonic
+    time.time = lambda: real() + sum(passed)
+    time.monotonic = lambda: steady() + sum(passed)
+    return passed.append
+
+
+class Critical(logging.Handler):
+    """Keeps what is critical: why a callback counts nothing."""
+
+    told: Final[list[str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: D102
+        if record.levelno >= logging.CRITICAL:
+            self.told.append(record.getMessage())
 
 
 class Noop:
@@ -216,17 +265,32 @@ class Replay:
             setattr(litellm, name, value)
         if job.get("bare"):
             stand_in()
-        self._callback = callback(job["arm"])
+        if job.get("several_workers") or job.get("models"):
+            configured(job.get("models", {}))
+        logging.getLogger().addHandler(Critical())
         self._calls = calls(Path(job["events"]))
+        self._pass_time = passing() if any(hook == TIME for hook, _ in self._calls) else None
+        self._callback = self._made(job["arm"])
         self._raised: Counter[str] = Counter()
         self._client: Any = importlib.import_module("prometheus_client")
-        # What was built is nobody's garbage, and in a proxy it would not be there.
-        gc.collect()
+        gc.collect()  # What was built is nobody's garbage, and in a proxy it would not be there.
         gc.freeze()
+
+    def _made(self, arm: str) -> Any:
+        try:
+            return callback(arm)
+        except ValueError as error:
+            Critical.told.append(str(error))
+            return Noop()
 
     async def feed(self) -> dict[str, Any]:
         """Feed all events, in order."""
         for hook, arguments in self._calls:
+            if hook == TIME and self._pass_time is not None:
+                await self._scraped()
+                self._pass_time(*arguments)
+                await self._scraped()
+                continue
             try:
                 await getattr(self._callback, hook)(*arguments)
             except Exception as error:  # noqa: BLE001 - LiteLLM catches all of them, too
@@ -246,6 +310,7 @@ class Replay:
             "cpu_seconds": time.process_time() - used,
             "bytes": len(text),
             "scrape": text.decode(),
+            "refusals": Critical.told,
         }
 
     async def measure(self) -> dict[str, Any]:
@@ -295,7 +360,11 @@ class Replay:
         drained = getattr(self._callback, "drained", None)
         if drained is not None:
             await drained()
-        text: bytes = self._client.generate_latest(self._client.REGISTRY)
+        registry, folder = self._client.REGISTRY, os.environ.get(FOLDER)
+        if folder:
+            registry = self._client.CollectorRegistry()
+            importlib.import_module("prometheus_client.multiprocess").MultiProcessCollector(registry, folder)
+        text: bytes = self._client.generate_latest(registry)
         return text
 
 
@@ -305,7 +374,11 @@ async def main(job: Path) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     logging.disable(logging.ERROR)
-    replay = Replay(json.loads(job.read_text(encoding="utf-8")))
+    told = json.loads(job.read_text(encoding="utf-8"))
+    # Before anything of LiteLLM is imported, and with it Prometheus' client.
+    if told.get("several_workers"):
+        worker(told["arm"])
+    replay = Replay(told)
     wishes = {
         "feed": replay.feed,
         "scrape": replay.scrape,

@@ -37,6 +37,9 @@ class Ground:
     """Whether LiteLLM's proxy is only hinted at."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    several_workers: bool = False
+    models: Mapping[str, int | None] = field(default_factory=dict)
+    """Those of the proxy's router, with their limits of requests; without any, there is no router."""
 
 
 class Replay:
@@ -78,6 +81,8 @@ async def replaying(ground: Ground, arm: str, events: Sequence[Event]) -> AsyncI
             "settings": dict(ground.settings),
             "events": str(folder / "events.json"),
             "bare": ground.bare,
+            "several_workers": ground.several_workers,
+            "models": dict(ground.models),
         }
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
         env = {key: os.environ[key] for key in KEPT if key in os.environ}
@@ -103,8 +108,18 @@ async def replaying(ground: Ground, arm: str, events: Sequence[Event]) -> AsyncI
             await child.wait()
 
 
-async def scraped(ground: Ground, arm: str, events: Sequence[Event]) -> str:
+@dataclass(frozen=True)
+class Scraped:
+    """What a callback shows that was fed with events."""
+
+    text: str
+    refusals: Sequence[str] = ()
+    """Why it counts nothing, in its own words."""
+
+
+async def scraped(ground: Ground, arm: str, events: Sequence[Event]) -> Scraped:
     """Return the scrape of a callback that was fed with events."""
     async with replaying(ground, arm, events) as replay:
         await replay.wish("feed")
-        return str((await replay.wish("scrape"))["scrape"])
+        told = await replay.wish("scrape")
+    return Scraped(told["scrape"], told["refusals"])

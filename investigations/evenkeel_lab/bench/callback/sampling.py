@@ -72,17 +72,23 @@ class Sampler:
     def __init__(self, events: Sequence[Event], crowd: Crowd, seed: int) -> None:
         self._crowd = crowd
         self._random = random.Random(seed)
-        self._events = [*events, *(varied(events) if crowd.variations else ())]
+        alone: list[Sequence[Event]] = [[event] for event in events]
+        self._together = [*alone, *(varied(events) if crowd.variations else ())]
+        self._events = [event for several in self._together for event in several]
         self._places = {id(event.arguments): _places(event) for event in events}
 
     def draw(self, number: int) -> list[Event]:
         """Return so many: each there is once before any comes again."""
         found: list[Event] = []
         while len(found) < number:
-            batch = list(self._events)
+            batch = [list(several) for several in self._together]
             self._random.shuffle(batch)
-            found += batch[: number - len(found)]
-        return [self._another(event) for event in found]
+            for several in batch:
+                self._random.shuffle(several)
+                # What is told apart from each other is told of the same caller.
+                caller, end_user = self._somebody()
+                found += [self._another(event, caller, end_user) for event in several]
+        return found[:number]
 
     def apart(self, times: int) -> list[Event]:
         """Return all there are, so many times each, and each of a caller of its own: whose number is in its series."""
@@ -111,9 +117,12 @@ class Sampler:
         }
         return self._freely(event, changes)
 
-    def _another(self, event: Event) -> Event:
+    def _somebody(self) -> tuple[int, int]:
+        return self._random.randrange(self._crowd.callers), self._random.randrange(self._crowd.end_users)
+
+    def _another(self, event: Event, caller: int, end_user: int) -> Event:
         """Return an event with values of its own, where it has not been varied already."""
-        changes = {**self._identities(event), **self._numbers(event), **self._times(event)}
+        changes = {**self._identities(event, caller, end_user), **self._numbers(event), **self._times(event)}
         return self._freely(event, changes)
 
     @staticmethod
@@ -125,9 +134,7 @@ class Sampler:
     def _of(self, event: Event) -> Mapping[str, Sequence[Path_]]:
         return self._places[id(event.arguments)]
 
-    def _identities(self, event: Event) -> dict[Path_, Any]:
-        caller = self._random.randrange(self._crowd.callers)
-        end_user = self._random.randrange(self._crowd.end_users)
+    def _identities(self, event: Event, caller: int, end_user: int) -> dict[Path_, Any]:
         found: dict[Path_, Any] = {}
         for name, places in self._of(event).items():
             for place in places:

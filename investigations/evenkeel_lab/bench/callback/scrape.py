@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ Series = tuple[str, Labels]
 # What sums differ by when their summands come in another order.
 ORDER_OF_SUMMANDS: Final = 1e-9
 BUCKET: Final = "le"
+WORKER: Final = "pid"
 
 
 class Kind(StrEnum):
@@ -27,6 +28,8 @@ class Kind(StrEnum):
     FAMILY_EXTRA = "family extra"
     TYPE = "type"
     HELP = "help"
+    REFUSAL = "refusal"
+    GIVEN_UP = "plans given up"
     LABELS = "labels"
     SERIES_MISSING = "series missing"
     SERIES_EXTRA = "series extra"
@@ -90,9 +93,17 @@ def _families(name: str, here: Family, there: Family) -> Iterator[Difference]:
     # Without a series there are no labels to be seen.
     if here.series and there.series and here.labels != there.labels:
         yield Difference(Kind.LABELS, name, "", ", ".join(sorted(here.labels)), ", ".join(sorted(there.labels)))
-        return
+        if here.labels - there.labels != {WORKER}:
+            return
+        # There is one worker: its number tells nothing apart.
+        here = replace(here, series={_without_worker(series): value for series, value in here.series.items()})
     for series in sorted(here.series.keys() | there.series.keys()):
         yield from _values(name, series, here.series.get(series), there.series.get(series))
+
+
+def _without_worker(series: Series) -> Series:
+    name, labels = series
+    return name, tuple(label for label in labels if label[0] != WORKER)
 
 
 def _values(name: str, series: Series, here: float | None, there: float | None) -> Iterator[Difference]:

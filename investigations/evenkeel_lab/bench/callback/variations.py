@@ -32,6 +32,8 @@ EXCEPTIONS: Final[Sequence[tuple[str, Mapping[str, str | int]]]] = (
     ("litellm.proxy._types.ProxyException", {"code": "none", "type": "auth_error", "param": "None"}),
     ("builtins.TimeoutError", {}),
 )
+MODEL_GROUPS: Final = ("passed on", "passed on elsewhere")
+"""Of requests that LiteLLM passes on as they are."""
 NOBODYS: Final = {"$": "exception", "class": "builtins.ValueError", "attributes": {}}
 NAN: Final = {"$": "float", "value": "nan"}
 INFINITE: Final = {"$": "float", "value": "inf"}
@@ -46,6 +48,8 @@ class Variation:
     name: str
     changes: Mapping[Path_, Any]
     hook: str = SUCCESS
+    beside: str = ""
+    """What it is told apart from: all variations beside one thing are made to the same events, and come together."""
 
     def of(self, event: Event) -> Event:
         """Return an event with the change."""
@@ -67,11 +71,30 @@ def usage(**details: object) -> dict[Path_, Any]:
     return {USAGE: {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, **details}}
 
 
+def passed_on(provider: str, call_type: str, group: str) -> dict[Path_, Any]:
+    """Return a change that makes a refused request one that LiteLLM passes on as it is, or nearly."""
+    return {
+        ("request_data", "custom_llm_provider"): provider,
+        ("request_data", "call_type"): call_type,
+        ("request_data", "litellm_params"): {"metadata": {"model_group": group}},
+        ("request_data", "standard_logging_object"): ABSENT,
+    }
+
+
 def guarded(*guardrails: Mapping[str, object]) -> dict[Path_, Any]:
     """Return a change that tells of guardrails."""
     return {(*PAYLOAD, "guardrail_information"): list(guardrails)}
 
 
+INFOS: Final[Sequence[Mapping[str, str] | None]] = (ABSENT, None, {}, {"id": "a"}, {"id": "b"})
+"""What may be said of a deployment."""
+NO_PROVIDER: Final[Mapping[Path_, Any]] = {
+    (*PARAMS, "custom_llm_provider"): None,
+    (*PAYLOAD, "custom_llm_provider"): None,
+}
+NO_ID: Final = (*PAYLOAD, "model_id")
+INFO, DEPLOYMENT = (*SNAPSHOT, "model_info"), (*SNAPSHOT, "deployment")
+SENT: Final = ("request_data", "proxy_server_request")
 MISSING: Final = (
     *(("payload", field) for field in ("response_cost", "total_tokens", "completion_tokens", "prompt_tokens")),
     *(("payload", field) for field in ("request_tags", "model_group", "model_id", "api_base", "custom_llm_provider")),
@@ -217,19 +240,63 @@ VARIATIONS: Final[Sequence[Variation]] = (
         for name, known in EXCEPTIONS
     ),
     Variation("nobody's exception", {("original_exception",): NOBODYS}, REFUSAL),
+    *(
+        Variation(f"passed on by {by}, {how}, for {group}", passed_on(by, how, group), REFUSAL, "passed on")
+        for by in ("gemini", "vertex_ai", "openai")
+        for how in ("pass_through_endpoint", "acompletion")
+        for group in MODEL_GROUPS
+    ),
+    *(
+        Variation(f"{'.'.join(place)} is {info}", {place: info}, REFUSAL, "whose refusal it is")
+        for place in (("request_data", "model_info"), ("request_data", "metadata", "model_info"))
+        for info in INFOS
+    ),
+    *(
+        Variation(f"{'.'.join(place)} is {tags!r}", {place: tags}, REFUSAL, "tags")
+        for place in (("request_data", "metadata", "tags"), ("request_data", "litellm_metadata"), SENT)
+        for tags in (ABSENT, None, "blue", ["blue"])
+    ),
+    *(
+        Variation(f"a model that is {model!r}", {("request_data", "model"): model}, REFUSAL, "a model")
+        for model in (ABSENT, None, "", 7)
+    ),
+    *(
+        Variation(f"no model_id, model_info is {info}", {NO_ID: None, INFO: info}, FAILURE, "whose failure it is")
+        for info in INFOS
+    ),
+    *(
+        Variation(f"no provider, deployment is {name}", {**NO_PROVIDER, DEPLOYMENT: name}, FAILURE, "a provider")
+        for name in (ABSENT, None, "azure/gpt", "openai/gpt")
+    ),
+    *(
+        Variation(f"{'.'.join(place)} is {value}", {place: value}, FAILURE, "what is not there")
+        for place in (("kwargs", "model"), (*PAYLOAD, "model_id"), (*PAYLOAD, "model_group"))
+        for value in (ABSENT, None)
+    ),
+    *(
+        Variation(f"a prompt of {tokens}", {(*PAYLOAD, "prompt_tokens"): tokens, USAGE: ABSENT}, SUCCESS, "a prompt")
+        for tokens in (0, 1, 3_000, 30_000, 2_000_000)
+    ),
 )  # fmt: skip
 """All there are."""
 SOURCES: Final = 2
 """To so many recorded events of the hook each is made, besides one of each kind."""
 
 
-def varied(events: Sequence[Event]) -> Iterator[Event]:
-    """Return recorded events with the variations made to them, spread over those there are."""
+def varied(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """Return recorded events with the variations made to them, spread over those there are.
+
+    What is told apart from each other comes together, made to the same event.
+    """
     by_hook: dict[str, list[Event]] = {}
     for event in events:
         by_hook.setdefault(event.hook, []).append(event)
+    together: dict[tuple[str, object], list[Variation]] = {}
     for number, variation in enumerate(VARIATIONS):
-        sources = by_hook.get(variation.hook, [])
+        together.setdefault((variation.hook, variation.beside or number), []).append(variation)
+    for number, ((hook, _), variations) in enumerate(together.items()):
+        sources = by_hook.get(hook, [])
         for one in range(min(SOURCES, len(sources))):
             # Far apart: another kind, another key.
-            yield variation.of(sources[(number * 7 + one * (len(sources) // SOURCES)) % len(sources)])
+            source = sources[(number * 7 + one * (len(sources) // SOURCES)) % len(sources)]
+            yield [variation.of(source) for variation in variations]

@@ -37,3 +37,15 @@ def test_a_difference_may_be_documented_under_a_condition() -> None:
     endless = Difference(Kind.SERIES_MISSING, "left", "a", values=(math.inf, math.nan))
     full = Difference(Kind.SERIES_MISSING, "left", "b", values=(100.0, math.nan))
     assert undocumented([endless, full], known) == [full]
+
+
+def test_a_difference_may_be_documented_under_some_settings_only() -> None:
+    known = [Documented("hours", frozenset({Kind.VALUE}), "Because.", settings="few.*")]
+    assert undocumented([value(1, 2)], known, settings="few series") == []
+    assert undocumented([value(1, 2)], known, settings="many") == [value(1, 2)]
+
+
+def test_a_label_may_differ_by_the_worker_alone() -> None:
+    known = [Documented("up", frozenset({Kind.LABELS}), "Because.", only="stock names the worker")]
+    worker, more = Difference(Kind.LABELS, "up", "", "pid, x", "x"), Difference(Kind.LABELS, "up", "", "pid, x", "y")
+    assert undocumented([worker, more], known) == [more]

@@ -14,6 +14,7 @@ from evenkeel_lab.bench.callback.environments import RECORDED
 from evenkeel_lab.bench.callback.matrix import MATRIX
 from evenkeel_lab.bench.callback.running import Ground, replaying
 from evenkeel_lab.bench.callback.sampling import Crowd, Sampler
+from evenkeel_lab.bench.callback.scrape import Kind
 from evenkeel_lab.errors import RigFailure
 
 if TYPE_CHECKING:
@@ -45,16 +46,25 @@ async def test_what_cannot_be_replayed_says_why(recorded: list[Event]) -> None:
             pass
 
 
-async def test_ours_says_what_stock_says(recorded: list[Event]) -> None:
-    outcome = await differential(HERE, recorded, FEW)
+@pytest.mark.parametrize("settings", ["none", "several workers", "short lives, always looked at"])
+async def test_ours_says_what_stock_says(recorded: list[Event], settings: str) -> None:
+    outcome = await differential(HERE, recorded, FEW, settings)
     assert not outcome.undocumented, outcome
+
+
+async def test_settings_that_both_refuse_are_refused_in_the_same_words(recorded: list[Event]) -> None:
+    outcome = await differential(HERE, recorded, FEW, "buckets out of order")
+    assert (outcome.series, list(outcome.undocumented)) == (0, [])
+    # One that counts all the same, or refuses in other words, differs.
+    (found,) = (await differential(HERE, recorded, FEW, "buckets out of order", arms=(STOCK, "noop"))).undocumented
+    assert (found.kind, found.first, found.second) == (Kind.REFUSAL, "Buckets not in sorted order", "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", MATRIX)
 async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
     ground = (await grounds((RECORDED,)))[RECORDED]
-    outcome = await differential(ground, recorded, SOME if MATRIX[settings] else MANY, settings)
+    outcome = await differential(ground, recorded, MANY if settings == "none" else SOME, settings)
     assert not outcome.undocumented, outcome
 
 

@@ -22,7 +22,9 @@ def test_all_there_are_come_before_any_comes_again(recorded: list[Event]) -> Non
     plain = Crowd(variations=False)
     drawn = Counter(id(event.arguments) for event in Sampler(recorded, plain, 1).draw(2 * len(recorded)))
     assert set(drawn.values()) == {2}
-    kinds = {event.kind for event in Sampler(recorded, Crowd(), 1).draw(len(recorded) + len(list(varied(recorded))))}
+    kinds = {
+        event.kind for event in Sampler(recorded, Crowd(), 1).draw(len(recorded) + sum(map(len, varied(recorded))))
+    }
     assert all(any(kind.endswith(variation.name) for kind in kinds) for variation in VARIATIONS)
 
 
@@ -62,3 +64,15 @@ def test_each_end_user_is_one(recorded: list[Event]) -> None:
 def test_variations_have_names_of_their_own() -> None:
     names = Counter((variation.name, variation.hook) for variation in VARIATIONS)
     assert set(names.values()) == {1}
+
+
+def test_what_is_told_apart_from_each_other_comes_together_and_of_one_caller(recorded: list[Event]) -> None:
+    drawn = Sampler(recorded, Crowd(), 1).draw(2_000)
+    names = [one.kind.rpartition(", ")[2] for one in drawn]
+    together = {one.name for one in VARIATIONS if one.beside == "a prompt"}
+    first = next(number for number, name in enumerate(names) if name in together)
+    several = drawn[first : first + len(together)]
+    assert {one.kind.rpartition(", ")[2] for one in several} == together
+    assert len({id(one.arguments) for one in several}) == 1
+    hashes = [value for one in several for place, value in (one.changes or {}).items() if "user_api_key_hash" in place]
+    assert len(set(hashes)) == 1

@@ -74,3 +74,12 @@ def test_families_types_and_helps_are_compared() -> None:
 )
 def test_values_are_the_same_but_for_the_order_of_their_summands(here: float, there: float, *, are: bool) -> None:
     assert same(here, there) is are
+
+
+def test_a_worker_that_is_named_is_told_and_the_values_are_compared_all_the_same() -> None:
+    here, there = 'up{pid="7",x="a"} 1\nup{pid="7",x="b"} 2\n', 'up{x="a"} 1\nup{x="b"} 3\n'
+    found = list(compared(f"# TYPE up gauge\n{here}", f"# TYPE up gauge\n{there}"))
+    assert [(one.kind, one.first, one.second) for one in found] == [
+        (Kind.LABELS, "pid, x", "x"),
+        (Kind.VALUE, "2", "3"),
+    ]
