@@ -164,7 +164,10 @@ def planned(watched: Sequence[Watched], facts: Facts, cleaned: Callable[[Any], A
     """
     fields: dict[str, Field] = {}
     for place, mark in enumerate(facts.who[:LABELS]):
-        if mark and isinstance(mark, str):
+        if mark is not None and not isinstance(mark, str):
+            # A name that is a number, say: it cannot be marked.
+            return None
+        if mark:
             # Cleaning changes each mark, so it is seen whether it was done.
             fields[mark], fields[cleaned(mark)] = Field(place, is_cleaned=False), Field(place, is_cleaned=True)
     numbers = {float(number): place for place, number in enumerate(facts.numbers) if number}

@@ -351,3 +351,11 @@ async def test_a_failure_of_which_nothing_was_counted_is_left_to_their_code(thei
 
     assert [counted.failed("key", watch) for _ in range(3)] == [False, False, False]
     assert (len(runs), counted.line.waiting) == (1, 0)
+
+
+async def test_a_name_that_is_no_text_is_left_to_their_code_without_a_warning(
+    theirs: Theirs, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = series(theirs)
+    assert not any(counted.taken(event(42), None, BEGAN, after(1)) for _ in range(3))  # type: ignore[arg-type]
+    assert (counted.counts["unplanned"], counted.counts["distrusted"], caplog.text) == (3, 0, "")
