@@ -30,7 +30,10 @@ ENVIRONMENT_MIB = 1500
 LOG_FOLDERS_KEPT = 20
 POLL_SECONDS = 0.02
 # What the lab makes in the cache folder, and so may remove from it.
-OURS = ("subjects", "plugins", "engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*", "npm", "logs")
+OURS = (
+    *("subjects", "wheels", "plugins", "engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*", "npm"),
+    "logs",
+)
 IN_USE = ".in-use"
 
 

@@ -1,0 +1,75 @@
+"""`evenkeel compat`: which LiteLLM releases have what the plugin needs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from evenkeel_lab.cli.output import results
+from evenkeel_lab.compat.contract import contract
+from evenkeel_lab.compat.lookup import breaks
+from evenkeel_lab.compat.releases import NEWEST, matrix, newest, sources
+from evenkeel_lab.compat.report import document, table
+from evenkeel_lab.compat.source import Tree
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.folders import cache_in_use, log_folder
+from evenkeel_lab.stack.subject import require_allowed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel_lab.compat.lookup import Break
+    from evenkeel_lab.progress import Steps
+
+BROKEN = 1
+
+
+@click.command()
+@click.argument("versions", metavar="[VERSION]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
+@click.pass_context
+def compat(context: click.Context, versions: tuple[str, ...], *, as_json: bool) -> None:
+    """Look up in released LiteLLM versions what the plugin needs of them, without running them.
+
+    VERSION is one such as 1.109.1, or `newest`; without any, the newest patch of each release line of the matrix. The
+    exit code is 1 when something is missing.
+    """
+    for version in versions:
+        if version != NEWEST:
+            require_allowed(version)
+    with cache_in_use():
+        found = asyncio.run(look_up(versions, shown_on(Console(stderr=True))))
+    entries = {version: sum(entry.applies_to(version) for entry in contract()) for version in found}
+    if as_json:
+        click.echo(json.dumps(document(found, entries)))
+    else:
+        results().print(table(found, entries))
+    context.exit(BROKEN if any(found.values()) else 0)
+
+
+async def look_up(versions: tuple[str, ...], steps: Steps) -> dict[str, list[Break]]:
+    """Look the contract up in each of them."""
+    log, found = log_folder() / "uv.log", {}
+    for version in await named(versions, log, steps):
+        with steps.step(f"LiteLLM {version}"):
+            found[version] = breaks(Tree(await sources(version, log)), version, contract())
+    return found
+
+
+async def named(versions: tuple[str, ...], log: Path, steps: Steps) -> list[str]:
+    """Return the versions that are meant."""
+    if not versions:
+        with steps.step("asking the registry which releases there are"):
+            return await matrix(log)
+    if NEWEST not in versions:
+        return list(dict.fromkeys(versions))
+    with steps.step("asking the registry for the newest release"):
+        last = await newest("", log)
+    if last is None:
+        raise RigFailure("The registry has no LiteLLM.", cure="See whether pip is set up for one that has.")
+    return list(dict.fromkeys(last if one == NEWEST else one for one in versions))

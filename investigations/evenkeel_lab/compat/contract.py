@@ -1,0 +1,73 @@
+"""The contract: what the plugin needs of LiteLLM, as `contract.toml` lists it."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evenkeel_lab.errors import WrongUse
+from litellm_evenkeel.compatibility import release
+
+FILE = Path(__file__).with_name("contract.toml")
+Kind: TypeAlias = Literal[
+    "module", "class", "function", "async function", "hook", "async hook", "attribute", "setting", "metric", "text"
+]
+
+
+class Entry(BaseModel):
+    """One thing that the plugin needs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    kind: Kind
+    why: str
+    needed_by: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The modules of the plugin that need it."""
+    any_of: tuple[str, ...] = ()
+    """Other names under which it may be instead."""
+    since: str | None = None
+    """The first version that has it; the plugin does without in older ones."""
+    until: str | None = None
+    """The first version that lacks it; the plugin does without from then on."""
+    within: tuple[str, ...] = ()
+    """The modules one of which has a metric or a text as a string."""
+    parameters: tuple[str, ...] | None = None
+    """Those that have to be there; None if they are not looked at."""
+    optional_parameters: tuple[str, ...] = ()
+    """Those that the plugin passes, or that its hook takes, where LiteLLM has them."""
+    takes_any: bool = False
+    """Whether the plugin's hook takes parameters that nobody knows yet."""
+    bases: tuple[str, ...] = ()
+    """The classes that a class has to be derived from."""
+    members: tuple[str, ...] = ()
+    """What a class has to have beside; for fields that are read by their names."""
+
+    opaque: bool = False
+    """Whether what it has, or returns, is not LiteLLM's: the plugin may use of that what it likes."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names under which it may be."""
+        return (self.name, *self.any_of)
+
+    def applies_to(self, version: str) -> bool:
+        """Return whether the plugin needs it of this version."""
+        number = release(version)
+        is_old = self.since is not None and number < release(self.since)
+        is_new = self.until is not None and number >= release(self.until)
+        return not is_old and not is_new
+
+
+@cache
+def contract(path: Path = FILE) -> tuple[Entry, ...]:
+    """Read the contract."""
+    try:
+        document = tomllib.loads(path.read_text())
+        return tuple(Entry(name=name, **fields) for name, fields in document.items())
+    except (ValueError, TypeError) as error:
+        raise WrongUse(f"{path}: {error}", cure="Write it as the other entries are written.") from error

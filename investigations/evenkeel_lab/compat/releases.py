@@ -1,0 +1,74 @@
+"""Released LiteLLM versions: which there are, and the sources of one, as the registry has them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
+from evenkeel_lab.stack.child import run
+from evenkeel_lab.stack.folders import cache_folder, made_once, require_room
+from evenkeel_lab.stack.packages import install, uv_command
+from evenkeel_lab.stack.subject import NO_NETWORK, require_allowed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEWEST = "newest"
+MINORS = ("1.100", "1.102", "1.104", "1.106", "1.108", "1.109", "1.110")
+"""The release lines of the matrix. Of each, the newest patch that the registry has is looked at."""
+UNPACKED_MIB = 250
+UNREACHED = "Mend the way to PyPI (evenkeel doctor says more), or name versions that are in the cache."
+
+
+async def newest(line: str, log: Path) -> str | None:
+    """Return the newest release of a line such as 1.109, or of all for an empty line; None if it has none."""
+    wanted = log.with_name("wanted.txt")
+    wanted.write_text(f"litellm=={line}.*\n" if line else "litellm\n")
+    arguments = ["--no-deps", "--no-header", "--no-annotate", "--prerelease", "disallow", "--refresh-package"]
+    answer = log.with_name(f"newest-{line or 'all'}.log")
+    try:
+        await run(uv_command("uv pip compile", ["pip", "compile", wanted, *arguments, "litellm", "--quiet"], answer))
+    except PartFailed as error:
+        if re.search(NO_NETWORK, error.details):
+            raise RigFailure("PyPI cannot be reached.", cure=UNREACHED, details=error.details) from error
+        return None
+    found = re.search(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
+    return None if found is None else found[1]
+
+
+async def matrix(log: Path) -> list[str]:
+    """Return the versions of the matrix, oldest first."""
+    found = [await newest(line, log) for line in MINORS]
+    return [version for version in found if version is not None]
+
+
+async def sources(version: str, log: Path) -> Path:
+    """Return a folder with the Python sources of a release, fetched on first use. Nothing of it is run."""
+    require_allowed(version)
+    folder = cache_folder() / "wheels" / f"litellm-{version}"
+    async with made_once(folder) as empty:
+        if empty is not None:
+            require_room(empty, UNPACKED_MIB)
+            await _unpack(version, empty, log)
+    return folder
+
+
+async def _unpack(version: str, folder: Path, log: Path) -> None:
+    try:
+        await install(["--target", folder], ["--no-deps", "--only-binary", "litellm", f"litellm=={version}"], log)
+    except PartFailed as error:
+        if re.search(NO_NETWORK, error.details):
+            what = f"LiteLLM {version} is not in the cache, and PyPI cannot be reached."
+            raise RigFailure(what, cure=UNREACHED, details=error.details) from error
+        raise UnknownVersion(
+            f"PyPI has no wheel of LiteLLM {version}.",
+            cure="Choose a release that it has.",
+            details=error.details,
+        ) from error
+    # Two thirds are web pages and compiled code.
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix != ".py" and path.name != "METADATA":
+            path.unlink()
+    shutil.rmtree(folder / "bin", ignore_errors=True)
