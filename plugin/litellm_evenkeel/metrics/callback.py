@@ -17,7 +17,6 @@ from litellm.integrations import prometheus as stock
 from litellm.integrations.prometheus import (
     PrometheusLogger,
     _get_combined_custom_metadata_from_standard_logging_payload as combined_metadata,
-    sanitize_prometheus_label_value as cleaned,
 )
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
@@ -51,6 +50,11 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.budgeting import OpenBudgets
     from litellm_evenkeel.metrics.noting import Watched
 
+# These two were private until LiteLLM 1.106.
+cleaned = getattr(stock, "sanitize_prometheus_label_value", None) or stock._sanitize_prometheus_label_value  # noqa: SLF001
+end_user_getter = (
+    getattr(stock, "get_cached_end_user_id_for_cost_tracking", None) or stock._get_cached_end_user_id_for_cost_tracking  # noqa: SLF001
+)
 WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
@@ -363,7 +367,7 @@ def _readers(callback: Any, bounds: Bounds) -> Readers:
         # Known by the form in which families have it: by both, it would take two places.
         return OTHER if value is not None and bounds.told(name, cleaned(value)) == OTHER else value
 
-    end_user = stock.get_cached_end_user_id_for_cost_tracking()
+    end_user = end_user_getter()
     has_custom, has_tags = bool(litellm.custom_prometheus_metadata_labels), bool(litellm.custom_prometheus_tags)
     tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
     return Readers(

@@ -33,6 +33,7 @@ async def left_of_group(group: str) -> Mapping[str, Any] | None:
 
 
 def _in_memory(cache: Any, key: str) -> Any:
-    """Return the part of a cache that has a key: newer LiteLLMs have several."""
-    chosen = getattr(cache, "in_memory_cache_for", None)
+    """Return the part of a cache that has a key: there are several since LiteLLM 1.102."""
+    # Its second name is that of 1.110.
+    chosen = getattr(cache, "in_memory_cache_for", None) or getattr(cache, "_python_memory", None)
     return cache.in_memory_cache if chosen is None else chosen(key)
