@@ -21,6 +21,7 @@ from evenkeel_lab.doctor.stores import POSTGRES_PORT, REDIS_PORT, host_and_port,
 from evenkeel_lab.errors import LabError
 from evenkeel_lab.stack import folders, ports, postgres, valkey
 from litellm_evenkeel import Verdict, judge
+from litellm_evenkeel.compatibility import NEWEST_TESTED, breakage, release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,15 +86,23 @@ def litellm_version(version: str | None = None) -> Finding:
         return ok("litellm", "not installed, so its version is not checked", where)
     except ValueError:
         return warning("litellm", "its version cannot be read", where, cure="Install a release of LiteLLM.")
+    return _judged(version, verdict, where)
+
+
+def _judged(version: str, verdict: Verdict, where: str) -> Finding:
+    """Return what the plugin has to say of a version."""
+    broken = breakage(version)
     if verdict is Verdict.COMPROMISED:
-        return error(
-            "litellm",
-            f"{version} is a compromised release",
-            where,
-            cure="Remove it, rotate every credential it saw, and install another version.",
-        )
+        cure = "Remove it, rotate every credential it saw, and install another version."
+        return error("litellm", f"{version} is a compromised release", where, cure=cure)
     if verdict is Verdict.TOO_OLD:
         return error("litellm", f"{version} is too old for the plugin", where, cure="Install LiteLLM 1.100.0 or newer.")
+    if broken is not None:
+        cure = f"Install LiteLLM {broken.until} or newer, or one before {broken.since}."
+        return error("litellm", f"{version} does not work with the plugin: {broken.why}", where, cure=cure)
+    if release(version) > release(NEWEST_TESTED):
+        cure = f"See whether there is a newer litellm-evenkeel, and what evenkeel compat {version} says."
+        return warning("litellm", f"{version} is newer than any tested with the plugin", where, cure=cure)
     return ok("litellm", f"{version} works with the plugin", where)
 
 

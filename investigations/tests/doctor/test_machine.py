@@ -80,7 +80,7 @@ def test_python(version: tuple[int, int], level: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "level"),
-    [("1.106.2", "ok"), ("1.99.0", "error"), ("1.82.7", "error"), ("unknown", "warning")],
+    [("1.106.2", "ok"), ("99.0.0", "warning"), ("1.99.0", "error"), ("1.82.7", "error"), ("unknown", "warning")],
 )
 def test_litellm(version: str, level: str) -> None:
     finding = litellm_version(version)
