@@ -11,7 +11,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
 
-.PHONY: help setup demo test test-slow test-all check bench reports format lock clean
+.PHONY: help setup demo test test-slow test-all check matrix bench reports format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ check: .venv/.ready ## style, types, import contracts, documentation, reports
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q -m docs
 	@$(BIN)/evenkeel report --check
+
+matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix: minutes each, resumable; writes the README's table
+	@$(BIN)/evenkeel compat --run --write
 
 bench: .venv/.ready ## every benchmark, as a table
 	@$(BIN)/evenkeel bench

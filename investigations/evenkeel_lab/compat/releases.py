@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
 from evenkeel_lab.stack.child import run
+from evenkeel_lab.stack.extra import NO_NETWORK
 from evenkeel_lab.stack.folders import cache_folder, made_once, require_room
 from evenkeel_lab.stack.packages import install, uv_command
-from evenkeel_lab.stack.subject import NO_NETWORK, require_allowed
+from evenkeel_lab.stack.subject import require_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path

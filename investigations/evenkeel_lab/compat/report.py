@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel_lab.compat.lookup import Break
+    from evenkeel_lab.compat.outcome import Outcome
 
 
 def table(found: Mapping[str, Sequence[Break]], entries: Mapping[str, int]) -> Table:
@@ -39,3 +40,28 @@ def document(found: Mapping[str, Sequence[Break]], entries: Mapping[str, int]) -
         for version, several in found.items()
     ]
     return {"ok": not any(found.values()), "versions": versions}
+
+
+def run_table(outcomes: Sequence[Outcome]) -> Table:
+    """Return how the plugin ran with each version, and all that went wrong."""
+    shown = Table(title="the plugin with each LiteLLM", title_justify="left", box=None, pad_edge=False)
+    shown.add_column("version", no_wrap=True)
+    shown.add_column("passed", justify="right")
+    shown.add_column("what went wrong", overflow="fold")
+    for outcome in outcomes:
+        passed = f"{outcome.tests.passed} tests, {sum(one.ok for one in outcome.checks)} checks"
+        wrong = list(_wrong(outcome))
+        for place, one in enumerate(wrong or ["nothing"]):
+            shown.add_row(*((outcome.version, passed) if place == 0 else ("", "")), one)
+    return shown
+
+
+def _wrong(outcome: Outcome) -> Iterator[str]:
+    yield from map(sentence, outcome.breaks)
+    yield from (f"test {name}" for name in outcome.tests.failed)
+    yield from (f"{one.name}: {one.details or 'no'}" for one in outcome.checks if not one.ok)
+
+
+def run_document(outcomes: Sequence[Outcome]) -> dict[str, object]:
+    """Return it as a document."""
+    return {"ok": all(one.ok for one in outcomes), "versions": [one.model_dump(mode="json") for one in outcomes]}

@@ -31,8 +31,8 @@ LOG_FOLDERS_KEPT = 20
 POLL_SECONDS = 0.02
 # What the lab makes in the cache folder, and so may remove from it.
 OURS = (
-    *("subjects", "wheels", "plugins", "engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*", "npm"),
-    "logs",
+    *("subjects", "plugins", "wheels", "matrix", "npm", "logs"),
+    *("engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*"),
 )
 IN_USE = ".in-use"
 

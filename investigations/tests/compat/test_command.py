@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from evenkeel_lab.cli import cli
+from evenkeel_lab.compat import running
+from evenkeel_lab.compat.lookup import Break
+from evenkeel_lab.compat.outcome import Check, Outcome, TestRun
+from evenkeel_lab.compat.report import run_table
 from evenkeel_lab.errors import WRONG_USE
 from evenkeel_lab.stack.folders import cache_folder
 
@@ -63,6 +68,49 @@ def test_a_release_that_lacks_something(cached: Callable[..., None], capsys: pyt
     shown = " ".join(capsys.readouterr().out.split())
     assert "metrics.mounting" in shown
     assert "Answers scrapes" in shown
+
+
+def test_what_has_held_is_not_run_again(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held = Outcome(
+        version=VERSION,
+        date="2026-11-25",
+        python="3.11.7",
+        entries=120,
+        breaks=(),
+        tests=TestRun(passed=2000),
+        checks=(Check(name="it boots", ok=True),),
+    )
+    kept = own_cache / "matrix" / f"{VERSION}-{running._digest()}.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(held.model_dump_json())
+    assert cli(["compat", "--run", "--json", VERSION]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == {"ok": True, "versions": [held.model_dump(mode="json")]}
+    assert cli(["compat", "--run", VERSION]) == 0
+    assert "2000 tests, 1 checks" in capsys.readouterr().out
+
+
+def test_what_went_wrong_in_a_run_is_shown() -> None:
+    found = Break(version=VERSION, name="litellm.x", problem="has no y", needed_by=("admin",), why="so")
+    outcome = Outcome(
+        version=VERSION,
+        date="2026-11-25",
+        python="3.11.7",
+        entries=120,
+        breaks=(found,),
+        tests=TestRun(passed=2000, failed=("a: test",)),
+        checks=(Check(name="it boots", ok=False, details="ImportError"),),
+    )
+    console = Console(record=True, width=120)
+    console.print(run_table([outcome]))
+    shown = console.export_text()
+    for words in ("litellm.x has no y.", "test a: test", "it boots: ImportError"):
+        assert words in shown
+
+
+def test_only_what_was_run_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["compat", "--write", VERSION]) == WRONG_USE
+    assert "--run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["latest", "1.82.7", "1.110"])

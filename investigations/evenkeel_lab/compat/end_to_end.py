@@ -1,0 +1,192 @@
+"""The plugin in a real proxy: all callbacks, three accounts, one of them dead, as a client and an operator see it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from evenkeel_lab.compat.outcome import Check
+from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.stack.accounts import Account, provider
+from evenkeel_lab.stack.child import Command, running, until_ready
+from evenkeel_lab.stack.config import MODEL, write_config
+from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.mock import answers, mock
+from evenkeel_lab.stack.ports import LOOPBACK, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from evenkeel_lab.compat.environments import Installed
+
+CALLBACKS = tuple(f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "collector", "journal"))
+ACCOUNTS = tuple(Account(name, 100_000) for name in ("alive", "also-alive", "dead"))
+DEAD = "dead"
+EXPECTED = {"alive": "open", "also-alive": "open", DEAD: "quarantined"}
+REQUESTS, AT_ONCE, RETRIES = 60, 4, 3
+# What was served after an attempt with a bad key, LiteLLM does not count: it takes the client's key for the bad one.
+LEAST_COUNTED = REQUESTS - AT_ONCE
+READY_SECONDS, STOP_SECONDS, ANSWER_SECONDS = 180.0, 30.0, 30.0
+COUNTED_SECONDS, POLL_SECONDS = 20.0, 0.2
+COUNTED, ERRORS = "litellm_proxy_total_requests_metric_total", r"evenkeel_\w*plugin_errors_total"
+MOST_DETAILS = 300
+BOOTS, SERVES, METRICS, SHOWS, ROWS = (
+    "it boots",
+    "no request fails",
+    "/metrics",
+    "/evenkeel/accounts",
+    "a journal row each",
+)
+
+
+async def checked(installed: Installed, folder: Path, logs: Path) -> tuple[Check, ...]:
+    """Run a proxy with the plugin, send requests, and return what held."""
+    folder.mkdir(parents=True, exist_ok=True)
+    provided = provider(ACCOUNTS)
+    for account in provided["accounts"]:
+        if account["name"] == DEAD:
+            account["revoked"] = True
+    key, journal = "sk-" + secrets.token_hex(24), folder / "journal.sqlite"
+    async with mock(folder, logs, settings={"latency": {"ttft_ms": 1, "length": 4}, **provided}) as below:
+        config = folder / "config.yaml"
+        write_config(configuration(f"{below.url}/v1", journal), config)
+        try:
+            async with proxy(installed, config, key, logs) as url:
+                found = [Check(name=BOOTS, ok=True), *await _used(url, key)]
+        except PartFailed as error:
+            return (Check(name=BOOTS, ok=False, details=_last_error(error.details) or error.what),)
+    # What a proxy has not written when it has ended is lost.
+    return (*found, _rows(journal))
+
+
+def configuration(api_base: str, journal: Path) -> dict[str, Any]:
+    """Return the YAML of the proxy."""
+    return {
+        "model_list": [account.deployment(MODEL, api_base) for account in ACCOUNTS],
+        "litellm_settings": {"callbacks": list(CALLBACKS)},
+        "router_settings": {"num_retries": RETRIES},
+        "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
+        "evenkeel": {"journal": {"store": "sqlite", "path": str(journal)}},
+    }
+
+
+@contextlib.asynccontextmanager
+async def proxy(installed: Installed, config: Path, key: str, logs: Path) -> AsyncIterator[str]:
+    """Run a proxy without a database; give its address once it serves."""
+    home, port = config.parent, free_port()
+    command = Command(
+        f"LiteLLM {installed.version}",
+        [
+            installed.python,
+            installed.command,
+            "--config",
+            config,
+            "--host",
+            LOOPBACK,
+            "--port",
+            str(port),
+        ],
+        log=logs / f"litellm-{installed.version}.log",
+        env={
+            "PATH": os.pathsep.join([str(installed.python.parent), os.environ.get("PATH", os.defpath)]),
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",
+            "LITELLM_MASTER_KEY": key,
+            "LITELLM_SALT_KEY": key,
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        },
+        cwd=home,
+        folder=home,
+        grace=STOP_SECONDS,
+    )
+    url = f"http://{LOOPBACK}:{port}"
+    async with running(command) as child:
+        await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
+        yield url
+
+
+async def _used(url: str, key: str) -> list[Check]:
+    async with client(seconds=ANSWER_SECONDS, base_url=url, headers={"Authorization": f"Bearer {key}"}) as asking:
+        failed = await _asked(asking)
+        return [
+            Check(name=SERVES, ok=not failed, details="; ".join(sorted(set(failed)))[:MOST_DETAILS]),
+            await _metrics(asking),
+            await _accounts(asking),
+        ]
+
+
+async def _metrics(asking: httpx.AsyncClient) -> Check:
+    """Scrape until all requests are counted: their events come after their answers."""
+    counted, gives_up_at = 0.0, time.monotonic() + COUNTED_SECONDS
+    while counted < LEAST_COUNTED:
+        scraped = await asking.get("/metrics/")
+        counted = _sum(scraped.text, COUNTED)
+        if not scraped.is_success or time.monotonic() > gives_up_at:
+            details = _about(scraped) or f"{counted:.0f} of {REQUESTS} requests counted"
+            return Check(name=METRICS, ok=False, details=details)
+        await asyncio.sleep(POLL_SECONDS)
+    errors = _sum(scraped.text, ERRORS)
+    return Check(name=METRICS, ok=not errors, details=f"{errors:.0f} errors of the plugin" if errors else "")
+
+
+def _sum(scrape: str, name: str) -> float:
+    found = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", scrape, re.MULTILINE)
+    return sum(map(float, found))
+
+
+async def _accounts(asking: httpx.AsyncClient) -> Check:
+    """See whether the rotation has chosen for each request, and has found out which account is dead."""
+    shown = await asking.get("/evenkeel/accounts")
+    if not shown.is_success:
+        return Check(name=SHOWS, ok=False, details=_about(shown))
+    accounts = {one["account"]: one for one in shown.json()["accounts"]}
+    picks = sum(sum(one["picks"].values()) for one in accounts.values())
+    states = {name: one["state"] for name, one in accounts.items()}
+    if states == EXPECTED and picks >= REQUESTS:
+        return Check(name=SHOWS, ok=True)
+    shown_states = ", ".join(f"{name} {state}" for name, state in states.items())
+    return Check(name=SHOWS, ok=False, details=f"{picks} picks; {shown_states or 'no accounts'}")
+
+
+async def _asked(asking: httpx.AsyncClient) -> list[str]:
+    """Send the requests; return what went wrong with those that failed."""
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(number: int) -> str | None:
+        body = {"model": MODEL, "messages": [{"role": "user", "content": f"number {number}"}]}
+        async with free:
+            try:
+                answer = await asking.post("/v1/chat/completions", json=body)
+            except httpx.HTTPError as error:
+                return repr(error)
+        return None if answer.is_success else _about(answer)
+
+    return [one for one in await asyncio.gather(*map(ask, range(REQUESTS))) if one is not None]
+
+
+def _about(answer: httpx.Response) -> str:
+    return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
+
+
+def _rows(journal: Path) -> Check:
+    if not journal.exists():
+        return Check(name=ROWS, ok=False, details="there is no journal")
+    with contextlib.closing(sqlite3.connect(journal)) as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM evenkeel_journal WHERE status = 200").fetchone()
+    return Check(name=ROWS, ok=rows == REQUESTS, details="" if rows == REQUESTS else f"{rows} of {REQUESTS}")
+
+
+def _last_error(log: str) -> str:
+    lines = [line for line in log.splitlines() if "Error" in line]
+    return lines[-1].strip()[:MOST_DETAILS] if lines else ""

@@ -1,0 +1,101 @@
+"""Environments as operators have them: a LiteLLM with what its proxy needs, the plugin's wheel, and no lab."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.errors import PartFailed, UnknownVersion, WrongUse
+from evenkeel_lab.stack.child import run
+from evenkeel_lab.stack.extra import PRISMA, requirements, site_packages_of
+from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.stack.packages import install, make_environment, uv_command
+from evenkeel_lab.stack.subject import require_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).parents[3]
+TEST_TOOLS = ("pytest", "pytest-asyncio", "hypothesis")
+WHEEL_PARTS = ("plugin/litellm_evenkeel", "pyproject.toml")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A LiteLLM with the plugin."""
+
+    version: str
+    python: Path
+    command: Path
+    """LiteLLM's own."""
+
+
+async def installed(version: str, folder: Path, log: Path) -> Installed:
+    """Return an environment in a folder, with a LiteLLM version and with the plugin's wheel as of now.
+
+    LiteLLM itself is installed on first use, and shared by all environments of the version.
+    """
+    require_allowed(version)
+    shared = cache_folder() / "subjects" / f"plain-litellm-{version}-py{platform.python_version()}"
+    async with made_once(shared) as empty:
+        if empty is not None:
+            require_room(empty, ENVIRONMENT_MIB)
+            await _install(version, await make_environment(empty, log), log)
+    python = await make_environment(folder, log)
+    packages = site_packages_of(folder)
+    (packages / "litellm.pth").write_text(f"{site_packages_of(shared)}\n")
+    await install(["--python", python], ["--no-deps", await _wheel(log)], log)
+    return Installed(version, python, shared / "bin" / "litellm")
+
+
+async def _install(version: str, python: Path, log: Path) -> None:
+    try:
+        wanted = await requirements(version, python, site_packages_of(python.parents[1]), log)
+        # Only a proxy with a database needs it.
+        plain = [one for one in wanted if one != f"prisma=={PRISMA}"]
+        await install(["--python", python], [*plain, *TEST_TOOLS], log)
+    except PartFailed as error:
+        raise UnknownVersion(
+            f"LiteLLM {version} cannot be installed from PyPI.",
+            cure="Choose another version; evenkeel compat without --run looks at it without installing it.",
+            details=error.details,
+        ) from error
+
+
+def plugin_digest() -> str:
+    """Return what tells this state of the plugin from others."""
+    return _digest(path for part in WHEEL_PARTS for path in _files(ROOT / part))
+
+
+def tests_digest() -> str:
+    """Return what tells this state of the plugin's tests from others."""
+    return _digest(_files(ROOT / "plugin" / "tests"))
+
+
+def _files(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    return [path for path in sorted(place.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
+
+
+def _digest(files: Iterable[Path]) -> str:
+    found = hashlib.sha256()
+    for path in files:
+        found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+async def _wheel(log: Path) -> Path:
+    """Return the wheel of this state of the plugin."""
+    if not (ROOT / "plugin" / "tests").is_dir():
+        raise WrongUse("The plugin's tests are not here.", cure="Run it in a clone of the project, after make setup.")
+    folder = cache_folder() / "plugins" / f"wheel-{plugin_digest()}"
+    async with made_once(folder) as empty:
+        if empty is not None:
+            options: list[str | Path] = ["--wheel", "--no-build-isolation", "--python", sys.executable]
+            await run(uv_command("uv build", ["build", *options, "--out-dir", empty, ROOT], log))
+    return next(folder.glob("*.whl"))

@@ -1,0 +1,109 @@
+"""What the matrix has found of each LiteLLM version: data that is committed, and the table that is made from it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from evenkeel_lab.compat.lookup import Break
+from litellm_evenkeel.compatibility import release
+
+FILE = Path(__file__).with_name("matrix.json")
+BEGIN, END = "<!-- compatibility -->", "<!-- /compatibility -->"
+HEAD = (
+    "| LiteLLM | what the plugin needs is there | its tests | a proxy with all callbacks, one of three accounts dead |",
+    "|---|---|---|---|",
+)
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TestRun(_Document):
+    """How the plugin's tests went."""
+
+    __test__ = False
+    passed: int
+    skipped: int = 0
+    failed: tuple[str, ...] = ()
+
+
+class Check(_Document):
+    """One thing that has to hold when a proxy runs with the plugin."""
+
+    name: str
+    ok: bool
+    details: str = ""
+
+
+class Outcome(_Document):
+    """What was found of one version."""
+
+    version: str
+    date: str
+    python: str
+    entries: int
+    breaks: tuple[Break, ...]
+    tests: TestRun
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of it holds."""
+        return not self.breaks and not self.tests.failed and all(one.ok for one in self.checks)
+
+
+class Matrix(_Document):
+    """All of it, oldest version first."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def newest_that_works(self) -> str | None:
+        """The newest version of which all holds."""
+        found = [one.version for one in self.outcomes if one.ok]
+        return max(found, key=release, default=None)
+
+
+def committed(path: Path = FILE) -> Matrix:
+    """Read what is committed."""
+    return Matrix.model_validate_json(path.read_text()) if path.exists() else Matrix(outcomes=())
+
+
+def joined(before: Matrix, found: list[Outcome]) -> Matrix:
+    """Put new outcomes in the place of older ones of the same release line."""
+    lines = {_line(one.version) for one in found}
+    kept = [one for one in before.outcomes if _line(one.version) not in lines]
+    return Matrix(outcomes=tuple(sorted([*kept, *found], key=lambda one: release(one.version))))
+
+
+def _line(version: str) -> tuple[int, ...]:
+    return release(version)[:2]
+
+
+def table(matrix: Matrix) -> str:
+    """Return the table for the README."""
+    rows = [f"| {' | '.join(_cells(one))} |" for one in matrix.outcomes]
+    dates = sorted({one.date for one in matrix.outcomes})
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "never"
+    return "\n".join([*HEAD, *rows, "", f"Run on {when}; `make matrix` does it again."])
+
+
+def _cells(one: Outcome) -> tuple[str, ...]:
+    broken = len({found.name for found in one.breaks})
+    tests, failed = one.tests, [check.name for check in one.checks if not check.ok]
+    return (
+        one.version,
+        f"{one.entries - broken} of {one.entries}" if broken else f"all {one.entries}",
+        f"{len(tests.failed)} of {tests.passed + len(tests.failed)} fail" if tests.failed else f"{tests.passed} pass",
+        f"no: {', '.join(failed)}" if failed else "works",
+    )
+
+
+def put(page: str, matrix: Matrix) -> str:
+    """Return a page with the table between its marks."""
+    between = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    return between.sub(lambda _: f"{BEGIN}\n{table(matrix)}\n{END}", page)

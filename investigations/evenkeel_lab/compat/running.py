@@ -1,0 +1,65 @@
+"""Running the plugin with a LiteLLM version: its contract, its tests, a proxy. What holds is not run again."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.compat import contract as listed, end_to_end
+from evenkeel_lab.compat.contract import contract
+from evenkeel_lab.compat.environments import installed, plugin_digest, tests_digest
+from evenkeel_lab.compat.lookup import breaks
+from evenkeel_lab.compat.outcome import Outcome
+from evenkeel_lab.compat.plugin_tests import tested
+from evenkeel_lab.compat.releases import sources
+from evenkeel_lab.compat.source import Tree
+from evenkeel_lab.stack.folders import cache_folder, stack_folder
+
+if TYPE_CHECKING:
+    from evenkeel_lab.progress import Steps
+
+
+async def outcome(version: str, logs: Path, steps: Steps) -> Outcome:
+    """Return what holds with a version; taken from the cache if all of it held before, with the same code."""
+    kept = cache_folder() / "matrix" / f"{version}-{_digest()}.json"
+    if kept.exists():
+        return Outcome.model_validate_json(kept.read_text())
+    found = await _run(version, logs, steps)
+    if found.ok:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(found.model_dump_json())
+    return found
+
+
+async def _run(version: str, logs: Path, steps: Steps) -> Outcome:
+    log = logs / "uv.log"
+    with steps.step(f"LiteLLM {version}: what the plugin needs of it"):
+        missing = breaks(Tree(await sources(version, log)), version, contract())
+    async with stack_folder() as folder:
+        with steps.step(f"LiteLLM {version}: an environment"):
+            made = await installed(version, folder / "environment", log)
+        with steps.step(f"LiteLLM {version}: the plugin's tests"):
+            tests = await tested(made, folder, logs)
+        with steps.step(f"LiteLLM {version}: a proxy with all callbacks"):
+            checks = await end_to_end.checked(made, folder / "proxy", logs)
+    return Outcome(
+        version=version,
+        date=datetime.now(UTC).date().isoformat(),
+        python=platform.python_version(),
+        entries=sum(entry.applies_to(version) for entry in contract()),
+        breaks=tuple(missing),
+        tests=tests,
+        checks=checks,
+    )
+
+
+def _digest() -> str:
+    """Return what tells this state of all that is run from others."""
+    ours = (listed.FILE, Path(end_to_end.__file__))
+    found = hashlib.sha256(f"{plugin_digest()}{tests_digest()}{platform.python_version()}".encode())
+    for path in ours:
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]

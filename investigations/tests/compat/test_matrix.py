@@ -1,0 +1,25 @@
+"""The plugin in real proxies of every version of the matrix. Slow: each boots for half a minute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel_lab.compat.end_to_end import checked
+from evenkeel_lab.compat.environments import installed
+from evenkeel_lab.compat.outcome import committed
+from evenkeel_lab.stack.subject import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSIONS = sorted({DEFAULT_VERSION, *(one.version for one in committed().outcomes)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_proxy_with_all_callbacks_and_a_dead_account(version: str, tmp_path: Path) -> None:
+    made = await installed(version, tmp_path / "environment", tmp_path / "uv.log")
+    checks = await checked(made, tmp_path / "proxy", tmp_path)
+    assert [one for one in checks if not one.ok] == []
