@@ -136,11 +136,21 @@ def authenticated(monkeypatch: pytest.MonkeyPatch) -> Any:
     return UserAPIKeyAuth
 
 
+class Errors(ModuleType):
+    """A module of kinds of errors, whatever they are called."""
+
+    def __getattr__(self, name: str) -> type[Exception]:
+        return type(name, (Exception,), {})
+
+
 @pytest.fixture
 def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -> Turned:
     """LiteLLM's own way from an error of its authentication to the client's status; callbacks are told on that way."""
     from litellm.proxy._types import ProxyException  # noqa: PLC0415 - as above
-    from litellm.proxy.auth.auth_exception_handler import UserAPIKeyAuthExceptionHandler  # noqa: PLC0415
+    from litellm.proxy.auth.auth_exception_handler import UserAPIKeyAuthExceptionHandler as Handler  # noqa: PLC0415
+
+    # It was private until LiteLLM 1.106.
+    handle = getattr(Handler, "handle_authentication_error", None) or Handler._handle_authentication_error
 
     async def hook(
         request_data: dict[str, Any], original_exception: Exception, user_api_key_dict: Any, **_: Any
@@ -151,17 +161,16 @@ def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -
     server.general_settings = {}  # type: ignore[attr-defined]
     server.proxy_logging_obj = SimpleNamespace(post_call_failure_hook=hook)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, server.__name__, server)
-    # It is asked for its kinds of errors.
-    for name in ("prisma", "prisma.engine", "prisma.engine.errors"):
-        monkeypatch.setitem(sys.modules, name, MagicMock())
+    # It is asked for its kinds of errors, and LiteLLM 1.100 asks of which of them an error is.
+    prisma, errors = MagicMock(errors=Errors("prisma.errors")), Errors("prisma.engine.errors")
+    for name, module in (("prisma", prisma), ("prisma.engine", MagicMock()), ("prisma.engine.errors", errors)):
+        monkeypatch.setitem(sys.modules, name, module)
     request = MagicMock(headers={}, scope={})
 
     async def turn(error: Exception, sent: str, **known: Any) -> int:
         identity = authenticated(**known) if known else None
         with pytest.raises(ProxyException) as told:
-            await UserAPIKeyAuthExceptionHandler.handle_authentication_error(
-                raised(error), request, {"model": "gpt-4o"}, "/v1/chat/completions", None, sent, identity
-            )
+            await handle(raised(error), request, {"model": "gpt-4o"}, "/v1/chat/completions", None, sent, identity)
         return int(told.value.code)
 
     return turn
@@ -169,9 +178,13 @@ def turned_away(rig: Rig, monkeypatch: pytest.MonkeyPatch, authenticated: Any) -
 
 @pytest.mark.parametrize("error", [Exception("no key"), AssertionError(), ValueError(), OSError("no database")])
 async def test_a_row_has_the_status_of_who_is_turned_away(rig: Rig, turned_away: Turned, error: Exception) -> None:
+    from litellm.proxy.auth import auth_exception_handler  # noqa: PLC0415 - as above
+
     answer = await turned_away(error, "sk-x")
     (row,) = rig.noted.rows
-    assert (row.status, row.error) == (answer, type(error).__name__)
+    # LiteLLM before 1.102 does not say which answer it makes of an error.
+    is_told = hasattr(auth_exception_handler, "_as_proxy_exception")
+    assert (row.status, row.error) == (answer if is_told else 401, type(error).__name__)
     assert answer in {401, 503}
 
 
