@@ -131,7 +131,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
         bounds = Bounds(time.monotonic, most, terms.idle)
         self._store = families.Store(self._registry, bounds.told)
-        self._lives = of_end_users(self._store)
+        self._lives = of_end_users(self._store, litellm)
         bounds.retired = self._store.retire
         super().__init__()
         self._readers = _readers(self, bounds)
@@ -162,8 +162,9 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Have LiteLLM make families of ours."""
         limits = getattr(self, "_series_limits", None)
         if limits is not None and limits.enabled:
-            places = getattr(self, "_series_cap_tracker", None)
-            self._lives = of_each_metric(self._store, self._lives, limits, places)
+            places = self._series_cap_tracker
+            is_shared = isinstance(places, getattr(stock, "SharedPrometheusSeriesAdmissions", ()))
+            self._lives = of_each_metric(self._store, self._lives, limits, places if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:

@@ -6,22 +6,17 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-import litellm
-from litellm.integrations import prometheus as stock
-
 from litellm_evenkeel.metrics.expiry import Lives
 
 if TYPE_CHECKING:
     from litellm_evenkeel.metrics.families import Store
 
-# LiteLLM before 1.106 has no such limit.
-SHARED: Any = getattr(stock, "SharedPrometheusSeriesAdmissions", ())
+OF_END_USERS = ("max_series_per_metric", "ttl_seconds", "cleanup_interval_seconds")
 
 
-def of_end_users(store: Store) -> Lives:
-    """Limit the series of end users; return for how long series live."""
-    most, ttl = _of_end_users("max_series_per_metric"), _of_end_users("ttl_seconds")
-    often = _of_end_users("cleanup_interval_seconds")
+def of_end_users(store: Store, settings: Any) -> Lives:
+    """Limit the series of end users, as the attributes of `settings` say; return for how long series live."""
+    most, ttl, often = [_of_end_users(settings, name) for name in OF_END_USERS]
     # As LiteLLM has it, zero is no limit.
     store.most_of_end_users = most if most is not None and most > 0 else math.inf
     return Lives(
@@ -34,11 +29,11 @@ def of_end_users(store: Store) -> Lives:
 def of_each_metric(store: Store, lives: Lives, limits: Any, places: Any) -> Lives:
     """Limit the series of each metric, as `limits` say; return for how long series live.
 
-    `places` is what LiteLLM's own callback would give the places by; where several workers share them, they do here.
+    `places` is what several workers of LiteLLM share the places by; None if there is one worker.
     """
     if limits.max_series is not None:
         store.most_series = limits.max_series
-        if isinstance(places, SHARED):
+        if places is not None:
             store.admits = lambda family, labels: places.admit_series(
                 metric_name=family.name, label_values=labels, max_series=limits.max_series
             )
@@ -48,6 +43,6 @@ def of_each_metric(store: Store, lives: Lives, limits: Any, places: Any) -> Live
     return dataclasses.replace(lives, all=limits.ttl_seconds, all_checked_every=often)
 
 
-def _of_end_users(name: str) -> float | None:
-    found = getattr(litellm, f"prometheus_end_user_metrics_{name}", None)
+def _of_end_users(settings: Any, name: str) -> float | None:
+    found = getattr(settings, f"prometheus_end_user_metrics_{name}", None)
     return found if isinstance(found, int | float) else None
