@@ -12,6 +12,7 @@ import json
 import os
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
@@ -22,7 +23,6 @@ from litellm_evenkeel.metrics.own import RETIRED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 # Of gauges of the living, ours and those of Prometheus' own client, and whose they are.
 LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
@@ -211,4 +211,15 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Return whether a process has ended and its parent has not asked how: a supervisor may take minutes for that."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    # Its name stands in brackets, and may hold anything.
+    return told.rpartition(")")[2].split()[:1] == ["Z"]
     return True

@@ -104,6 +104,16 @@ def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, 
     assert (after['calls_total{end_user="a",model="m"}'], after['left{model="m"}']) == (4, 9)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not show which processes have ended")
+def test_a_worker_whose_supervisor_has_not_noticed_its_end_is_dead(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        Worker(tmp_path, ended.pid, "ann")
+        Graves(tmp_path, IDLE).bury()
+        assert not list(tmp_path.glob(f"*{ended.pid}*"))
+    assert told(tmp_path)['calls_total{end_user="ann",model="m"}'] == 2
+
+
 def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_path: Path, nobody: int) -> None:
     Worker(tmp_path, nobody, "old", at=1.0)
     for path in tmp_path.glob("counter_*"):
