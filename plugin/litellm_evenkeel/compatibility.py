@@ -21,7 +21,7 @@ Nothing here ever installs or runs them.
 OLDEST_SUPPORTED = "1.100.0"
 """The first version with the hook that tells of every failed attempt (`async_post_call_failure_deployment_hook`)."""
 
-NEWEST_TESTED = "1.108.14"
+NEWEST_TESTED = "1.110.2"
 """The newest version that all of the plugin has run with (`make matrix`); newer ones are let through with a warning."""
 
 

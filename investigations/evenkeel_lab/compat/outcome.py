@@ -13,7 +13,7 @@ from litellm_evenkeel.compatibility import release
 FILE = Path(__file__).with_name("matrix.json")
 BEGIN, END = "<!-- compatibility -->", "<!-- /compatibility -->"
 HEAD = (
-    "| LiteLLM | what the plugin needs is there | its tests | a proxy with all callbacks, one of three accounts dead |",
+    "| LiteLLM | what the plugin needs | the plugin's tests | a proxy: all callbacks, one of three accounts dead |",
     "|---|---|---|---|",
 )
 
