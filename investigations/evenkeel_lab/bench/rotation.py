@@ -119,7 +119,7 @@ def _of_new_dictionaries(rounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> l
             "memory_growth_mib_20000_picks_new_dicts",
             (resident[-1] - resident[0]) * 20_000 / number,
             "MiB",
-            "< 8",
+            "<= 8",
             f"{resident[0]:.1f} to {resident[-1]:.1f} MiB over {number:,} picks among {largest:,}",
         ),
     ]

@@ -1,10 +1,11 @@
 """The candidate lists of requests, recognised by the ids of their deployments.
 
 LiteLLM makes a new list for every request, and since 1.110 new dictionaries as well, while the deployments in it are
-the same again and again. Reading one deployment takes some 20 us, so a list that was read before is only compared: its
-ids at once, and what the deployments say for the chosen one and for a few others in turn. A changed deployment is
-noticed when it is chosen, or after a request for every `IN_TURN` candidates. An older LiteLLM hands out the very
-dictionaries that were read: then nothing has to be compared.
+the same again and again. Reading one deployment takes some 20 us, and even looking at the ids of a thousand takes
+longer than a pick. So a list is recognised by its model, its length and the ids of its ends; then a few deployments,
+in turn, and the chosen one are compared with what was read of them. Where two lists have the same ends, all ids are
+compared. What is returned is always of the very list; another deployment in its midst, or a changed one, is noticed
+when it would be chosen, or after a request for every `IN_TURN` candidates.
 
 With a few accounts in each group, however many groups, nobody would notice if it were gone. It is here for groups of
 a thousand accounts, where looking through all of them makes a pick 250 times as long, and a proxy slower by more than
@@ -42,13 +43,12 @@ MOST_ALIKE = 16
 class Known:
     """A list of candidates that was read, and the group that it is."""
 
-    __slots__ = ("group", "has_order", "has_tags", "ids", "is_used", "next", "sources")
+    __slots__ = ("fingerprint", "group", "has_order", "has_tags", "is_used", "next")
 
-    def __init__(self, group: Group, deployments: Sequence[Deployment]) -> None:
+    def __init__(self, group: Group, deployments: Sequence[Deployment], fingerprint: int) -> None:
         self.group = group
-        self.ids: list[object] = [place.seat.id for place in group.places]
-        self.sources = [place.source for place in group.places]
-        """What the candidates were read from: one dictionary for each deployment, however many lists have it."""
+        self.fingerprint = fingerprint
+        """Of all its ids."""
         self.has_tags, self.has_order = _has_tags(deployments), _has_order(deployments)
         self.is_used = True
         self.next = 0
@@ -73,8 +73,11 @@ class Candidates:
 
     def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return what is known of a list of candidates that is not empty."""
-        for known in self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ():
-            if not known.group.is_left and self._is_same(known, deployments):
+        alike = self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ()
+        fingerprint = _fingerprint(deployments) if len(alike) > 1 else None
+        for known in alike:
+            is_other = known.group.is_left or (fingerprint is not None and fingerprint != known.fingerprint)
+            if not is_other and self._are_next_as_read(known, deployments):
                 self.hits += 1
                 return self._used(known, self.hits)
         return self.anew(model, deployments)
@@ -82,21 +85,20 @@ class Candidates:
     def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
         """Return the same after reading each of them."""
         self.misses += 1
-        ends, ids = _ends(model, deployments), _ids(deployments)
+        ends, fingerprint = _ends(model, deployments), _fingerprint(deployments)
         seats = [self._seat(one, model) for one in deployments]
         for known in self._by_ends.get(ends, ()):
-            if not known.group.is_left and known.ids == ids and self._says(known, seats, deployments):
+            if not known.group.is_left and known.fingerprint == fingerprint and self._says(known, seats, deployments):
                 return self._used(known, self.misses)
         group = self._pool.group(model, seats)
         for place, deployment in zip(group.places, deployments, strict=True):
             if place.source != deployment:
                 place.source = deployment
-        known = Known(group, deployments)
-        alike = self._by_ends.setdefault(ends, [])
-        # Of two with the same ids, the latter is found from now on; nobody uses the former, so it goes first.
-        alike.insert(0, known)
+        known = Known(group, deployments, fingerprint)
+        alike = [one for one in self._by_ends.get(ends, ()) if one.fingerprint != fingerprint and not one.group.is_left]
+        self._by_ends[ends] = [known, *alike]
         self._latest[known] = ends
-        if len(alike) > MOST_ALIKE:
+        if len(alike) >= MOST_ALIKE:
             self._drop(alike[-1])
         while len(self._latest) > self._most:
             self._drop(next(iter(self._latest)))
@@ -110,12 +112,6 @@ class Candidates:
     def groups(self) -> list[Group]:
         """Return all groups that are known."""
         return [known.group for known in self._latest]
-
-    def _is_same(self, known: Known, deployments: Sequence[Deployment]) -> bool:
-        """Return whether a list has the deployments of a known one, and none of those compared now has changed."""
-        if known.sources[0] is deployments[0] and known.sources == deployments:
-            return True
-        return known.ids == _ids(deployments) and self._are_next_as_read(known, deployments)
 
     def _are_next_as_read(self, known: Known, deployments: Sequence[Deployment]) -> bool:
         number = len(deployments)
@@ -133,7 +129,7 @@ class Candidates:
             return False
         if self._seat(deployment, known.group.name) != place.seat:
             return False
-        place.source = known.sources[position] = deployment
+        place.source = deployment
         return True
 
     def _says(self, known: Known, seats: list[Seat], deployments: Sequence[Deployment]) -> bool:
@@ -141,9 +137,9 @@ class Candidates:
         told = [place.seat for place in known.group.places], known.has_tags, known.has_order
         if told != (seats, _has_tags(deployments), _has_order(deployments)):
             return False
-        for position, (place, deployment) in enumerate(zip(known.group.places, deployments, strict=True)):
+        for place, deployment in zip(known.group.places, deployments, strict=True):
             if place.source != deployment:
-                place.source = known.sources[position] = deployment
+                place.source = deployment
         return True
 
     def _used(self, known: Known, count: int) -> Known:
@@ -168,10 +164,11 @@ class Candidates:
 
     def _drop(self, known: Known) -> None:
         ends = self._latest.pop(known)
-        alike = self._by_ends[ends]
-        alike.remove(known)
-        if not alike:
-            del self._by_ends[ends]
+        alike = [one for one in self._by_ends.get(ends, ()) if one is not known]
+        if alike:
+            self._by_ends[ends] = alike
+        else:
+            self._by_ends.pop(ends, None)
         self._pool.dissolve(known.group)
 
 
@@ -181,6 +178,11 @@ def _ids(deployments: Sequence[Deployment]) -> list[object]:
     except (KeyError, TypeError):
         # LiteLLM gives each an id; what has none is told apart by what it says.
         return [str((one.get("model_info") or {}).get("id") or "") for one in deployments]
+
+
+def _fingerprint(deployments: Sequence[Deployment]) -> int:
+    """Return what tells lists of other ids, or of another order, apart."""
+    return hash(tuple(_ids(deployments)))
 
 
 def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:

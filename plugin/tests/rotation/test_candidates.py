@@ -92,6 +92,27 @@ def test_lists_that_differ_in_the_middle_only_are_known_apart() -> None:
     assert candidates.misses == len(lists)
 
 
+def test_another_deployment_in_the_midst_of_a_long_list_is_noticed_in_turn() -> None:
+    pool, candidates = made()
+    all_of_them = [deployment(number) for number in range(10 * IN_TURN)]
+    one, other = all_of_them[:40] + all_of_them[41:], all_of_them[:41] + all_of_them[42:]
+    candidates.of("g", one)
+    for _ in range(10):
+        found = picked(pool, candidates, "g", other)
+        # Whatever it was taken for, what is chosen is of the list.
+        assert other[found.position]["model_info"]["id"] == found.place.seat.id
+        pool.release(found.lease)
+    misses = candidates.misses
+    for _ in range(20):
+        for listed in (one, other):
+            assert [place.seat.id for place in candidates.of("g", listed).group.places] == ids(listed)
+    assert candidates.misses == misses
+
+
+def ids(deployments: list[dict[str, object]]) -> list[str]:
+    return [one["model_info"]["id"] for one in deployments]  # type: ignore[index]
+
+
 class Listed(list[Any]):
     """A list that can be referred to weakly."""
 
