@@ -183,9 +183,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         series = self._made()
         if series is None:
             return
-        self._look_beside(kwargs)
+        self._see_budgets(kwargs)
         if not series.taken(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
+        elif kwargs.get("exception") is None or not self._readers.is_skipped(kwargs):
+            self._usage.saw(kwargs)
 
     async def async_log_failure_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
@@ -232,8 +234,15 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     async def _set_org_budget_metrics_after_api_request(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: see above."""
 
-    async def _async_set_router_remaining_metrics(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: see above."""
+    async def _async_set_router_remaining_metrics(
+        self, standard_logging_payload: Raw, enum_values: Any, *_: Any, **__: Any
+    ) -> None:
+        """Remember who asked for which group: the router is asked beside the events. LiteLLM gives up some before."""
+        if self._store.tap is None:
+            model = getattr(enum_values, "litellm_model_name", "")
+            # Whatever an event lacks, LiteLLM's own code goes on.
+            with contextlib.suppress(Exception):
+                self._usage.saw({"standard_logging_object": standard_logging_payload, "model": model})
 
     def _track_end_user_metric_series(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: series are bounded by the families."""
@@ -328,14 +337,12 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         with contextlib.suppress(OSError):
             self._files.write()
 
-    def _look_beside(self, event: Raw) -> None:
-        """Keep what an event tells that is looked up beside it."""
-        try:
-            self._usage.saw(event)
-            if self._budgets is not None:
+    def _see_budgets(self, event: Raw) -> None:
+        """Keep whose budgets are looked up beside an event."""
+        if self._budgets is not None:
+            try:
                 self._budgets.saw(event)
-        except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
-            if self._budgets is not None:
+            except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
                 self._budgets.unread(error)
 
     def _flushed(self) -> Iterator[None]:

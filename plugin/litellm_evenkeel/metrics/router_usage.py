@@ -74,7 +74,7 @@ class RouterUsage:
             group,
             payload.get("custom_llm_provider"),
             payload.get("api_base"),
-            event.get("model"),
+            event.get("model", ""),
             metadata["user_api_key_hash"],
             metadata["user_api_key_alias"],
             payload.get("model_id"),

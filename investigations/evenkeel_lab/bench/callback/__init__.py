@@ -84,7 +84,7 @@ def metrics(
     crowd = f"stock with {stock.users:,}: {stock.mib:.1f} MiB, {stock.ms:.0f} ms"
     return [
         Metric("cpu_us_per_event", max(one.cpu.ours for one in measured), "us", None, cpu),
-        Metric("cpu_ratio_stock", min(one.cpu.ratio for one in measured), "x", ">= 8", cpu),
+        Metric("cpu_ratio_stock", min(one.cpu.ratio for one in measured), "x", ">= 12", cpu),
         Metric("alloc_ratio_stock", min(one.bytes.ratio for one in measured), "x", ">= 5", asked),
         Metric("alloc_blocks_ratio_stock", min(one.blocks.ratio for one in measured), "x", None, asked),
         Metric(
