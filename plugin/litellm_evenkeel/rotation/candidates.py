@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Deployment = Mapping[str, Any]
     Ends = tuple[object, ...]
+    FilteredBy = tuple[bool, object]
 
 MOST = 512
 # How many candidates each request compares, beside the chosen one, with what was read of them.
@@ -43,13 +44,16 @@ MOST_ALIKE = 16
 class Known:
     """A list of candidates that was read, and the group that it is."""
 
-    __slots__ = ("fingerprint", "group", "has_order", "has_tags", "is_used", "next")
+    __slots__ = ("filtered_by", "fingerprint", "group", "has_order", "has_tags", "is_used", "next")
 
-    def __init__(self, group: Group, deployments: Sequence[Deployment], fingerprint: int) -> None:
+    def __init__(self, group: Group, filtered_by: Sequence[FilteredBy], fingerprint: int) -> None:
         self.group = group
         self.fingerprint = fingerprint
         """Of all its ids."""
-        self.has_tags, self.has_order = _has_tags(deployments), _has_order(deployments)
+        self.filtered_by = tuple(filtered_by)
+        """What was read of each candidate when this list was read: another list with the same one may be newer."""
+        self.has_tags = any(is_tagged for is_tagged, _ in filtered_by)
+        self.has_order = any(order is not None for _, order in filtered_by)
         self.is_used = True
         self.next = 0
         """The candidate that is compared next with what was read of it."""
@@ -87,14 +91,15 @@ class Candidates:
         self.misses += 1
         ends, fingerprint = _ends(model, deployments), _fingerprint(deployments)
         seats = [self._seat(one, model) for one in deployments]
+        filtered_by = [_filtered_by(one) for one in deployments]
         for known in self._by_ends.get(ends, ()):
-            if not known.group.is_left and known.fingerprint == fingerprint and self._says(known, seats, deployments):
+            is_same = not known.group.is_left and known.fingerprint == fingerprint
+            if is_same and _says(known, seats, filtered_by):
+                _remember(known.group, deployments, filtered_by)
                 return self._used(known, self.misses)
         group = self._pool.group(model, seats)
-        for place, deployment in zip(group.places, deployments, strict=True):
-            if place.source != deployment:
-                place.source = deployment
-        known = Known(group, deployments, fingerprint)
+        _remember(group, deployments, filtered_by)
+        known = Known(group, filtered_by, fingerprint)
         alike = [one for one in self._by_ends.get(ends, ()) if one.fingerprint != fingerprint and not one.group.is_left]
         self._by_ends[ends] = [known, *alike]
         self._latest[known] = ends
@@ -123,24 +128,11 @@ class Candidates:
         """Return whether a deployment says what was read of it, perhaps in other words."""
         place = known.group.places[position]
         source = place.source
-        if source is deployment or source == deployment:
-            return True
-        if source is None or _is_tagged(source) != _is_tagged(deployment) or _order(source) != _order(deployment):
-            return False
-        if self._seat(deployment, known.group.name) != place.seat:
-            return False
-        place.source = deployment
-        return True
-
-    def _says(self, known: Known, seats: list[Seat], deployments: Sequence[Deployment]) -> bool:
-        """Return whether a list that was read anew says what is known of it, perhaps in other words."""
-        told = [place.seat for place in known.group.places], known.has_tags, known.has_order
-        if told != (seats, _has_tags(deployments), _has_order(deployments)):
-            return False
-        for place, deployment in zip(known.group.places, deployments, strict=True):
-            if place.source != deployment:
-                place.source = deployment
-        return True
+        if source is not deployment and source != deployment:
+            if source is None or self._seat(deployment, known.group.name) != place.seat:
+                return False
+            place.source, place.filtered_by = deployment, _filtered_by(deployment)
+        return place.filtered_by == known.filtered_by[position]
 
     def _used(self, known: Known, count: int) -> Known:
         """Keep one that was asked for again, and at each so many of these let others go."""
@@ -189,18 +181,21 @@ def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), *_ids([deployments[0], deployments[-1]])
 
 
-def _has_tags(deployments: Sequence[Deployment]) -> bool:
-    return any(_is_tagged(one) for one in deployments)
+def _says(known: Known, seats: Sequence[Seat], filtered_by: Sequence[FilteredBy]) -> bool:
+    """Return whether a list that was read anew says what is known of it, perhaps in other words."""
+    return [place.seat for place in known.group.places] == seats and known.filtered_by == tuple(filtered_by)
 
 
-def _has_order(deployments: Sequence[Deployment]) -> bool:
-    return any(_order(one) is not None for one in deployments)
+def _remember(group: Group, deployments: Sequence[Deployment], filtered_by: Sequence[FilteredBy]) -> None:
+    """Keep of each candidate what was read of it."""
+    for place, deployment, by in zip(group.places, deployments, filtered_by, strict=True):
+        if place.source != deployment:
+            place.source = deployment
+        place.filtered_by = by
 
 
-def _is_tagged(deployment: Deployment) -> bool:
+def _filtered_by(deployment: Deployment) -> FilteredBy:
+    """Return whether a deployment has tags, and its order: by these LiteLLM filters after its plugins."""
     params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
-    return bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))
-
-
-def _order(deployment: Deployment) -> object:
-    return (deployment.get("litellm_params") or {}).get("order")
+    is_tagged = bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))
+    return is_tagged, params.get("order")

@@ -41,6 +41,7 @@ class Place:
         "_shut_opened",
         "_shut_tokens",
         "account",
+        "filtered_by",
         "groups",
         "latency",
         "leases",
@@ -59,6 +60,8 @@ class Place:
         """Where it stands."""
         self.source: Mapping[str, Any] | None = None
         """The deployment that its seat was read from, as LiteLLM handed it out."""
+        self.filtered_by: tuple[bool, object] = (False, None)
+        """Whether that has tags, and its order."""
         self.shut_until = -math.inf
         """Until when looking again is of no use, unless something happens."""
         self._shut_tokens = 0.0

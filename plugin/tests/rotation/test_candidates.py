@@ -157,6 +157,18 @@ def test_tags_and_an_order_that_are_written_later_are_noticed_too() -> None:
     assert (known.has_tags, known.has_order) == (True, True)
 
 
+@pytest.mark.parametrize("change", [{"tags": ["a"]}, {"order": 1}])
+def test_tags_and_an_order_are_noticed_by_each_list_whichever_reads_them_first(change: dict[str, Any]) -> None:
+    _, candidates = made()
+    whole, part = slice(None), slice(2)
+    before, after = ([deployment(0), deployment(1, **params), deployment(2)] for params in ({}, change))
+    for _ in range(2):
+        for deployments in (before, after):
+            for listed in (part, whole, part):
+                known = candidates.of("g", deployments[listed])
+                assert (known.has_tags or known.has_order) == (deployments is after)
+
+
 def test_other_words_for_the_same_cost_no_group() -> None:
     pool, candidates = made()
     first = candidates.of("g", [deployment(number) for number in range(3)])
