@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -156,6 +157,28 @@ async def test_a_client_that_writes_what_routing_plugins_would_leave_changes_not
     rig.start()
     left = {"_routing_plugin_candidate_models": ["openai/none"]}
     assert len(await rig.filter({"metadata": left})) == 1
+    assert rig.errors == {}
+
+
+async def test_a_call_on_a_video_goes_to_the_account_that_made_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrowing = importlib.import_module("litellm_evenkeel.rotation.narrowing")
+    # As they are since LiteLLM 1.108.
+    monkeypatch.setattr(narrowing, "_CALLS_ON_A_VIDEO", frozenset({"avideo_status"}))
+    monkeypatch.setattr(narrowing.videos, "decode_video_id_with_provider", lambda told: {"deployment_id": told})
+    rig.start([rig.deployment(name) for name in "abc"], rotation={"strategy": "round_robin"})
+
+    async def chosen(call_type: str, video_id: object) -> set[str]:
+        about = {"video_id": video_id, "litellm_logging_obj": SimpleNamespace(call_type=call_type)}
+        found = [
+            await rig.filter({**about, "metadata": {"session_id": f"{call_type} {video_id} {number}"}})
+            for number in range(6)
+        ]
+        return {one["model_info"]["id"] for (one,) in found}
+
+    assert await chosen("avideo_status", "b") == {"b"}
+    assert await chosen("avideo_status", "gone") == {"a", "b", "c"}
+    # Whatever the body of another call has.
+    assert await chosen("acompletion", "b") == {"a", "b", "c"}
     assert rig.errors == {}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import litellm.utils
 from litellm.router_strategy import tag_based_routing
+from litellm.types.videos import utils as videos
 
 from litellm_evenkeel.litellm_router import has_routing_plugins, routing_context, settings_of
 
@@ -24,6 +25,8 @@ Deployments = list[dict[str, Any]]
 # LiteLLM up to 1.101 has it under a private name.
 _BY_ORDER = "get_order_filtered_deployments"
 _by_order = getattr(litellm.utils, _BY_ORDER, None) or getattr(litellm.utils, f"_{_BY_ORDER}")
+# The calls on a video that is there already. LiteLLM up to 1.107 sends them to any deployment.
+_CALLS_ON_A_VIDEO: frozenset[str] = getattr(videos, "VIDEO_ID_CALL_TYPES", frozenset())
 # Where LiteLLM's routing plugins leave the provider models that a request may use, in its metadata.
 ALLOWED_MODELS = "_routing_plugin_candidate_models"
 
@@ -48,6 +51,8 @@ async def narrowed(
             metadata_variable_name=_metadata_name(request),
         )
     deployments = _after_routing_plugins(router, deployments, request)
+    if "video_id" in request:
+        deployments = _after_video(deployments, request)
     if known.has_order:
         deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
@@ -83,6 +88,16 @@ def _after_routing_plugins(router: Any, deployments: Deployments, request: dict[
     if not left:
         raise ValueError(f"The routing plugins of router_settings.plugins left no deployment of {len(deployments)}.")
     return left
+
+
+def _after_video(deployments: Deployments, request: dict[str, Any]) -> Deployments:
+    """Return only the deployment that made the video of a call on it, if it is among them: no other account has it."""
+    video_id = request["video_id"]
+    call_type = getattr(request.get("litellm_logging_obj"), "call_type", None)
+    if call_type not in _CALLS_ON_A_VIDEO or not isinstance(video_id, str):
+        return deployments
+    maker = videos.decode_video_id_with_provider(video_id).get("deployment_id")
+    return [one for one in deployments if (one.get("model_info") or {}).get("id") == maker] or deployments
 
 
 def _metadata_name(request: dict[str, Any]) -> str:
