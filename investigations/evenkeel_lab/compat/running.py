@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from evenkeel_lab.compat import contract as listed, end_to_end
 from evenkeel_lab.compat.contract import contract
@@ -25,12 +29,15 @@ if TYPE_CHECKING:
 async def outcome(version: str, logs: Path, steps: Steps) -> Outcome:
     """Return what holds with a version; taken from the cache if all of it held before, with the same code."""
     kept = cache_folder() / "matrix" / f"{version}-{_digest()}.json"
-    if kept.exists():
+    with contextlib.suppress(OSError, ValidationError):
         return Outcome.model_validate_json(kept.read_text())
     found = await _run(version, logs, steps)
     if found.ok:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(found.model_dump_json())
+        # In one step: a file that was cut off by a full disk or a signal would be taken for an outcome.
+        new = kept.with_suffix(f".{os.getpid()}.new")
+        new.write_text(found.model_dump_json())
+        new.replace(kept)
     return found
 
 

@@ -16,6 +16,7 @@ from evenkeel_lab.compat.lookup import Break
 from evenkeel_lab.compat.outcome import Check, Outcome, TestRun
 from evenkeel_lab.compat.report import run_table
 from evenkeel_lab.errors import WRONG_USE
+from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.folders import cache_folder
 
 if TYPE_CHECKING:
@@ -88,6 +89,26 @@ def test_what_has_held_is_not_run_again(own_cache: Path, capsys: pytest.CaptureF
     assert document == {"ok": True, "versions": [held.model_dump(mode="json")]}
     assert cli(["compat", "--run", VERSION]) == 0
     assert "2000 tests, 1 checks" in capsys.readouterr().out
+
+
+async def test_an_outcome_that_was_cut_off_is_run_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Outcome(
+        version=VERSION, date="2026-11-25", python="3.11.7", entries=120, breaks=(), tests=TestRun(passed=1), checks=()
+    )
+    runs: list[str] = []
+
+    async def run(version: str, *_: object) -> Outcome:
+        runs.append(version)
+        return held
+
+    monkeypatch.setattr(running, "_run", run)
+    kept = own_cache / "matrix" / f"{VERSION}-{running._digest()}.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(held.model_dump_json()[:20])
+    for _ in range(2):
+        assert await running.outcome(VERSION, own_cache, Silent()) == held
+    assert runs == [VERSION]
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_what_went_wrong_in_a_run_is_shown() -> None:
