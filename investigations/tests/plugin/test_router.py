@@ -349,6 +349,21 @@ async def test_litellms_own_cooldowns_are_off_unless_an_operator_wants_them(rig:
         assert bool(cooled) == wanted
 
 
+async def test_the_rotation_chooses_though_litellms_cooldowns_cannot_be_switched_off(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("litellm_evenkeel.rotation.router")
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("the router declines it")
+
+    monkeypatch.setattr(module, "disable_cooldowns", refuse)
+    rig.start()
+    for number in range(3):
+        assert len(await rig.filter({"metadata": {"session_id": str(number)}})) == 1
+    assert sum(rig.errors.values()) == 1
+
+
 async def test_nothing_that_litellm_has_deprecated_is_used(rig: Rig) -> None:
     uses = getattr(sys.modules.get("litellm.router_deprecated"), "DEPRECATED_ROUTER_MEMBER_USES", Counter())
     rig.start([rig.deployment(name, params={"tags": ["t"]}) for name in "ab"], enable_pre_call_checks=True)

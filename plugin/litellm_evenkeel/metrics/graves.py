@@ -222,4 +222,3 @@ def _is_zombie(pid: int) -> bool:
         return False
     # Its name stands in brackets, and may hold anything.
     return told.rpartition(")")[2].split()[:1] == ["Z"]
-    return True

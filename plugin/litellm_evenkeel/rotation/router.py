@@ -180,8 +180,14 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         if router is not None and router is not self._router:
             self._router = router
             if not self.terms.stock_cooldowns:
-                disable_cooldowns(router)
+                self._disable_cooldowns(router)
         return router
+
+    def _disable_cooldowns(self, router: Any) -> None:
+        try:
+            disable_cooldowns(router)
+        except Exception as error:  # noqa: BLE001 - the rotation goes on, beside LiteLLM's cooldowns
+            self._errors.happened("switching off LiteLLM's cooldowns", error)
 
 
 class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
