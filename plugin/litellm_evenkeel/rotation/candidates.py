@@ -5,7 +5,7 @@ the same again and again. Reading one deployment takes some 20 us, and even look
 longer than a pick. So a list is recognised by its model, its length and the ids of its ends; then a few deployments,
 in turn, and the chosen one are compared with what was read of them. Where two lists have the same ends, all ids are
 compared. What is returned is always of the very list; another deployment in its midst, or a changed one, is noticed
-when it would be chosen, or after a request for every `IN_TURN` candidates.
+when it would be chosen, when none could be chosen, or after a request for every `IN_TURN` candidates.
 
 With a few accounts in each group, however many groups, nobody would notice if it were gone. It is here for groups of
 a thousand accounts, where looking through all of them makes a pick 250 times as long, and a proxy slower by more than
@@ -14,6 +14,7 @@ a twentieth: reports/route_cache.md has the figures.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 MOST = 512
 # How many candidates each request compares, beside the chosen one, with what was read of them.
 IN_TURN = 8
+# Where none can be chosen, all are compared, but not more often than once in so many seconds.
+COMPARED_EVERY_SECONDS = 1.0
 # A list that nobody has asked for in so many seconds, or in twice that, is none any more: what stood only there was
 # deleted, or is asked for no more.
 IDLE_SECONDS = 600.0
@@ -44,7 +47,7 @@ MOST_ALIKE = 16
 class Known:
     """A list of candidates that was read, and the group that it is."""
 
-    __slots__ = ("filtered_by", "fingerprint", "group", "has_order", "has_tags", "is_used", "next")
+    __slots__ = ("compared", "filtered_by", "fingerprint", "group", "has_order", "has_tags", "is_used", "next")
 
     def __init__(self, group: Group, filtered_by: Sequence[FilteredBy], fingerprint: int) -> None:
         self.group = group
@@ -57,6 +60,8 @@ class Known:
         self.is_used = True
         self.next = 0
         """The candidate that is compared next with what was read of it."""
+        self.compared = -math.inf
+        """When all of them were compared last, by the pool's clock."""
 
 
 class Candidates:
@@ -113,6 +118,14 @@ class Candidates:
     def is_there(self, known: Known, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
         """Return what tells whether the candidate at a position is, in this list, still as it was read."""
         return lambda position, _place: self._is_as_read(known, position, deployments[position])
+
+    def has_changed(self, known: Known, deployments: Sequence[Deployment]) -> bool:
+        """Return whether any candidate is not as it was read: looked for before a request is refused."""
+        now = self._pool.now()
+        if now - known.compared < COMPARED_EVERY_SECONDS:
+            return False
+        known.compared = now
+        return not all(self._is_as_read(known, position, one) for position, one in enumerate(deployments))
 
     def groups(self) -> list[Group]:
         """Return all groups that are known."""

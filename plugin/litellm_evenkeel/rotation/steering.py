@@ -140,6 +140,10 @@ class Steering:
         if key is not None and advice is not None:
             asked = self.following(known.group, key, asked, now)
         found = self._at_once(known, deployments, asked)
+        if not isinstance(found, Pick) and self.candidates.has_changed(known, deployments):
+            # A new key, or a higher limit, of one that was not compared yet.
+            known = self.candidates.anew(model, deployments)
+            found = self._at_once(known, deployments, asked)
         if not isinstance(found, Pick):
             found = await self._in_time(known, deployments, asked, run, found)
             if isinstance(found, Full):

@@ -128,6 +128,22 @@ async def test_what_failed_is_not_tried_again_in_the_same_request(world: World) 
     assert rig.under_way == 0
 
 
+async def test_nobody_is_refused_for_longer_than_a_second_after_one_of_many_has_a_new_key(world: World) -> None:
+    rig = Rig(world)
+    rig.deployments = [rig.deployment(str(number)) for number in range(200)]
+    for _ in rig.deployments:
+        pick, _ = await rig.request(answered)
+        rig.steering.pool.fail(pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"))
+    found, _ = await rig.request(answered)
+    assert isinstance(found, Full)
+    changed = rig.deployment("150")
+    rig.deployments[150] = {**changed, "litellm_params": {"model": "m", "api_key": "new"}}
+    world.now += 1.0
+    found, _ = await rig.request(answered)
+    assert isinstance(found, Pick)
+    assert found.place.seat.account == "150"
+
+
 async def test_a_session_stays_where_it_was(world: World) -> None:
     rig = Rig(world)
     first, _ = await rig.request(answered, metadata={"session_id": "s"})
