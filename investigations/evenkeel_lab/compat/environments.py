@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed, UnknownVersion, WrongUse
+from evenkeel_lab.compat.releases import UNREACHED
+from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion, WrongUse
 from evenkeel_lab.stack.child import run
-from evenkeel_lab.stack.extra import PRISMA, requirements, site_packages_of
+from evenkeel_lab.stack.extra import NO_NETWORK, PRISMA, requirements, site_packages_of
 from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
 from evenkeel_lab.stack.packages import install, make_environment, uv_command
 from evenkeel_lab.stack.subject import require_allowed
@@ -59,6 +61,9 @@ async def _install(version: str, python: Path, log: Path) -> None:
         plain = [one for one in wanted if one != f"prisma=={PRISMA}"]
         await install(["--python", python], [*plain, *TEST_TOOLS], log)
     except PartFailed as error:
+        if re.search(NO_NETWORK, error.details):
+            what = f"An environment with LiteLLM {version} is not in the cache, and PyPI cannot be reached."
+            raise RigFailure(what, cure=UNREACHED, details=error.details) from error
         raise UnknownVersion(
             f"LiteLLM {version} cannot be installed from PyPI.",
             cure="Choose another version; evenkeel compat without --run looks at it without installing it.",

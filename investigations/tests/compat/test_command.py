@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.compat import running
+from evenkeel_lab.compat import environments, running
 from evenkeel_lab.compat.lookup import Break
 from evenkeel_lab.compat.outcome import Check, Outcome, TestRun
 from evenkeel_lab.compat.report import run_table
-from evenkeel_lab.errors import WRONG_USE
+from evenkeel_lab.errors import WRONG_USE, PartFailed, RigFailure
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.folders import cache_folder
 
@@ -109,6 +109,17 @@ async def test_an_outcome_that_was_cut_off_is_run_again(own_cache: Path, monkeyp
         assert await running.outcome(VERSION, own_cache, Silent()) == held
     assert runs == [VERSION]
     assert list(kept.parent.iterdir()) == [kept]
+
+
+async def test_without_a_network_no_other_version_is_recommended(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreachable(*_: object) -> None:
+        raise PartFailed("uv", cure="", details="error sending request for url (https://somewhere/simple/litellm/)")
+
+    monkeypatch.setattr(environments, "requirements", unreachable)
+    with pytest.raises(RigFailure, match="PyPI cannot be reached"):
+        await environments._install(VERSION, own_cache / "bin" / "python", own_cache / "uv.log")
 
 
 def test_what_went_wrong_in_a_run_is_shown() -> None:
