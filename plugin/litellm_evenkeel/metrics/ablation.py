@@ -48,7 +48,9 @@ class AblatedPrometheusLogger(EvenkeelPrometheusLogger):
         if ablation is Ablation.EARLY_RETURN:
             return
         if ablation is Ablation.SKIP_UPDATES:
-            self._look_beside(kwargs)
+            self._see_budgets(kwargs)
+            with contextlib.suppress(Exception):
+                self._usage.saw(kwargs)
             for _ in self._flushed():
                 pass
             return
