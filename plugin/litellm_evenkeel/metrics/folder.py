@@ -50,7 +50,7 @@ def _several(environ: MutableMapping[str, str]) -> bool:
 
 
 def tell_client() -> None:
-    """Have Prometheus' client write to the folder, if it was imported before it could know of it.
+    """Make Prometheus' client write to the folder, if it was imported before it could know of it.
 
     Metrics that were made before are written there as well, with the values that they have: LiteLLM makes some when its
     proxy is imported, and a scrape of several workers shows only what is in the folder.

@@ -98,7 +98,7 @@ def worker(arm: str) -> None:
 
 
 def configured(models: Mapping[str, int | None]) -> None:
-    """Have the proxy's module say that our callback is configured, and give it a router."""
+    """Set our callback in the proxy module's configuration, and give it a router."""
     server: Any = importlib.import_module(PROXY_SERVER)
     server.proxy_config = getattr(server, "proxy_config", None) or SimpleNamespace()
     server.proxy_config.config = {"litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.prometheus"]}}
