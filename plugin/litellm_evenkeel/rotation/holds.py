@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.reading.kinds import Count, Factor, Period, Seconds, Share  # noqa: TC001 - settings are read by them
 from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.signals import LONGEST_QUOTA, LONGEST_RATE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,10 @@ class Terms:
     """The time from a successful probe to full traffic."""
     probe: Period = 30.0
     """The time after which a probe that tells nothing is given up."""
+    longest_rate_limit: Period = LONGEST_RATE_LIMIT
+    """For how long an account is held at most when a provider names the end of a rate limit."""
+    longest_quota: Period = LONGEST_QUOTA
+    """For how long an account is held at most when a provider names the reset of a quota."""
 
 
 class Hold:

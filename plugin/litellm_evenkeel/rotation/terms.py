@@ -10,7 +10,7 @@ from typing import Self
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.reading.kinds import Count, Period, Positive, Seconds, Secret
-from litellm_evenkeel.rotation import holds, signals
+from litellm_evenkeel.rotation.holds import Terms
 from litellm_evenkeel.rotation.limits import Limits  # noqa: TC001 - read by annotation
 from litellm_evenkeel.rotation.sticky_terms import StickyTerms
 
@@ -45,16 +45,6 @@ class RedisAddress(Secret):
     def is_of_proxy(self) -> bool:
         """Whether the Redis that LiteLLM uses is meant."""
         return self.value == SAME_AS_PROXY
-
-
-@dataclass(frozen=True, slots=True)
-class HoldTerms(holds.Terms):
-    """How failures are answered, and how much of what providers ask for is believed."""
-
-    longest_rate_limit: Period = signals.LONGEST_RATE_LIMIT
-    """For how long an account is held at most when a provider names the end of a rate limit."""
-    longest_quota: Period = signals.LONGEST_QUOTA
-    """For how long an account is held at most when a provider names the reset of a quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +97,7 @@ class RotationTerms:
     """Whether answers name their account in the header `x-evenkeel-account`."""
     stock_cooldowns: bool = False
     """Whether LiteLLM's own cooldowns stay on beside the holds of the rotation."""
-    holds: HoldTerms = field(default_factory=HoldTerms)
+    holds: Terms = field(default_factory=Terms)
     sticky: StickyTerms = field(default_factory=StickyTerms)
     shared: SharedTerms = field(default_factory=SharedTerms)
     accounts: Mapping[str, AccountTerms] = field(default_factory=lambda: types.MappingProxyType({}))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from litellm_evenkeel.rotation import holds
 from litellm_evenkeel.rotation.asked import Asked
 from litellm_evenkeel.rotation.bars import Why
 from litellm_evenkeel.rotation.holds import State
@@ -22,7 +23,7 @@ from litellm_evenkeel.rotation.pool import Pool
 from litellm_evenkeel.rotation.seat import Seat
 from litellm_evenkeel.rotation.signals import Signal
 from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.terms import HoldTerms, RotationTerms, Strategy
+from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
 
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.lease import Lease
@@ -46,7 +47,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_000_000.0
         terms = RotationTerms(
-            strategy=Strategy(self.strategy), snapshot_ttl=self.ttl, lease=120.0, holds=HoldTerms(tolerated=1)
+            strategy=Strategy(self.strategy), snapshot_ttl=self.ttl, lease=120.0, holds=holds.Terms(tolerated=1)
         )
         self.pool = Pool(terms, clock=lambda: self.now, random=random.Random(1).random)
         self.groups = {
