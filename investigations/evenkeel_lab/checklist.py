@@ -18,8 +18,8 @@ from evenkeel_lab.doctor.callbacks import JOURNAL, ROTATION, STOCK_PROMETHEUS, e
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.errors import WrongUse
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.journal.terms import Kind
-from litellm_evenkeel.rotation.sticky_terms import Backend
+from litellm_evenkeel.journal.terms import StoreKind
+from litellm_evenkeel.rotation.sticky_terms import SessionBackend
 from litellm_evenkeel.settings import SECTION, Settings, settings
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _pins(setup: Setup, _: Evidence) -> Finding | None:
     if ROTATION not in setup.callbacks:
         return None
     sticky = setup.ours.rotation.sticky
-    if not sticky.enabled or sticky.backend is Backend.MEMORY:
+    if not sticky.enabled or sticky.backend is SessionBackend.MEMORY:
         return _clear("pins", "sessions are remembered in the worker's memory, or not at all")
     return _costs(
         "pins",
@@ -132,12 +132,12 @@ def _journal(setup: Setup, _: Evidence) -> Finding | None:
         return _costs(
             "journal", "each request's row is written by itself", "Leave `journal.flush_rows: 1` out: 500 is usual."
         )
-    if Kind.SQLITE in kinds and setup.workers > 1:
+    if StoreKind.SQLITE in kinds and setup.workers > 1:
         return _costs(
             "journal",
             f"{setup.workers} workers write one file of SQLite, which one at a time may",
             "Give them `journal.store: postgres`."
-            if Kind.POSTGRES not in kinds
+            if StoreKind.POSTGRES not in kinds
             else "Bring the move to Postgres to its end, and leave the file out.",
         )
     return _clear("journal", "rows are written in batches, beside requests")

@@ -29,14 +29,14 @@ from evenkeel_lab.cli.accounts import page
 from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
 from evenkeel_lab.stack.ports import LOOPBACK
 from litellm_evenkeel.admin import mount
-from litellm_evenkeel.desk import Desk, Worker
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind
-from litellm_evenkeel.rotation.metrics import Metrics
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
-from litellm_evenkeel.rotation.watch import Watch
+from litellm_evenkeel.desk import AdminHandlers, Worker
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind
+from litellm_evenkeel.rotation.metrics import RotationMetrics
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.watch import RotationInspector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,16 +69,21 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: FastAPI) -> Any:
-        metrics = Metrics(None)
-        steering = Steering(
-            RotationTerms(),
+        metrics = RotationMetrics(None)
+        router = AccountRouter(
+            RotationSettings(),
             clock=time.time,
             random=random.Random(1).random,
-            seat=lambda one, model: Seat.of(one, {}, model),
+            seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
             observer=metrics,
         )
-        watch = Watch(steering, metrics.tally, clock=time.time)
-        mount(app, Desk(watch, Worker(4711, 4)), lambda: b"evenkeel_rotation_picks_total 1.0\n", authenticated)
+        inspector = RotationInspector(router, metrics.counts, clock=time.time)
+        mount(
+            app,
+            AdminHandlers(inspector, Worker(4711, 4)),
+            lambda: b"evenkeel_rotation_picks_total 1.0\n",
+            authenticated,
+        )
         deployments = [
             {
                 "model_name": "chat",
@@ -87,8 +92,12 @@ class Server:
             }
             for name, limits in LIMITS.items()
         ]
-        await steering.choose("chat", deployments, [], {"litellm_call_id": "call"})
-        steering.pool.hold(Held("north", None, Kind.QUOTA, "out of quota", time.time() + 3600, is_told=True))
+        await router.pick("chat", deployments, [], {"litellm_call_id": "call"})
+        router.pool.apply_cooldown_update(
+            CooldownUpdate(
+                "north", None, FailureKind.QUOTA, "out of quota", time.time() + 3600, is_provider_stated=True
+            )
+        )
         yield
 
     @property

@@ -20,12 +20,12 @@ from litellm_evenkeel.journal.row import COLUMNS
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
 
-def journal(path: Path, rows: list[Row]) -> str:
+def journal(path: Path, records: list[RequestRecord]) -> str:
     with closing(SqliteStore(path)) as store:
-        store.write(rows)
+        store.write(records)
     return str(path)
 
 

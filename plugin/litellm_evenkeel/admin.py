@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from litellm_evenkeel.desk import UNPROCESSABLE, Answer, Desk
+from litellm_evenkeel.desk import UNPROCESSABLE, AdminHandlers, AdminResponse
 
 # As LiteLLM calls them.
 MAY_LOOK = frozenset({"proxy_admin", "proxy_admin_viewer"})
@@ -28,10 +28,10 @@ class _Name(StringConvertor):
 register_url_convertor("evenkeel_name", _Name())
 
 
-def install(desk: Desk, metrics: Callable[[], bytes]) -> None:
+def install(handlers: AdminHandlers, metrics: Callable[[], bytes]) -> None:
     """Add the routes of the rotation to the running proxy."""
     app, authenticated = _of_proxy()
-    mount(app, desk, metrics, authenticated)
+    mount(app, handlers, metrics, authenticated)
 
 
 def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
@@ -60,7 +60,9 @@ def mount_health(
         return JSONResponse(document())
 
 
-def mount(app: FastAPI, desk: Desk, metrics: Callable[[], bytes], authenticated: Callable[..., Any]) -> None:
+def mount(
+    app: FastAPI, handlers: AdminHandlers, metrics: Callable[[], bytes], authenticated: Callable[..., Any]
+) -> None:
     """Add the routes to an app; `authenticated` is the dependency that says who asks."""
 
     async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
@@ -73,18 +75,18 @@ def mount(app: FastAPI, desk: Desk, metrics: Callable[[], bytes], authenticated:
 
     @router.get("/accounts", dependencies=[Depends(looker)])
     async def accounts(request: Request) -> Response:
-        return _response(await desk.accounts(_told(request)))
+        return _response(await handlers.accounts(_told(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
     async def explain(request: Request, auth: Annotated[Any, Depends(looker)]) -> Response:
         told = _told(request)
         if request.method == "POST":
             told |= await _body(request)
-        return _response(await desk.explain(told, client=str(getattr(auth, "api_key", None) or "")))
+        return _response(await handlers.explain(told, client=str(getattr(auth, "api_key", None) or "")))
 
     @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[Depends(actor)])
     async def release(account: str) -> Response:
-        return _response(desk.release(account))
+        return _response(handlers.release(account))
 
     @router.get("/metrics", dependencies=[Depends(looker)])
     async def scrape() -> Response:
@@ -118,7 +120,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return told
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: AdminResponse) -> Response:
     # Errors look as FastAPI's own do.
     document = answer.document if answer.status < 400 else {"detail": answer.document}  # noqa: PLR2004
     return JSONResponse(document, answer.status)

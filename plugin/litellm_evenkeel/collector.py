@@ -22,7 +22,7 @@ OLDEST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class CollectorTerms:
+class GcFreezeSettings:
     """What an operator may decide about it."""
 
     freezes: Count = 3
@@ -44,15 +44,17 @@ class Collecting(Protocol):
         ...
 
 
-class Freezer:
+class GcFreezer:
     """Freezes what has survived: at once, and after the next full collections, which come when they would anyway.
 
     With `is_start_frozen`, LiteLLM freezes by itself what there is at the end of its start: then only the rest is done,
     and what is garbage by now is collected, which LiteLLM would freeze with the rest.
     """
 
-    def __init__(self, terms: CollectorTerms, collector: Collecting = gc, *, is_start_frozen: bool = False) -> None:
-        self._left = terms.freezes
+    def __init__(
+        self, settings: GcFreezeSettings, collector: Collecting = gc, *, is_start_frozen: bool = False
+    ) -> None:
+        self._left = settings.freezes
         self._collector, self._is_start_frozen = collector, is_start_frozen
 
     def begin(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PREFIX = "evenkeel_"
 
 
-class Form(StrEnum):
+class MetricType(StrEnum):
     """What Prometheus takes it for."""
 
     COUNTER = "counter"
@@ -24,17 +24,17 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class MetricDefinition:
     """One metric."""
 
-    form: Form
+    type: MetricType
     name: str
     """Without what all of ours begin with, and without the `_total` of counters."""
-    about: str
+    help: str
     labels: tuple[str, ...] = ()
-    mode: str = "livesum"
+    multiprocess_mode: str = "livesum"
     """Of a gauge with several workers: the largest, the smallest or the sum of what those that live have written."""
-    gone: float = 0.0
+    absent_value: float = 0.0
     """What a gauge with several workers says when there is nothing to say any more."""
     buckets: tuple[float, ...] = ()
 
@@ -46,14 +46,14 @@ class Series:
     @property
     def full_name(self) -> str:
         """As it is scraped."""
-        return f"{self.base_name}{'_total' if self.form is Form.COUNTER else ''}"
+        return f"{self.base_name}{'_total' if self.type is MetricType.COUNTER else ''}"
 
 
-def table(several: Iterable[Series]) -> str:
+def table(several: Iterable[MetricDefinition]) -> str:
     """Return the table of a page."""
     rows = [("metric", "kind", "labels", "several workers", "what it tells"), ("---",) * 5]
     for one in several:
-        mode = one.mode.removeprefix("live") if one.form is Form.GAUGE else "sum"
+        mode = one.multiprocess_mode.removeprefix("live") if one.type is MetricType.GAUGE else "sum"
         labels = ", ".join(f"`{label}`" for label in one.labels)
-        rows.append((f"`{one.full_name}`", one.form, labels, mode, one.about))
+        rows.append((f"`{one.full_name}`", one.type, labels, mode, one.help))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -21,9 +21,9 @@ class UnsupportedLiteLLM(EvenkeelError):
     """The plugin must not or cannot work with this LiteLLM."""
 
 
-class Refused(EvenkeelError):
+class AdminRequestError(EvenkeelError):
     """A question of an operator's that cannot be answered: what is wrong with it, and the cure."""
 
     def __init__(self, what: str, cure: str, status: int = 422) -> None:
         super().__init__(f"{what} {cure}")
-        self.what, self.cure, self.status = what, cure, status
+        self.message, self.hint, self.status = what, cure, status

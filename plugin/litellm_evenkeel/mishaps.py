@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 30.0
 
 
-class Mishaps:
+class ErrorReporter:
     """All of one part of the plugin."""
 
     def __init__(self, part: str, count: Callable[[str], None] = lambda _: None) -> None:
@@ -22,7 +22,7 @@ class Mishaps:
         self.counts: dict[str, int] = {}
         self._quiet_until = 0.0
 
-    def happened(self, where: str, error: Exception) -> None:
+    def report(self, where: str, error: Exception) -> None:
         """Know of one. Its text may hold what a client or a provider wrote, so only its kind and its place are told."""
         self.counts[where] = self.counts.get(where, 0) + 1
         self._count(where)

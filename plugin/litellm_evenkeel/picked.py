@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CARRIED = "evenkeel_call"
+REQUEST_KEY = "evenkeel_call"
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class RoutingDecision:
     """The last choice."""
 
     account: str
@@ -24,7 +24,7 @@ class Picked:
     """Which attempt of the request it was, from 1."""
 
 
-def picked(details: Mapping[str, object]) -> Picked | None:
+def routing_decision_of(details: Mapping[str, object]) -> RoutingDecision | None:
     """Return what was chosen for the request that an event tells of; None without the rotation."""
-    found = getattr(details.get(CARRIED), "picked", None)
-    return found if isinstance(found, Picked) else None
+    found = getattr(details.get(REQUEST_KEY), "picked", None)
+    return found if isinstance(found, RoutingDecision) else None

@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.described import PREFIX, Form, Series
+from litellm_evenkeel.described import PREFIX, MetricDefinition, MetricType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _TASKS: set[asyncio.Task[None]] = set()
 class Sample(NamedTuple):
     """One value."""
 
-    series: Series
+    series: MetricDefinition
     labels: tuple[str, ...]
     value: float
 
@@ -52,7 +52,7 @@ def is_multiprocess(environ: Mapping[str, str] = os.environ) -> bool:
 
 def show(
     samples: Samples,
-    several: Sequence[Series],
+    several: Sequence[MetricDefinition],
     registry: CollectorRegistry,
     environ: Mapping[str, str] = os.environ,
     *,
@@ -63,9 +63,9 @@ def show(
     Returns what shows them once more where others are asked for them, for a worker that ends.
     """
     if not is_multiprocess(environ):
-        Collector(samples, several, registry, happened=happened)
+        SampleCollector(samples, several, registry, happened=happened)
         return _nothing
-    writer = Writer(samples, several, happened=happened)
+    writer = SampleWriter(samples, several, happened=happened)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -81,13 +81,13 @@ def _nothing() -> None:
     pass
 
 
-class Collector:
+class SampleCollector:
     """Asks for samples of some series at each scrape."""
 
     def __init__(
         self,
         samples: Samples,
-        several: Sequence[Series],
+        several: Sequence[MetricDefinition],
         registry: CollectorRegistry = REGISTRY,
         *,
         happened: Happened = _ignore,
@@ -102,7 +102,7 @@ class Collector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield what there is."""
-        found: dict[Series, Any] = {one: _family(one) for one in self._several}
+        found: dict[MetricDefinition, Any] = {one: _family(one) for one in self._several}
         try:
             for sample in self._samples():
                 found[sample.series].add_metric(sample.labels, sample.value)
@@ -111,20 +111,20 @@ class Collector:
         yield from (family for family in found.values() if family.samples)
 
 
-class Writer:
+class SampleWriter:
     """Writes samples to the files of this process."""
 
     def __init__(
         self,
         samples: Samples,
-        several: Sequence[Series],
+        several: Sequence[MetricDefinition],
         registry: CollectorRegistry | None = None,
         *,
         happened: Happened = _ignore,
     ) -> None:
         self._samples, self._happened = samples, happened
         self._made = {one: made(one, registry) for one in several}
-        self._written: dict[tuple[Series, tuple[str, ...]], float] = {}
+        self._written: dict[tuple[MetricDefinition, tuple[str, ...]], float] = {}
 
     def writing(self) -> Iterator[None]:
         """Write them all; yields at times, so that others can have the thread."""
@@ -136,8 +136,8 @@ class Writer:
             self._write(*sample)
         for one, labels in self._written.keys() - seen:
             # No series can be taken back from the files.
-            if one.form is Form.GAUGE and self._written[one, labels] != one.gone:
-                self._write(one, labels, one.gone)
+            if one.type is MetricType.GAUGE and self._written[one, labels] != one.absent_value:
+                self._write(one, labels, one.absent_value)
 
     def write(self) -> None:
         """Write them all at once."""
@@ -157,19 +157,19 @@ class Writer:
                 self._happened("writing metrics", error)
             await asyncio.sleep(seconds)
 
-    def _write(self, one: Series, labels: tuple[str, ...], value: float) -> None:
+    def _write(self, one: MetricDefinition, labels: tuple[str, ...], value: float) -> None:
         child = self._made[one].labels(*labels) if one.labels else self._made[one]
         before = self._written.get((one, labels), 0.0)
-        if one.form is Form.COUNTER:
+        if one.type is MetricType.COUNTER:
             child.inc(max(value - before, 0.0))
         else:
             child.set(value)
         self._written[one, labels] = value
 
 
-def made(one: Series, registry: CollectorRegistry | None) -> Any:
+def made(one: MetricDefinition, registry: CollectorRegistry | None) -> Any:
     """Return a metric of Prometheus' client's own."""
-    return _MAKERS[one.form](one.base_name, one, registry)
+    return _MAKERS[one.type](one.base_name, one, registry)
 
 
 def exposition(registry: CollectorRegistry = REGISTRY, environ: Mapping[str, str] = os.environ) -> bytes:
@@ -190,26 +190,26 @@ class _Ours:
         return (metric for metric in self._registry.collect() if metric.name.startswith(PREFIX))
 
 
-def _family(one: Series) -> Any:
-    kind = CounterMetricFamily if one.form is Form.COUNTER else GaugeMetricFamily
-    return kind(one.base_name, one.about, labels=one.labels)
+def _family(one: MetricDefinition) -> Any:
+    kind = CounterMetricFamily if one.type is MetricType.COUNTER else GaugeMetricFamily
+    return kind(one.base_name, one.help, labels=one.labels)
 
 
-def _counter(name: str, one: Series, registry: CollectorRegistry | None) -> Counter:
-    return Counter(name, one.about, one.labels, registry=registry)
+def _counter(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Counter:
+    return Counter(name, one.help, one.labels, registry=registry)
 
 
-def _gauge(name: str, one: Series, registry: CollectorRegistry | None) -> Gauge:
-    mode: Any = one.mode
-    return Gauge(name, one.about, one.labels, registry=registry, multiprocess_mode=mode)
+def _gauge(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Gauge:
+    mode: Any = one.multiprocess_mode
+    return Gauge(name, one.help, one.labels, registry=registry, multiprocess_mode=mode)
 
 
-def _histogram(name: str, one: Series, registry: CollectorRegistry | None) -> Histogram:
-    return Histogram(name, one.about, one.labels, registry=registry, buckets=one.buckets)
+def _histogram(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Histogram:
+    return Histogram(name, one.help, one.labels, registry=registry, buckets=one.buckets)
 
 
-_MAKERS: Mapping[Form, Callable[[str, Series, CollectorRegistry | None], Any]] = {
-    Form.COUNTER: _counter,
-    Form.GAUGE: _gauge,
-    Form.HISTOGRAM: _histogram,
+_MAKERS: Mapping[MetricType, Callable[[str, MetricDefinition, CollectorRegistry | None], Any]] = {
+    MetricType.COUNTER: _counter,
+    MetricType.GAUGE: _gauge,
+    MetricType.HISTOGRAM: _histogram,
 }

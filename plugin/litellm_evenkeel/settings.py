@@ -9,13 +9,13 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets.terms import BudgetTerms
-from litellm_evenkeel.collector import CollectorTerms
-from litellm_evenkeel.journal.terms import JournalTerms
-from litellm_evenkeel.metrics.terms import MetricsTerms
+from litellm_evenkeel.budgets.terms import BudgetSettings
+from litellm_evenkeel.collector import GcFreezeSettings
+from litellm_evenkeel.journal.terms import JournalSettings
+from litellm_evenkeel.metrics.terms import MetricsSettings
 from litellm_evenkeel.reading import table, tree
-from litellm_evenkeel.rotation.agreeing import agree
-from litellm_evenkeel.rotation.terms import AccountTerms, RotationTerms
+from litellm_evenkeel.rotation.agreeing import check_consistency
+from litellm_evenkeel.rotation.terms import AccountSettings, RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,11 +27,11 @@ SECTION = "evenkeel"
 class Settings:
     """The whole tree."""
 
-    rotation: RotationTerms = field(default_factory=RotationTerms)
-    metrics: MetricsTerms = field(default_factory=MetricsTerms)
-    budgets: BudgetTerms = field(default_factory=BudgetTerms)
-    collector: CollectorTerms = field(default_factory=CollectorTerms)
-    journal: JournalTerms = field(default_factory=JournalTerms)
+    rotation: RotationSettings = field(default_factory=RotationSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    budgets: BudgetSettings = field(default_factory=BudgetSettings)
+    collector: GcFreezeSettings = field(default_factory=GcFreezeSettings)
+    journal: JournalSettings = field(default_factory=JournalSettings)
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -40,10 +40,10 @@ def settings(section: object = None, environ: Mapping[str, str] = os.environ) ->
         # What is wrong in the file is told before what is wrong in the environment.
         tree.read(Settings, section, SECTION)
     found = tree.read(Settings, tree.overlaid(Settings, section, environ), SECTION)
-    agree(found.rotation, f"{SECTION}.rotation")
+    check_consistency(found.rotation, f"{SECTION}.rotation")
     return found
 
 
 def tables() -> tuple[str, str]:
     """Return the tables of docs/settings.md: all settings, and those of one account."""
-    return table.table(Settings), table.table(AccountTerms, ("rotation", "accounts", "NAME"))
+    return table.table(Settings), table.table(AccountSettings, ("rotation", "accounts", "NAME"))

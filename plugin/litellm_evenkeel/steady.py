@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SLACK_SECONDS = 1.0
 
 
-class Steady:
+class MonotonicWallClock:
     """Seconds since 1970, as the system says; set back, it goes on from where it was until that is there again."""
 
     __slots__ = ("_ahead", "_monotonic", "_then", "_wall")
@@ -37,5 +37,5 @@ class Steady:
         return wall + self._ahead
 
 
-now = Steady()
+now = MonotonicWallClock()
 """That of this process."""

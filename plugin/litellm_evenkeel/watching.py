@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import REGISTRY
 
-from litellm_evenkeel.desk import Desk, Worker
+from litellm_evenkeel.desk import AdminHandlers, Worker
 from litellm_evenkeel.litellm_router import SERVER, deployments_of, running_router
 from litellm_evenkeel.rotation import series
 from litellm_evenkeel.rotation.gauges import Gauges
-from litellm_evenkeel.rotation.metrics import Metrics
+from litellm_evenkeel.rotation.metrics import RotationMetrics
 from litellm_evenkeel.scraping import exposition, show
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from litellm_evenkeel.rotation.watch import Watch
+    from litellm_evenkeel.rotation.watch import RotationInspector
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 # LiteLLM's command reads it; who starts workers otherwise does not say how many.
@@ -29,8 +29,8 @@ WORKERS = "NUM_WORKERS"
 
 
 def begin(
-    watch: Watch,
-    counted: Metrics,
+    inspector: RotationInspector,
+    counted: RotationMetrics,
     happened: Callable[[str, Exception], None],
     *,
     is_shared: Callable[[], bool | None] = lambda: None,
@@ -40,24 +40,24 @@ def begin(
     if counted.registry is None:
         # Those of the first rotation of this process are there; of this one, nobody asked.
         return
-    gauges = Gauges(watch, counted.accounts, counted.models, is_shared)
+    gauges = Gauges(inspector, counted.accounts, counted.models, is_shared)
     show(gauges.samples, series.READ, counted.registry, environ, happened=happened)
     if SERVER in sys.modules:
         # Not there, and not wanted, without a proxy.
         from litellm_evenkeel import admin  # noqa: PLC0415
 
         registry = counted.registry
-        desk = Desk(watch, Worker(os.getpid(), workers(environ), is_shared))
-        admin.install(desk, lambda: exposition(registry, environ))
+        handlers = AdminHandlers(inspector, Worker(os.getpid(), workers(environ), is_shared))
+        admin.install(handlers, lambda: exposition(registry, environ))
 
 
-def metrics(registry: CollectorRegistry = REGISTRY) -> Metrics:
+def metrics(registry: CollectorRegistry = REGISTRY) -> RotationMetrics:
     """Return the metrics of this process; a second rotation in it, which a test or a mistake makes, is not counted."""
     try:
-        return Metrics(registry)
+        return RotationMetrics(registry)
     except ValueError:
         LOG.warning("evenkeel: a second rotation in the same process is not counted in its metrics, and has no routes.")
-        return Metrics(None)
+        return RotationMetrics(None)
 
 
 def deployments(model: str) -> Sequence[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.collector import CollectorTerms, Freezer
+from litellm_evenkeel.collector import GcFreezer, GcFreezeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ def test_it_freezes_at_the_start_and_after_so_many_full_collections(
     is_start_frozen: bool,  # noqa: FBT001
 ) -> None:
     fake = Fake()
-    Freezer(CollectorTerms(freezes), fake, is_start_frozen=is_start_frozen).begin()
+    GcFreezer(GcFreezeSettings(freezes), fake, is_start_frozen=is_start_frozen).begin()
     at_start = ["collect"] if is_start_frozen else ["collect", "freeze"]
     assert fake.did == at_start
     for generation in generations:
@@ -59,7 +59,7 @@ def thawed() -> Iterator[None]:
 
 @pytest.mark.usefixtures("thawed")
 def test_what_survives_is_looked_at_no_more() -> None:
-    Freezer(CollectorTerms(1)).begin()
+    GcFreezer(GcFreezeSettings(1)).begin()
     frozen = gc.get_freeze_count()
     held = [[number] for number in range(10_000)]
     gc.collect()

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from litellm_evenkeel.desk import Desk, Worker
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.metrics import Metrics
+from litellm_evenkeel.desk import AdminHandlers, Worker
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.metrics import RotationMetrics
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
-from litellm_evenkeel.rotation.watch import Watch
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.watch import RotationInspector
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.desk import Answer
+    from litellm_evenkeel.desk import AdminResponse
 
 SECRET = "sk-a-secret-that-nobody-may-see"
 CLIENT = "hash-of-a-key"
@@ -45,36 +45,38 @@ DEPLOYMENTS = [
 class World:
     def __init__(self, *, workers: int | None = None, is_shared: bool | None = None) -> None:
         self.now = 1_000_000.0
-        metrics = Metrics(None)
-        self.steering = Steering(
-            RotationTerms(),
+        metrics = RotationMetrics(None)
+        self.account_router = AccountRouter(
+            RotationSettings(),
             clock=self.clock,
             random=random.Random(1).random,
-            seat=lambda one, model: Seat.of(one, {}, model),
+            seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
             observer=metrics,
         )
         self.router: list[dict[str, Any]] = []
-        watch = Watch(self.steering, metrics.tally, clock=self.clock, deployments=lambda _: self.router)
-        self.desk = Desk(watch, Worker(4711, workers, lambda: is_shared))
+        inspector = RotationInspector(
+            self.account_router, metrics.counts, clock=self.clock, deployments=lambda _: self.router
+        )
+        self.handlers = AdminHandlers(inspector, Worker(4711, workers, lambda: is_shared))
 
     def clock(self) -> float:
         return self.now
 
     async def ask(self, session: str | None = None) -> Pick:
         request = {"metadata": {"session_id": session, "user_api_key_hash": CLIENT}, "litellm_call_id": "call"}
-        found = await self.steering.choose("chat", DEPLOYMENTS, [], request)
+        found = await self.account_router.pick("chat", DEPLOYMENTS, [], request)
         assert isinstance(found, Pick)
         return found
 
 
-def ok(answer: Answer) -> dict[str, Any]:
+def ok(answer: AdminResponse) -> dict[str, Any]:
     assert answer.status == 200
     text = json.dumps(answer.document, allow_nan=False)
     assert SECRET not in text
     return json.loads(text)
 
 
-def refused(answer: Answer, status: int) -> str:
+def refused(answer: AdminResponse, status: int) -> str:
     assert answer.status == status
     assert answer.document["cure"]
     return f"{answer.document['error']} {answer.document['cure']}"
@@ -83,7 +85,7 @@ def refused(answer: Answer, status: int) -> str:
 async def test_accounts_are_told_by_name_and_the_worker_says_who_it_is() -> None:
     on = World(workers=4)
     await on.ask()
-    told = ok(await on.desk.accounts({}))
+    told = ok(await on.handlers.accounts({}))
     assert told["worker"] == {"pid": 4711, "workers": 4, "shared": None}
     names = [one["account"] for one in told["accounts"]]
     assert {"north", "south"} < set(names)
@@ -95,33 +97,33 @@ async def test_accounts_are_told_by_name_and_the_worker_says_who_it_is() -> None
 async def test_accounts_can_be_asked_for_by_name_by_state_and_so_many() -> None:
     on = World()
     pick = await on.ask()
-    name = pick.place.seat.account
-    on.steering.pool.fail(pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
-    dead = ok(await on.desk.accounts({"state": "quarantined"}))
+    name = pick.deployment.spec.account
+    on.account_router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
+    dead = ok(await on.handlers.accounts({"state": "quarantined"}))
     assert ([one["account"] for one in dead["accounts"]], dead["total"]) == ([name], 1)
-    assert [one["account"] for one in ok(await on.desk.accounts({"account": "north"}))["accounts"]] == ["north"]
-    two = ok(await on.desk.accounts({"account": ["north", "south,south"]}))
+    assert [one["account"] for one in ok(await on.handlers.accounts({"account": "north"}))["accounts"]] == ["north"]
+    two = ok(await on.handlers.accounts({"account": ["north", "south,south"]}))
     assert [one["account"] for one in two["accounts"]] == ["north", "south"]
-    some = ok(await on.desk.accounts({"limit": "2"}))
+    some = ok(await on.handlers.accounts({"limit": "2"}))
     assert (len(some["accounts"]), some["total"]) == (2, 3)
 
 
 async def test_an_explanation_is_for_the_session_of_a_client() -> None:
     on = World()
-    pinned = (await on.ask("s1")).place.seat.account
-    told = ok(await on.desk.explain({"model": "chat", "session": "s1", "client": CLIENT}))
+    pinned = (await on.ask("s1")).deployment.spec.account
+    told = ok(await on.handlers.explain({"model": "chat", "session": "s1", "client": CLIENT}))
     assert told["session"] == {"pinned_to": pinned, "advice": "follow"}
     assert (told["chosen"], told["candidates"][0]["reason"]) == (pinned, "sticky")
-    by_caller = ok(await on.desk.explain({"model": "chat", "session": "s1"}, client=CLIENT))
+    by_caller = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client=CLIENT))
     assert by_caller["chosen"] == pinned
-    other = ok(await on.desk.explain({"model": "chat", "session": "s1"}, client="another"))
+    other = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client="another"))
     assert other["session"] == {"pinned_to": None, "advice": None}
 
 
 async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_name() -> None:
     on = World()
     await on.ask()
-    told = ok(await on.desk.explain({"model": "chat", "tokens": "1200", "tried": "north,id-1", "stream": "true"}))
+    told = ok(await on.handlers.explain({"model": "chat", "tokens": "1200", "tried": "north,id-1", "stream": "true"}))
     assert told["asked"]["tokens"] == 1200
     assert told["asked"]["tried"] == ["id-0", "id-1"]
     assert told["asked"]["stream"] is True
@@ -130,11 +132,11 @@ async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_nam
 
 async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it() -> None:
     on = World()
-    assert "Send a request" in refused(await on.desk.explain({"model": "chat"}), 404)
+    assert "Send a request" in refused(await on.handlers.explain({"model": "chat"}), 404)
     on.router = DEPLOYMENTS
-    assert ok(await on.desk.explain({"model": "chat"}))["model"] == "chat"
+    assert ok(await on.handlers.explain({"model": "chat"}))["model"] == "chat"
     on.router = []
-    assert "Did you mean chat?" in refused(await on.desk.explain({"model": "chatt"}), 404)
+    assert "Did you mean chat?" in refused(await on.handlers.explain({"model": "chatt"}), 404)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it()
     ],
 )
 async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, words: str) -> None:
-    assert words in refused(await World().desk.explain(told), 422)
+    assert words in refused(await World().handlers.explain(told), 422)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +169,11 @@ async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, wo
     ],
 )
 async def test_so_is_one_for_accounts(told: dict, words: str) -> None:
-    assert words in refused(await World().desk.accounts(told), 422)
+    assert words in refused(await World().handlers.accounts(told), 422)
 
 
 async def test_a_key_in_place_of_its_hash_is_refused_and_not_repeated() -> None:
-    said = refused(await World().desk.explain({"model": "chat", "session": "s", "client": SECRET}), 422)
+    said = refused(await World().handlers.explain({"model": "chat", "session": "s", "client": SECRET}), 422)
     assert "never the key" in said
     assert SECRET not in said
 
@@ -179,16 +181,16 @@ async def test_a_key_in_place_of_its_hash_is_refused_and_not_repeated() -> None:
 async def test_an_operator_releases_an_account() -> None:
     on = World()
     pick = await on.ask()
-    name = pick.place.seat.account
-    on.steering.pool.fail(pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
-    assert ok(on.desk.release(name)) == {
-        "worker": on.desk.release(name).document["worker"],
+    name = pick.deployment.spec.account
+    on.account_router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
+    assert ok(on.handlers.release(name)) == {
+        "worker": on.handlers.release(name).document["worker"],
         "released": name,
         "everywhere": False,
     }
-    assert ok(await on.desk.accounts({"state": "quarantined"}))["total"] == 0
-    assert "Did you mean north?" in refused(on.desk.release("nort"), 404)
-    assert "first request" in refused(World().desk.release("north"), 404)
+    assert ok(await on.handlers.accounts({"state": "quarantined"}))["total"] == 0
+    assert "Did you mean north?" in refused(on.handlers.release("nort"), 404)
+    assert "first request" in refused(World().handlers.release("north"), 404)
 
 
 @pytest.mark.parametrize(
@@ -199,13 +201,13 @@ async def test_a_release_says_whether_all_workers_know_of_it(
 ) -> None:
     on = World(workers=workers, is_shared=is_shared)
     await on.ask()
-    assert ok(on.desk.release("north"))["everywhere"] is everywhere
+    assert ok(on.handlers.release("north"))["everywhere"] is everywhere
 
 
 async def test_explaining_lets_requests_through_meanwhile() -> None:
     on = World()
     await on.ask()
-    question = asyncio.create_task(on.desk.explain({"model": "chat"}))
+    question = asyncio.create_task(on.handlers.explain({"model": "chat"}))
     for _ in range(20):
         await on.ask()
     ok(await question)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from litellm_evenkeel.described import PREFIX, Series, table
+from litellm_evenkeel.described import PREFIX, MetricDefinition, table
 from litellm_evenkeel.journal import series as journal
 from litellm_evenkeel.metrics import own
 from litellm_evenkeel.rotation import series
@@ -25,7 +25,7 @@ print(table(series.ALL), table(own.ALL), table(journal.ALL), sep='\\n\\n')"
 
 
 @pytest.mark.parametrize("several", [series.ALL, own.ALL, journal.ALL], ids=["rotation", "prometheus", "journal"])
-def test_every_metric_stands_on_its_page(several: tuple[Series, ...]) -> None:
+def test_every_metric_stands_on_its_page(several: tuple[MetricDefinition, ...]) -> None:
     assert table(several) in PAGE.read_text(), f"docs/metrics.md is out of date. Put there what this prints: {CURE}"
 
 

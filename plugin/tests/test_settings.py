@@ -9,14 +9,20 @@ import pytest
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.reading.table import description
 from litellm_evenkeel.reading.tree import leaves
-from litellm_evenkeel.rotation.limits import Limit, Limits, Unit
-from litellm_evenkeel.rotation.terms import AccountTerms, RedisAddress, RotationTerms, SharedTerms, Strategy
+from litellm_evenkeel.rotation.limits import Limits, RateLimit, Unit
+from litellm_evenkeel.rotation.terms import (
+    AccountSettings,
+    RotationSettings,
+    SharedRedisUrl,
+    SharingSettings,
+    StrategyName,
+)
 from litellm_evenkeel.settings import Settings, settings
 
 if TYPE_CHECKING:
     from litellm_evenkeel.reading.tree import Leaf
 
-LEAVES = [*leaves(Settings), *leaves(AccountTerms)]
+LEAVES = [*leaves(Settings), *leaves(AccountSettings)]
 
 
 def test_without_any_setting_it_works() -> None:
@@ -35,13 +41,13 @@ def test_a_section_is_read() -> None:
         }
     }
     read = settings(section, {}).rotation
-    assert (read.strategy, read.snapshot_ttl, read.route_cache) == (Strategy.FILL_FIRST, 0.0, False)
+    assert (read.strategy, read.snapshot_ttl, read.route_cache) == (StrategyName.FILL_FIRST, 0.0, False)
     assert (read.holds.first, read.holds.longest_quota) == (2.0, 604_800.0)
-    assert read.shared == SharedTerms(RedisAddress("rediss://:pa55@cache:6379/1"))
+    assert read.shared == SharingSettings(SharedRedisUrl("rediss://:pa55@cache:6379/1"))
     assert read.accounts == {
-        "acme": AccountTerms(
+        "acme": AccountSettings(
             weight=2.0,
-            limits=Limits((Limit(Unit.REQUESTS, 500, 60),)),
+            limits=Limits((RateLimit(Unit.REQUESTS, 500, 60),)),
             models={"gpt": Limits(concurrent=3)},
         )
     }
@@ -51,7 +57,7 @@ def test_a_section_is_read() -> None:
 def test_a_variable_wins() -> None:
     section = {"rotation": {"strategy": "fill_first", "wait": "1s"}}
     read = settings(section, {"EVENKEEL_ROTATION_STRATEGY": "Weighted"}).rotation
-    assert read == RotationTerms(strategy=Strategy.WEIGHTED, wait=1.0)
+    assert read == RotationSettings(strategy=StrategyName.WEIGHTED, wait=1.0)
 
 
 def test_the_redis_of_the_proxy_has_a_name() -> None:

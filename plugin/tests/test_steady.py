@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.steady import SLACK_SECONDS, Steady
+from litellm_evenkeel.steady import SLACK_SECONDS, MonotonicWallClock
 
 steps = st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1e5, 1e5)), max_size=20)
 
@@ -12,7 +12,7 @@ steps = st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1e5, 1e5)), max_size=20
 @given(steps)
 def test_it_never_goes_back_by_more_than_a_slewed_clock_does(told: list[tuple[float, float]]) -> None:
     wall, monotonic = [1.8e9], [5.0]
-    steady = Steady(lambda: wall[0], lambda: monotonic[0])
+    steady = MonotonicWallClock(lambda: wall[0], lambda: monotonic[0])
     before = steady()
     assert before == wall[0]
     for passed, stepped in told:
@@ -26,7 +26,7 @@ def test_it_never_goes_back_by_more_than_a_slewed_clock_does(told: list[tuple[fl
 
 def test_a_clock_that_is_set_back_and_right_again_is_told_right_again() -> None:
     wall, monotonic = [1000.0], [0.0]
-    steady = Steady(lambda: wall[0], lambda: monotonic[0])
+    steady = MonotonicWallClock(lambda: wall[0], lambda: monotonic[0])
     wall[0] -= 3600.0
     assert steady() == 1000.0
     wall[0], monotonic[0] = wall[0] + 10.0, 10.0

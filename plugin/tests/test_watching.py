@@ -10,27 +10,27 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel import watching
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
-from litellm_evenkeel.rotation.watch import Watch
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.watch import RotationInspector
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.metrics import Metrics
+    from litellm_evenkeel.rotation.metrics import RotationMetrics
 
 SAMPLE = "evenkeel_rotation_snapshot_age_seconds"
 
 
-def begun(counted: Metrics, environ: dict[str, str]) -> None:
-    steering = Steering(
-        RotationTerms(),
+def begun(counted: RotationMetrics, environ: dict[str, str]) -> None:
+    router = AccountRouter(
+        RotationSettings(),
         clock=lambda: 1e6,
         random=random.Random(1).random,
-        seat=lambda one, model: Seat.of(one, {}, model),
+        seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
         observer=counted,
     )
-    watch = Watch(steering, counted.tally, clock=lambda: 1e6)
-    watching.begin(watch, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
+    inspector = RotationInspector(router, counted.counts, clock=lambda: 1e6)
+    watching.begin(inspector, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
 
 
 def test_one_process_is_read_at_each_scrape() -> None:

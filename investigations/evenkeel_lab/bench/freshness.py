@@ -23,12 +23,12 @@ from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import MODEL, merged
 from evenkeel_lab.stack.stack import stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.sticky_terms import StickyTerms
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 ACCOUNTS, DEAD = 10, 3
 RATE, LATENCY = 50.0, 0.1
@@ -39,7 +39,7 @@ DRILL_RATE, FIRST_DIES_AT, NEXT_AFTER, LOOKED_AT_SECONDS = 20.0, 3.0, 1.5, 10.0
 MILLISECONDS = 1000
 # A figure is compared by factors, which know no zero.
 LEAST = 1.0
-REVOKED = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "its key was revoked")
+REVOKED = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "its key was revoked")
 
 
 def after_death(seed: int, *, ttl: float = 10.0, at_once: bool = True) -> float:
@@ -62,7 +62,7 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
     accounts = fleet(ACCOUNTS)
     dead, deployments = accounts[DEAD].name, [one.deployment(MODEL, "http://127.0.0.1:9/v1") for one in accounts]
     # Pins would draw some sessions to it, and keep others away.
-    steering = unwatched(RotationTerms(snapshot_ttl=ttl, sticky=StickyTerms(enabled=False)), chance)
+    router = unwatched(RotationSettings(snapshot_ttl=ttl, sticky=AffinitySettings(enabled=False)), chance)
     loop = asyncio.get_running_loop()
     began = loop.time()
     # At which moment of a snapshot's life it dies is drawn.
@@ -72,26 +72,26 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
     def fail(deployment: str) -> None:
         nonlocal is_known
         if at_once:
-            steering.failed(deployment, REVOKED, None, time.time())
+            router.on_failure(deployment, REVOKED, None, time.time())
             return
-        attempt = steering.attempts.failed(deployment)
+        attempt = router.attempts.failed(deployment)
         if attempt is not None:
-            steering.gave_up(attempt)
+            router.release(attempt)
         if not is_known:
             is_known = True
             next_look = began + math.ceil((loop.time() - began) / ttl) * ttl
-            held = Held(dead, None, REVOKED.kind, REVOKED.reason, math.inf, is_told=True)
-            loop.call_at(next_look, steering.pool.hold, held)
+            update = CooldownUpdate(dead, None, REVOKED.kind, REVOKED.reason, math.inf, is_provider_stated=True)
+            loop.call_at(next_look, router.pool.apply_cooldown_update, update)
 
     async def ask(number: int) -> dict[str, Any] | None:
         nonlocal last
-        found = await steering.choose(MODEL, list(deployments), None, {"litellm_call_id": f"call-{number}"})
+        found = await router.pick(MODEL, list(deployments), None, {"litellm_call_id": f"call-{number}"})
         assert isinstance(found, Pick)
-        seat = found.place.seat
-        if seat.account == dead and loop.time() >= dies:
+        spec = found.deployment.spec
+        if spec.account == dead and loop.time() >= dies:
             last = loop.time() - dies + LATENCY
             await asyncio.sleep(LATENCY)
-            fail(seat.id)
+            fail(spec.id)
             return None
         await asyncio.sleep(LATENCY)
         return ANSWER

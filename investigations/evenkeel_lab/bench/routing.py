@@ -15,11 +15,11 @@ from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import MODEL, Rotation, Subject
 from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.stack import Options, stack
-from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.observer import NullObserver
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +37,10 @@ def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, 
     for one in fleet(accounts, groups):
         several.setdefault(one.group or MODEL, []).append(one.deployment(MODEL, "http://127.0.0.1:9/v1"))
     chance = random.Random(seed)
-    steering = unwatched(RotationTerms(route_cache=cached), chance)
+    router = unwatched(RotationSettings(route_cache=cached), chance)
     first = int(picks * WARM_UP_SHARE)
     asked = chance.choices(list(several), k=first + picks)
-    return asyncio.run(_picked(steering, several, asked, first)) * MICROSECONDS
+    return asyncio.run(_picked(router, several, asked, first)) * MICROSECONDS
 
 
 def saved(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
@@ -49,14 +49,14 @@ def saved(seed: int, *, groups: int = 3, accounts: int = 3) -> float:
     return anew - known
 
 
-def unwatched(terms: RotationTerms, chance: random.Random) -> Steering:
+def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRouter:
     """Return a rotation of one event loop, without a proxy around it."""
-    return Steering(
-        terms,
+    return AccountRouter(
+        settings,
         clock=time.monotonic,
         random=chance.random,
-        seat=lambda deployment, model: Seat.of(deployment, {}, model),
-        observer=Unobserved(),
+        seat=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
+        observer=NullObserver(),
     )
 
 
@@ -90,7 +90,7 @@ async def _answered(subject: Subject, asked: Sequence[str], provider: dict[str, 
 
 
 async def _picked(
-    steering: Steering, several: dict[str, list[dict[str, Any]]], asked: Sequence[str], first: int
+    router: AccountRouter, several: dict[str, list[dict[str, Any]]], asked: Sequence[str], first: int
 ) -> float:
     """Return how many seconds each of the picks took, without the first ones."""
 
@@ -98,7 +98,7 @@ async def _picked(
         # LiteLLM makes a new list for each request.
         candidates = list(several[model])
         began = time.perf_counter()
-        found = await steering.choose(model, candidates, MESSAGES, {"litellm_call_id": f"call-{number}"})
+        found = await router.pick(model, candidates, MESSAGES, {"litellm_call_id": f"call-{number}"})
         took = time.perf_counter() - began
         assert isinstance(found, Pick)
         return {**ANSWER, "took": took}

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import psutil
 
-from litellm_evenkeel.mishaps import Mishaps
-from litellm_evenkeel.rotation.observer import Unobserved
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.mishaps import ErrorReporter
+from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,13 +91,13 @@ def deployments(number: int) -> list[dict[str, Any]]:
     ]
 
 
-class Rebuilds(Unobserved):
+class Rebuilds(NullObserver):
     """Adds up what snapshots cost."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
-    def rebuilt(self, seconds: float) -> None:
+    def on_snapshot(self, seconds: float) -> None:
         """Know of one."""
         self.seconds.append(seconds)
 
@@ -113,15 +113,15 @@ class Ours:
         self._now = 1_000_000.0
         self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
         self._rebuilds = Rebuilds()
-        terms = RotationTerms(wait=0.0)
-        steering = Steering(
-            terms,
+        settings = RotationSettings(wait=0.0)
+        account_router = AccountRouter(
+            settings,
             clock=lambda: self._now,
             random=self._random.random,
-            seat=lambda deployment, model: Seat.of(deployment, {}, model),
+            seat=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
             observer=self._rebuilds,
         )
-        self._plugin = router.Rotation_PROXY_(terms, steering, Mishaps("rotation"))
+        self._plugin = router.Rotation_PROXY_(settings, account_router, ErrorReporter("rotation"))
         self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []

@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.row import Row
+from litellm_evenkeel.journal.row import RequestRecord
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.terms import Synchronous
 
@@ -154,9 +154,9 @@ def write_in(seed: int, *, transaction: str = "immediate", size: int = 100, on_d
         return per_operation(write_some, batches) / size
 
 
-def row(number: int, writer: int = 1) -> Row:
+def row(number: int, writer: int = 1) -> RequestRecord:
     """Return a row of the journal as it is in practice."""
-    return Row(
+    return RequestRecord(
         writer=writer,
         number=number,
         time=1_700_000_000_000_000 + number * 1_000,
@@ -188,8 +188,8 @@ def write_twice(
             stack.enter_context(closing(SqliteStore(place / f"{name}.db", synchronous=Synchronous(synchronous))))
             for name in ("first", "second")
         ]
-        rows = [[row(seed + batch * size + one) for one in range(size)] for batch in range(2 * len(batches))]
-        taken = iter(rows)
+        records = [[row(seed + batch * size + one) for one in range(size)] for batch in range(2 * len(batches))]
+        taken = iter(records)
 
         def write_some(_: int) -> None:
             some = next(taken)

@@ -26,13 +26,13 @@ from evenkeel_lab.journal.pages import pages
 from evenkeel_lab.journal.written import whole
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.move import back_fill
-from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
 from litellm_evenkeel.rotation.durations import span as seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 DEFAULT, VARIABLE = "evenkeel-journal.db", "EVENKEEL_JOURNAL_PATH"
 MICROSECONDS = 1_000_000
@@ -93,10 +93,10 @@ def journal() -> None:
 def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: str | None, as_json: bool) -> None:
     """Show the newest requests."""
 
-    def wanted(row: Row) -> bool:
+    def wanted(row: RequestRecord) -> bool:
         return (not failed or row.status >= FIRST_FAILURE) and (account is None or row.account == account)
 
-    def say(rows: list[Row]) -> None:
+    def say(rows: list[RequestRecord]) -> None:
         for row in rows:
             click.echo(json.dumps(document(row)) if as_json else line(row))
 
@@ -106,15 +106,15 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
             click.echo(HEAD)
         # What comes between these two looks is in both.
         looked_at = found.store.newest(MOST_LOOKED_AT if failed or account is not None else lines)
-        chosen = [row for row in looked_at if wanted(row)][-lines:]
+        chosen = [record for record in looked_at if wanted(record)][-lines:]
         say(chosen)
         if len(chosen) < lines and len(looked_at) == MOST_LOOKED_AT:
             click.echo(f"looked at the newest {MOST_LOOKED_AT:,} rows, back to {_when(looked_at[0])}", err=True)
-        shown = {(row.writer, row.number) for row in looked_at}
+        shown = {(record.writer, record.number) for record in looked_at}
         try:
             while follow:
                 time.sleep(LOOKS_EACH_SECONDS)
-                come = [row for row in _come(found.store, seen) if (row.writer, row.number) not in shown]
+                come = [record for record in _come(found.store, seen) if (record.writer, record.number) not in shown]
                 say(sorted(filter(wanted, come), key=lambda row: row.time))
         except KeyboardInterrupt:
             return
@@ -154,12 +154,12 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
     if kind not in WRITERS:
         raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", cure="Rename it, or add --format.")
     with opened(address) as found:
-        rows = (row for some in pages(found.store, since) for row in some)
+        records = (record for some in pages(found.store, since) for record in some)
         if path is None:
-            WRITERS[kind](rows, sys.stdout)
+            WRITERS[kind](records, sys.stdout)
             return
         with whole(path, but=found.path) as file:
-            number = WRITERS[kind](rows, file)
+            number = WRITERS[kind](records, file)
     click.echo(f"{number:,} rows in {path}", err=True)
 
 
@@ -216,7 +216,7 @@ def migrate(
     context.exit(CRITERION_FAILED if wrong else 0)
 
 
-def _come(store: Store, seen: dict[int, int]) -> Iterator[Row]:
+def _come(store: RecordStore, seen: dict[int, int]) -> Iterator[RequestRecord]:
     """Yield what is new; while the journal cannot be reached, or is locked, nothing is, and that is said."""
     try:
         yield from new(store, seen)
@@ -228,22 +228,28 @@ def _come(store: Store, seen: dict[int, int]) -> Iterator[Row]:
 HEAD = f"{'time':23}  {'status':>6}  {'seconds':>8}  {'tokens':>13}  {'tries':>5}  {'key':8}  account, model, why"
 
 
-def line(row: Row) -> str:
+def line(record: RequestRecord) -> str:
     """Return a row for a person."""
-    tokens = f"{row.prompt_tokens}+{row.output_tokens}"
+    tokens = f"{record.prompt_tokens}+{record.output_tokens}"
     why = ", ".join(
-        one for one in (row.account or ("cache" if row.is_cached else "-"), row.model, row.error or row.reason) if one
+        one
+        for one in (
+            record.account or ("cache" if record.is_cached else "-"),
+            record.model,
+            record.error or record.reason,
+        )
+        if one
     )
     return (
-        f"{_when(row)}  {row.status:>6}  {row.latency:8.3f}  {tokens:>13}  {row.retries + 1:>5}  "
-        f"{row.key[:SHOWN_KEY]:8}  {why}"
+        f"{_when(record)}  {record.status:>6}  {record.latency:8.3f}  {tokens:>13}  {record.retries + 1:>5}  "
+        f"{record.key[:SHOWN_KEY]:8}  {why}"
     )
 
 
-def document(row: Row) -> dict[str, Any]:
+def document(record: RequestRecord) -> dict[str, Any]:
     """Return a row for a program."""
-    came = datetime.fromtimestamp(row.time // MICROSECONDS, UTC).replace(microsecond=row.time % MICROSECONDS)
-    return row._asdict() | {"time": came.isoformat(timespec="microseconds")}
+    came = datetime.fromtimestamp(record.time // MICROSECONDS, UTC).replace(microsecond=record.time % MICROSECONDS)
+    return record._asdict() | {"time": came.isoformat(timespec="microseconds")}
 
 
 def table(by: str, several: list[dict[str, Any]], total: dict[str, Any]) -> Table:
@@ -266,8 +272,8 @@ def table(by: str, several: list[dict[str, Any]], total: dict[str, Any]) -> Tabl
     return shown
 
 
-def _when(row: Row) -> str:
-    came = datetime.fromtimestamp(row.time / MICROSECONDS, UTC).astimezone()
+def _when(record: RequestRecord) -> str:
+    came = datetime.fromtimestamp(record.time / MICROSECONDS, UTC).astimezone()
     return f"{came:%Y-%m-%d %H:%M:%S}.{came.microsecond // 1000:03d}"
 
 
@@ -279,10 +285,10 @@ def _seconds(told: float | None) -> str:
     return "-" if told is None else span(told)
 
 
-def _as_csv(rows: Iterator[Row], file: TextIO) -> int:
+def _as_csv(records: Iterator[RequestRecord], file: TextIO) -> int:
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
-    return sum(1 for row in rows if writer.writerow(map(_cell, document(row).values())))
+    return sum(1 for record in records if writer.writerow(map(_cell, document(record).values())))
 
 
 def _cell(told: Any) -> Any:
@@ -290,8 +296,8 @@ def _cell(told: Any) -> Any:
     return f"'{told}" if isinstance(told, str) and told.startswith(FORMULAS) else told
 
 
-def _as_lines(rows: Iterator[Row], file: TextIO) -> int:
-    return sum(1 for row in rows if file.write(f"{json.dumps(document(row))}\n"))
+def _as_lines(records: Iterator[RequestRecord], file: TextIO) -> int:
+    return sum(1 for record in records if file.write(f"{json.dumps(document(record))}\n"))
 
 
-WRITERS: dict[str, Callable[[Iterator[Row], TextIO], int]] = {"csv": _as_csv, "jsonl": _as_lines}
+WRITERS: dict[str, Callable[[Iterator[RequestRecord], TextIO], int]] = {"csv": _as_csv, "jsonl": _as_lines}

@@ -16,8 +16,8 @@ from evenkeel_lab.doctor.finding import Finding, error, ok
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import database_url
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import NoJournal
-from litellm_evenkeel.journal.terms import Kind
+from litellm_evenkeel.journal.store import JournalMissing
+from litellm_evenkeel.journal.terms import StoreKind
 from litellm_evenkeel.postgres_address import WRITTEN, is_postgres
 from litellm_evenkeel.settings import SECTION
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.doctor.config_file import ProxyConfig
-    from litellm_evenkeel.journal.terms import JournalTerms
+    from litellm_evenkeel.journal.terms import JournalSettings
 
 CHECK = "journal"
 WHERE = (SECTION, "journal")
@@ -44,7 +44,7 @@ class Folder:
 def journal_folder(config: ProxyConfig, environment: Mapping[str, str]) -> Folder | None:
     """Look it up, if rows go to a file; a path is one of the folder in which this runs, as it is for the proxy."""
     told = understood(config, environment, JOURNAL)
-    if told is None or Kind.SQLITE not in _kinds(told.journal):
+    if told is None or StoreKind.SQLITE not in _kinds(told.journal):
         return None
     path = Path(told.journal.path).absolute().parent
     # Not the path's own method, which raises for a name that is too long.
@@ -61,16 +61,16 @@ def _is_taken(path: Path) -> bool:
     with closing(SqliteStore(path, makes=False)) as store:
         try:
             store.latest()
-        except (NoJournal, sqlite3.DatabaseError) as error:
+        except (JournalMissing, sqlite3.DatabaseError) as error:
             # One that is locked, or not for us to read, may be anything.
-            return isinstance(error, NoJournal) or getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
+            return isinstance(error, JournalMissing) or getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
     return False
 
 
 def journal_database(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the address of a Postgres of the journal's own, and where it is written; LiteLLM's is asked anyway."""
     told = understood(config, environment, JOURNAL)
-    if told is None or told.journal.url is None or Kind.POSTGRES not in _kinds(told.journal):
+    if told is None or told.journal.url is None or StoreKind.POSTGRES not in _kinds(told.journal):
         return None
     url = told.journal.url.value
     return (url, config.where(*WHERE, "url")) if is_postgres(url) else None
@@ -86,11 +86,11 @@ def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder 
     return found or [ok(CHECK, f"rows go to {' and '.join(kinds)}", config.where(*WHERE))]
 
 
-def _second(config: ProxyConfig, terms: JournalTerms) -> Iterator[Finding]:
-    if terms.second.kind is terms.store:
+def _second(config: ProxyConfig, settings: JournalSettings) -> Iterator[Finding]:
+    if settings.second.kind is settings.store:
         yield error(
             CHECK,
-            f"`second: {terms.second}`: rows are in {terms.store} already, and the proxy would not start",
+            f"`second: {settings.second}`: rows are in {settings.store} already, and the proxy would not start",
             config.where(*WHERE, "second"),
             cure="Write none, or the other one.",
         )
@@ -123,11 +123,11 @@ def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
         )
 
 
-def _address(config: ProxyConfig, environment: Mapping[str, str], terms: JournalTerms) -> Iterator[Finding]:
-    if Kind.POSTGRES not in _kinds(terms):
+def _address(config: ProxyConfig, environment: Mapping[str, str], settings: JournalSettings) -> Iterator[Finding]:
+    if StoreKind.POSTGRES not in _kinds(settings):
         return
-    if terms.url is not None:
-        if not is_postgres(terms.url.value):
+    if settings.url is not None:
+        if not is_postgres(settings.url.value):
             yield error(
                 CHECK,
                 "`url` is no address of a Postgres: the proxy would not start",
@@ -155,6 +155,6 @@ def _url(config: ProxyConfig) -> object:
     return told.get("url") if isinstance(told, Mapping) else None
 
 
-def _kinds(terms: JournalTerms) -> list[Kind]:
+def _kinds(settings: JournalSettings) -> list[StoreKind]:
     """Return what keeps rows."""
-    return list(dict.fromkeys(kind for kind in (terms.store, terms.second.kind) if kind is not None))
+    return list(dict.fromkeys(kind for kind in (settings.store, settings.second.kind) if kind is not None))

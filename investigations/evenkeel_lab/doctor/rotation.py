@@ -11,16 +11,16 @@ from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.naming import doubts
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.sticky_terms import Backend
+from litellm_evenkeel.rotation.naming import settings_warnings
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.sticky_terms import SessionBackend
 from litellm_evenkeel.settings import SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.doctor.config_file import ProxyConfig
-    from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.terms import RotationSettings
 
 # The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
 ASYNC_STRATEGIES = frozenset(
@@ -69,14 +69,14 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
     if told is None:
         # That is told elsewhere.
         return
-    terms = told.rotation
+    settings = told.rotation
     models = config.values.get("model_list")
     for number, deployment in enumerate(models if isinstance(models, list) else ()):
         if not _is_whole(deployment):
             # That is told elsewhere.
             continue
         try:
-            Seat.of(resolved(deployment, environment), terms.accounts)
+            DeploymentSpec.from_litellm(resolved(deployment, environment), settings.accounts)
         except SettingsError as wrong:
             yield error(
                 "rotation",
@@ -86,16 +86,16 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
             )
             return
     usable = [resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
-    for doubt in doubts(terms.accounts, usable, f"{SECTION}.rotation.accounts"):
+    for doubt in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
         yield warning("rotation", f"{doubt.where}: {doubt.what.rstrip('.')}", config.where(SECTION), cure=doubt.cure)
-    if _uses_proxys_redis(terms) and _is_cluster(config, environment):
+    if _uses_proxys_redis(settings) and _is_cluster(config, environment):
         yield warning(
             "rotation",
             "LiteLLM's Redis is a cluster, which the rotation cannot share its state in",
             config.where(SECTION, "rotation"),
             cure="Give it the address of a Redis or Valkey that is none.",
         )
-    yield _sharing(config, terms, workers)
+    yield _sharing(config, settings, workers)
 
 
 def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> list[RedisTarget]:
@@ -106,7 +106,7 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
     shared, sticky = found.rotation.shared.redis_url, found.rotation.sticky
     told = {
         "shared.redis_url": None if shared is None or shared.is_of_proxy else shared.value,
-        "sticky.url": sticky.url if sticky.backend is Backend.REDIS else None,
+        "sticky.url": sticky.url if sticky.backend is SessionBackend.REDIS else None,
     }
     where = config.where(SECTION, "rotation")
     # A socket has neither host nor port to knock at.
@@ -114,9 +114,9 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
     return [RedisTarget(f"`{name}`", where, {"url": url}) for name, url in knockable.items()]
 
 
-def _uses_proxys_redis(terms: RotationTerms) -> bool:
-    shared, sticky = terms.shared.redis_url, terms.sticky
-    pins = sticky.backend is Backend.REDIS and sticky.url is None
+def _uses_proxys_redis(settings: RotationSettings) -> bool:
+    shared, sticky = settings.shared.redis_url, settings.sticky
+    pins = sticky.backend is SessionBackend.REDIS and sticky.url is None
     return pins or (shared is not None and shared.is_of_proxy)
 
 
@@ -126,15 +126,15 @@ def _is_cluster(config: ProxyConfig, environment: Mapping[str, str]) -> bool:
     return bool(environment.get("REDIS_CLUSTER_NODES") or any(told.get(name) for name in CLUSTER_NODES))
 
 
-def _sharing(config: ProxyConfig, terms: RotationTerms, workers: int) -> Finding:
-    if terms.shared.redis_url is None and workers > 1:
+def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> Finding:
+    if settings.shared.redis_url is None and workers > 1:
         return warning(
             "rotation",
             f"{workers} workers know nothing of each other: each uses the limits of all accounts by itself",
             config.where(SECTION, "rotation", "shared"),
             cure="Write `evenkeel: {rotation: {shared: {redis_url: proxy}}}`.",
         )
-    return ok("rotation", f"strategy {terms.strategy}, settings and limits understood", config.where(SECTION))
+    return ok("rotation", f"strategy {settings.strategy}, settings and limits understood", config.where(SECTION))
 
 
 def _is_whole(deployment: object) -> bool:

@@ -61,7 +61,7 @@ def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, s
             for field, value in deployment.params.items()
             if field in {"api_base", "api_key"}
         }
-        groups[deployment.group].add(Account.of(params, deployment.info))
+        groups[deployment.group].add(Account.from_deployment(params, deployment.info))
     return dict(groups)
 
 

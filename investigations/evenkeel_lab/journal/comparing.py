@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from litellm_evenkeel.journal.row import Row
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.store import RecordStore
 
 AT_ONCE = 2000
 SHOWN = 10
@@ -47,7 +47,7 @@ class _Suspects:
 
 
 def compare(
-    source: Store, target: Store, *, pause: Callable[[], None], since: int = 0, at_once: int = AT_ONCE
+    source: RecordStore, target: RecordStore, *, pause: Callable[[], None], since: int = 0, at_once: int = AT_ONCE
 ) -> Compared:
     """Compare the rows that the source has now with those of the target.
 
@@ -61,10 +61,10 @@ def compare(
         number = 0
         while number < last and (here := source.read(writer, number, last, at_once)):
             first, number = number, here[-1].number
-            asked = [row for row in here if row.time >= since]
+            asked = [record for record in here if record.time >= since]
             there = _by_number(target, writer, first, number) if asked else {}
             rows += len(asked)
-            if wrong := [row.number for row in asked if there.get(row.number) != row]:
+            if wrong := [record.number for record in asked if there.get(record.number) != record]:
                 suspects.append(_Suspects(writer, array(NUMBERS, wrong)))
     if suspects:
         pause()
@@ -78,7 +78,7 @@ def compare(
     return Compared(rows, differences, tuple(shown))
 
 
-def _still(source: Store, target: Store, suspects: _Suspects) -> Iterator[Difference]:
+def _still(source: RecordStore, target: RecordStore, suspects: _Suspects) -> Iterator[Difference]:
     """Look again; what the source has no longer is no difference."""
     writer, numbers = suspects.writer, suspects.numbers
     here, there = (_by_number(store, writer, numbers[0] - 1, numbers[-1]) for store in (source, target))
@@ -87,5 +87,5 @@ def _still(source: Store, target: Store, suspects: _Suspects) -> Iterator[Differ
             yield Difference(writer, number, number not in there)
 
 
-def _by_number(store: Store, writer: int, after: int, upto: int) -> dict[int, Row]:
-    return {row.number: row for row in store.read(writer, after, upto, upto - after)}
+def _by_number(store: RecordStore, writer: int, after: int, upto: int) -> dict[int, RequestRecord]:
+    return {record.number: record for record in store.read(writer, after, upto, upto - after)}

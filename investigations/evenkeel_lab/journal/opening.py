@@ -20,7 +20,7 @@ from litellm_evenkeel.postgres_address import WRITTEN, is_postgres, place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 # What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few, no scheme
 # at all before user and password, or libpq's own way.
@@ -53,7 +53,7 @@ class Address:
 class Opened:
     """A journal."""
 
-    store: Store
+    store: RecordStore
     shown: str
     """Where it is, without a password."""
     known_as: str

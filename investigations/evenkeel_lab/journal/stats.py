@@ -10,7 +10,7 @@ from evenkeel_lab.journal.asked import FIRST_FAILURE
 from evenkeel_lab.journal.pages import pages
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 FIELDS = ("time", "latency", "first_token", "prompt_tokens", "output_tokens", "cost", "retries", "status")
 # Fewer requests beyond a quantile say nothing of it.
@@ -18,12 +18,12 @@ LEAST_BEYOND = 20
 QUANTILES = (0.5, 0.95, 0.99)
 
 
-def frame(store: Store, since: int, by: str) -> pd.DataFrame:
+def frame(store: RecordStore, since: int, by: str) -> pd.DataFrame:
     """Return what is counted of each request from a moment on."""
     columns = [by, *(name for name in FIELDS if name != by)]
     parts = [
-        pd.DataFrame([[getattr(row, name) for name in columns] for row in rows], columns=columns)
-        for rows in pages(store, since)
+        pd.DataFrame([[getattr(record, name) for name in columns] for record in records], columns=columns)
+        for records in pages(store, since)
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 

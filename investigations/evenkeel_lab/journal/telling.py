@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from evenkeel_lab.errors import NotReached, RigFailure, WrongUse
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.journal.row import Row
-    from litellm_evenkeel.journal.store import Moved, Place, Span, Store
+    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, RecordStore, WriterRange
 
 HOLDS_SOMETHING_ELSE = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
 # What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
@@ -25,22 +25,22 @@ NOT_REACHED = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeEr
 class Telling:
     """A store, and how it is called."""
 
-    def __init__(self, store: Store, shown: str) -> None:
+    def __init__(self, store: RecordStore, shown: str) -> None:
         self._store, self._shown = store, shown
         # Who reads a journal, or moves it, does not ask how often it was locked.
         self.name, self.locked = store.name, 0
 
-    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
         with self._told():
-            return self._store.write(rows, moved)
+            return self._store.write(records, moved)
 
     def prune(self, before: int, most: int) -> int:
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
         with self._told():
             return self._store.prune(before, most)
 
-    def writers(self) -> Mapping[int, Span]:
+    def writers(self) -> Mapping[int, WriterRange]:
         """Return whose rows there are, and which; all of them are looked at."""
         with self._told():
             return self._store.writers()
@@ -50,17 +50,17 @@ class Telling:
         with self._told():
             return self._store.latest()
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
         with self._told():
             return self._store.read(writer, after, upto, most)
 
-    def page(self, after: Place, most: int) -> list[Row]:
+    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
         with self._told():
             return self._store.page(after, most)
 
-    def newest(self, most: int) -> list[Row]:
+    def newest(self, most: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
         with self._told():
             return self._store.newest(most)
@@ -78,12 +78,12 @@ class Telling:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except NoJournal as error:
+        except JournalMissing as error:
             raise WrongUse(
                 f"{self._shown} holds no journal that can be read: {error}.",
                 cure="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
             ) from error
-        except RowsRefused as error:
+        except RecordsRejected as error:
             raise RigFailure(
                 f"{self._shown} cannot keep one of these rows ({error}).", cure="Please report it, with that row."
             ) from error

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
 
 class Counting(SqliteStore):
@@ -21,7 +21,7 @@ class Counting(SqliteStore):
 
     reads = 0
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
         """Count it."""
         self.reads += 1
         return super().read(writer, after, upto, most)

@@ -10,7 +10,7 @@ from evenkeel_lab.bench.storing import row
 from evenkeel_lab.journal.comparing import Compared, Difference, compare
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 Two: TypeAlias = "tuple[Any, Any]"
 NUMBERS = st.dictionaries(st.tuples(st.integers(1, 3), st.integers(1, 30)), st.integers(0, 2), max_size=40)
@@ -21,7 +21,7 @@ def nothing() -> None:
     pass
 
 
-def told(source: Store, target: Store, **options: Any) -> Compared:
+def told(source: RecordStore, target: RecordStore, **options: Any) -> Compared:
     return compare(source, target, **{"pause": nothing, "at_once": 7, **options})
 
 

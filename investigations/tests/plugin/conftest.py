@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from evenkeel_lab.stack.accounts import Account, provider
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.mock import mock
-from litellm_evenkeel.rotation.metrics import Metrics
+from litellm_evenkeel.rotation.metrics import RotationMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -86,9 +86,9 @@ class Rig:
         self._monkeypatch.setattr(litellm, "callbacks", [self.rotation])
         server.llm_router = self.router = litellm.Router(model_list=deployments, **{"num_retries": 4, **router})
 
-    def _metrics(self) -> Metrics:
+    def _metrics(self) -> RotationMetrics:
         self.registry = CollectorRegistry()
-        return Metrics(self.registry)
+        return RotationMetrics(self.registry)
 
     @property
     def errors(self) -> Mapping[str, int]:

@@ -19,9 +19,17 @@ from redis.asyncio import Redis
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.budgets import Budgets, BudgetTerms, Kind, Reason, Source, Standing, opened
+from litellm_evenkeel.budgets import (
+    BreakerState,
+    BudgetCache,
+    BudgetEntity,
+    BudgetSettings,
+    DriverError,
+    Source,
+    open_budgets,
+)
 from litellm_evenkeel.budgets.postgres import PostgresBudgets
-from litellm_evenkeel.budgets.terms import RedisPlace
+from litellm_evenkeel.budgets.terms import BudgetRedis
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,8 +39,8 @@ if TYPE_CHECKING:
 
 # A second is what is allowed; the rest is for a machine that does other things as well.
 SOON = 1.0 + 1.0
-SHORT = BudgetTerms(ttl=1.0, negative_ttl=1.0)
-KINDS = (Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER)
+SHORT = BudgetSettings(ttl=1.0, negative_ttl=1.0)
+KINDS = (BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER, BudgetEntity.ORG, BudgetEntity.CUSTOMER)
 # 2027-01-15 08:00:00 UTC.
 RESET = 1_800_000_000.0
 # Of LiteLLM's migrations, what matters here.
@@ -98,11 +106,11 @@ async def cache(logs: Path) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def make(server: Postgres) -> AsyncIterator[Callable[..., Budgets]]:
-    made: list[Budgets] = []
+async def make(server: Postgres) -> AsyncIterator[Callable[..., BudgetCache]]:
+    made: list[BudgetCache] = []
 
-    def one(terms: BudgetTerms = SHORT, **more: Any) -> Budgets:
-        made.append(opened(terms, time.time, **{"database": lambda: server.url, **more}))
+    def one(terms: BudgetSettings = SHORT, **more: Any) -> BudgetCache:
+        made.append(open_budgets(terms, time.time, **{"database": lambda: server.url, **more}))
         return made[-1]
 
     yield one
@@ -125,27 +133,31 @@ async def until(holds: Callable[[], object], seconds: float = 30.0) -> None:
             await asyncio.sleep(0.005)
 
 
-async def settled(budgets: Budgets) -> None:
+async def settled(budgets: BudgetCache) -> None:
     await until(lambda: budgets.counts(time.time()).waiting == 0)
     await asyncio.sleep(0.01)
 
 
-async def known(budgets: Budgets, *entity: Any) -> Any:
+async def known(budgets: BudgetCache, *entity: Any) -> Any:
     budgets.get(*entity, time.time())
     await settled(budgets)
     return budgets.get(*entity, time.time())
 
 
-def failures(budgets: Budgets) -> dict[tuple[Source, Reason], int]:
-    found: dict[tuple[Source, Reason], int] = {}
+def failures(budgets: BudgetCache) -> dict[tuple[Source, DriverError], int]:
+    found: dict[tuple[Source, DriverError], int] = {}
     for (_, source, reason), count in budgets.counts(time.time()).failures.items():
         found[source, reason] = found.get((source, reason), 0) + count
     return found
 
 
-async def test_each_kind_is_read_as_its_table_has_it(make: Callable[..., Budgets]) -> None:
+async def test_each_kind_is_read_as_its_table_has_it(make: Callable[..., BudgetCache]) -> None:
     budgets = make()
-    entities: list[Entity] = [*zip(KINDS, "ktuoc", strict=True), (Kind.ORG, "free"), (Kind.CUSTOMER, "plain")]
+    entities: list[Entity] = [
+        *zip(KINDS, "ktuoc", strict=True),
+        (BudgetEntity.ORG, "free"),
+        (BudgetEntity.CUSTOMER, "plain"),
+    ]
     for entity in entities:
         budgets.get(*entity, time.time())
     await settled(budgets)
@@ -167,30 +179,33 @@ async def test_each_kind_is_read_as_its_table_has_it(make: Callable[..., Budgets
     assert budgets.counts(time.time()).statements == 1
 
 
-async def test_customers_without_a_budget_of_their_own_have_the_default_one(make: Callable[..., Budgets]) -> None:
+async def test_customers_without_a_budget_of_their_own_have_the_default_one(make: Callable[..., BudgetCache]) -> None:
     budgets = make(default_customer_budget=lambda: "default")
-    plain, customer = await known(budgets, Kind.CUSTOMER, "plain"), await known(budgets, Kind.CUSTOMER, "c")
+    plain, customer = (
+        await known(budgets, BudgetEntity.CUSTOMER, "plain"),
+        await known(budgets, BudgetEntity.CUSTOMER, "c"),
+    )
     assert (plain.maximum, plain.remaining, customer.maximum) == (7.0, 3.0, 100.0)
 
 
-async def test_who_is_not_there_does_not_exist_and_may_come(server: Postgres, make: Callable[..., Budgets]) -> None:
+async def test_who_is_not_there_does_not_exist_and_may_come(server: Postgres, make: Callable[..., BudgetCache]) -> None:
     budgets = make()
-    found = await known(budgets, Kind.TEAM, "new")
+    found = await known(budgets, BudgetEntity.TEAM, "new")
     assert not found.exists
     await run(server.url, """INSERT INTO "LiteLLM_TeamTable" VALUES ('new', NULL, 5, 1)""")
     async with asyncio.timeout(10):
-        while not (await known(budgets, Kind.TEAM, "new")).exists:
+        while not (await known(budgets, BudgetEntity.TEAM, "new")).exists:
             await asyncio.sleep(0.05)
-    assert budgets.get(Kind.TEAM, "new", time.time()).remaining == 4.0
+    assert budgets.get(BudgetEntity.TEAM, "new", time.time()).remaining == 4.0
 
 
 async def test_a_thousand_events_for_500_cold_entities_are_a_few_statements(
-    server: Postgres, logs: Path, make: Callable[..., Budgets]
+    server: Postgres, logs: Path, make: Callable[..., BudgetCache]
 ) -> None:
     await run(server.url, "ALTER DATABASE postgres SET log_statement = 'all'")
     await asyncio.sleep(0.05)
     said = (logs / "postgres.log").stat().st_size
-    budgets = make(BudgetTerms())
+    budgets = make(BudgetSettings())
     for event in range(1000):
         for kind in KINDS:
             budgets.get(kind, f"cold-{event % 100}", time.time())
@@ -204,10 +219,10 @@ async def test_a_thousand_events_for_500_cold_entities_are_a_few_statements(
     assert budgets.counts(time.time()).statements <= 5
 
 
-async def test_events_that_come_one_after_another_are_a_few_statements_too(make: Callable[..., Budgets]) -> None:
-    budgets = make(BudgetTerms())
+async def test_events_that_come_one_after_another_are_a_few_statements_too(make: Callable[..., BudgetCache]) -> None:
+    budgets = make(BudgetSettings())
     # The first connection takes longer than that.
-    await known(budgets, Kind.KEY, "warm")
+    await known(budgets, BudgetEntity.KEY, "warm")
     before = budgets.counts(time.time()).statements
 
     async def event(number: int) -> None:
@@ -221,7 +236,7 @@ async def test_events_that_come_one_after_another_are_a_few_statements_too(make:
 
 async def test_it_reads_only_and_not_for_long(server: Postgres) -> None:
     tables = PostgresBudgets(lambda: server.url, time.time)
-    await tables.fetch([(Kind.TEAM, "t")])
+    await tables.fetch([(BudgetEntity.TEAM, "t")])
     async with tables._pool.acquire() as connection:
         with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
             await connection.execute('DELETE FROM "LiteLLM_TeamTable"')
@@ -230,49 +245,49 @@ async def test_it_reads_only_and_not_for_long(server: Postgres) -> None:
 
 
 async def test_a_table_that_is_locked_is_a_timeout_and_then_known(
-    server: Postgres, make: Callable[..., Budgets]
+    server: Postgres, make: Callable[..., BudgetCache]
 ) -> None:
     budgets = make()
-    assert (await known(budgets, Kind.USER, "u")).spend == 6.0
+    assert (await known(budgets, BudgetEntity.USER, "u")).spend == 6.0
     holder = await asyncpg.connect(server.url)
     async with holder.transaction():
         await holder.execute('LOCK TABLE "LiteLLM_TeamTable" IN ACCESS EXCLUSIVE MODE')
-        budgets.get(Kind.TEAM, "t", time.time())
-        await until(lambda: (Source.POSTGRES, Reason.TIMEOUT) in failures(budgets), SOON)
-        assert budgets.get(Kind.USER, "u", time.time()).spend == 6.0
+        budgets.get(BudgetEntity.TEAM, "t", time.time())
+        await until(lambda: (Source.POSTGRES, DriverError.TIMEOUT) in failures(budgets), SOON)
+        assert budgets.get(BudgetEntity.USER, "u", time.time()).spend == 6.0
     await holder.close()
-    assert (await known(budgets, Kind.TEAM, "t")).spend == 3.0
+    assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
 
 
-async def test_a_schema_of_prismas_is_searched(server: Postgres, make: Callable[..., Budgets]) -> None:
+async def test_a_schema_of_prismas_is_searched(server: Postgres, make: Callable[..., BudgetCache]) -> None:
     await run(
         server.url,
         "CREATE SCHEMA prisma; SET search_path = prisma;" + TABLES + """UPDATE "LiteLLM_TeamTable" SET spend = 9""",
     )
     budgets = make(database=lambda: f"{server.url}&schema=prisma&connection_limit=5&pgbouncer=true")
-    assert (await known(budgets, Kind.TEAM, "t")).spend == 9.0
+    assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 9.0
     await run(server.url, "DROP SCHEMA prisma CASCADE")
 
 
 async def test_what_is_wrong_is_told_by_its_reason_and_nothing_else(
-    server: Postgres, make: Callable[..., Budgets], caplog: pytest.LogCaptureFixture
+    server: Postgres, make: Callable[..., BudgetCache], caplog: pytest.LogCaptureFixture
 ) -> None:
     await run(server.url, "CREATE SCHEMA empty", "CREATE ROLE guest LOGIN PASSWORD 'guest-hush'")
     where = server.url.rpartition("@")[2]
     addresses = {
-        Reason.SCHEMA: f"{server.url}&schema=empty",
-        Reason.DENIED: f"postgresql://guest:guest-hush@{where}",
+        DriverError.SCHEMA: f"{server.url}&schema=empty",
+        DriverError.DENIED: f"postgresql://guest:guest-hush@{where}",
     }
     caplog.set_level(logging.DEBUG)
     for reason, address in addresses.items():
         budgets = make(database=lambda address=address: address)
-        budgets.get(Kind.TEAM, "recognisable", time.time())
+        budgets.get(BudgetEntity.TEAM, "recognisable", time.time())
         await until(lambda reason=reason, budgets=budgets: (Source.POSTGRES, reason) in failures(budgets), SOON)
         told = [one.getMessage() for one in caplog.records if one.name.startswith("litellm_evenkeel")]
         assert any(f"kind team could not be looked up in postgres: {reason} (" in one for one in told)
     budgets = make(database=lambda: f"postgresql://guest:wrong-hush@{where}")
-    budgets.get(Kind.TEAM, "recognisable", time.time())
-    await until(lambda: (Source.POSTGRES, Reason.DENIED) in failures(budgets), SOON)
+    budgets.get(BudgetEntity.TEAM, "recognisable", time.time())
+    await until(lambda: (Source.POSTGRES, DriverError.DENIED) in failures(budgets), SOON)
     silent(caplog, server.url, "recognisable", "hush", "guest")
     await run(server.url, "DROP SCHEMA empty", "DROP ROLE guest")
 
@@ -286,18 +301,18 @@ def silent(caplog: pytest.LogCaptureFixture, url: str, *secrets: str) -> None:
         assert not [one for one in never if any(one in line for line in lines)], record.getMessage()
 
 
-async def test_a_password_that_was_rotated_is_read_anew(server: Postgres, make: Callable[..., Budgets]) -> None:
+async def test_a_password_that_was_rotated_is_read_anew(server: Postgres, make: Callable[..., BudgetCache]) -> None:
     await run(server.url, "CREATE ROLE reader LOGIN PASSWORD 'one'", "GRANT pg_read_all_data TO reader")
     where, password = server.url.rpartition("@")[2], "one"
     budgets = make(database=lambda: f"postgresql://reader:{password}@{where}")
-    assert (await known(budgets, Kind.TEAM, "t")).spend == 3.0
+    assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
     await run(
         server.url,
         "ALTER ROLE reader PASSWORD 'two'",
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'",
     )
     password = "two"
-    assert (await known(budgets, Kind.USER, "u")).spend == 6.0
+    assert (await known(budgets, BudgetEntity.USER, "u")).spend == 6.0
     await budgets.close()
     await run(server.url, "DROP ROLE reader")
 
@@ -334,14 +349,14 @@ async def strict_pooler(url: str, refused: bytes) -> AsyncIterator[str]:
 async def test_behind_a_pooler_that_an_address_names_nothing_is_set_for_a_session(server: Postgres) -> None:
     named = f"{server.url}{'&' if '?' in server.url else '?'}pgbouncer=true"
     tables = PostgresBudgets(lambda: named, time.time)
-    assert (await tables.fetch([(Kind.TEAM, "t")]))[Kind.TEAM, "t"].spend == 3.0
+    assert (await tables.fetch([(BudgetEntity.TEAM, "t")]))[BudgetEntity.TEAM, "t"].spend == 3.0
     holder = await asyncpg.connect(server.url)
     sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'litellm-evenkeel budgets'"
     assert not await holder.fetchval(sessions)
     async with holder.transaction():
         await holder.execute('LOCK TABLE "LiteLLM_TeamTable" IN ACCESS EXCLUSIVE MODE')
         with pytest.raises(asyncpg.QueryCanceledError):
-            await tables.fetch([(Kind.TEAM, "t")])
+            await tables.fetch([(BudgetEntity.TEAM, "t")])
     await holder.close()
     await tables.close()
 
@@ -349,21 +364,21 @@ async def test_behind_a_pooler_that_an_address_names_nothing_is_set_for_a_sessio
 async def test_behind_a_pooler_that_refuses_what_is_set_for_a_session(server: Postgres) -> None:
     async with strict_pooler(server.url, b"default_transaction_read_only") as url:
         tables = PostgresBudgets(lambda: url, time.time)
-        found = await tables.fetch([(Kind.TEAM, "t"), (Kind.TEAM, "nobody")])
-        assert found[Kind.TEAM, "t"].spend == 3.0
-        assert not found[Kind.TEAM, "nobody"].exists
+        found = await tables.fetch([(BudgetEntity.TEAM, "t"), (BudgetEntity.TEAM, "nobody")])
+        assert found[BudgetEntity.TEAM, "t"].spend == 3.0
+        assert not found[BudgetEntity.TEAM, "nobody"].exists
         # It still cannot hold the server up.
         holder = await asyncpg.connect(server.url)
         async with holder.transaction():
             await holder.execute('LOCK TABLE "LiteLLM_TeamTable" IN ACCESS EXCLUSIVE MODE')
             with pytest.raises(asyncpg.QueryCanceledError):
-                await tables.fetch([(Kind.TEAM, "t")])
+                await tables.fetch([(BudgetEntity.TEAM, "t")])
         await holder.close()
-        assert (await tables.fetch([(Kind.USER, "u")]))[Kind.USER, "u"].spend == 6.0
+        assert (await tables.fetch([(BudgetEntity.USER, "u")]))[BudgetEntity.USER, "u"].spend == 6.0
         await tables.close()
 
 
-async def asking(budgets: Budgets) -> None:
+async def asking(budgets: BudgetCache) -> None:
     """Ask all the time, as requests do."""
     for number in itertools.count():
         for kind in KINDS:
@@ -372,7 +387,7 @@ async def asking(budgets: Budgets) -> None:
 
 
 @contextlib.asynccontextmanager
-async def busy(budgets: Budgets) -> AsyncIterator[None]:
+async def busy(budgets: BudgetCache) -> AsyncIterator[None]:
     requests = asyncio.ensure_future(asking(budgets))
     try:
         yield
@@ -382,8 +397,8 @@ async def busy(budgets: Budgets) -> AsyncIterator[None]:
         await asyncio.wait([requests])
 
 
-async def fresh(budgets: Budgets, since: float) -> None:
-    await until(lambda: (found := budgets.get(Kind.TEAM, "t", time.time())) and found.as_of >= since)
+async def fresh(budgets: BudgetCache, since: float) -> None:
+    await until(lambda: (found := budgets.get(BudgetEntity.TEAM, "t", time.time())) and found.as_of >= since)
 
 
 @contextlib.contextmanager
@@ -404,26 +419,26 @@ def hung(pid: int) -> Any:
 
 @pytest.mark.parametrize("is_connected", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_a_postgres_that_hangs_delays_nobody_and_values_come_back(
-    server: Postgres, make: Callable[..., Budgets], caplog: pytest.LogCaptureFixture, *, is_connected: bool
+    server: Postgres, make: Callable[..., BudgetCache], caplog: pytest.LogCaptureFixture, *, is_connected: bool
 ) -> None:
     caplog.set_level(logging.DEBUG)
     budgets = make()
     if is_connected:
-        assert (await known(budgets, Kind.TEAM, "t")).spend == 3.0
+        assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
     async with busy(budgets):
         with hung(server.part.pid):
             if is_connected:
                 await asyncio.sleep(SHORT.ttl * 1.3)
-            budgets.get(Kind.TEAM, "t", time.time())
-            await until(lambda: (Source.POSTGRES, Reason.TIMEOUT) in failures(budgets), SOON)
+            budgets.get(BudgetEntity.TEAM, "t", time.time())
+            await until(lambda: (Source.POSTGRES, DriverError.TIMEOUT) in failures(budgets), SOON)
             assert [one for one in caplog.records if "could not be looked up in postgres: timeout" in one.getMessage()]
-            last = budgets.get(Kind.TEAM, "t", time.time())
+            last = budgets.get(BudgetEntity.TEAM, "t", time.time())
             assert last.spend == 3.0 if is_connected else last is None
-            await until(lambda: budgets.counts(time.time()).standings[Source.POSTGRES] is not Standing.CLOSED)
+            await until(lambda: budgets.counts(time.time()).sources[Source.POSTGRES] is not BreakerState.CLOSED)
         recovered = time.time()
         await fresh(budgets, recovered)
         assert time.time() - recovered < SHORT.ttl + SOON
-        await until(lambda: budgets.counts(time.time()).standings[Source.POSTGRES] is Standing.CLOSED)
+        await until(lambda: budgets.counts(time.time()).sources[Source.POSTGRES] is BreakerState.CLOSED)
     silent(caplog, server.url, "recognisable")
 
 
@@ -432,17 +447,17 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="litellm_evenkeel")
     async with database(tmp_path) as server:
-        budgets = opened(SHORT, time.time, database=lambda: server.url)
-        assert (await known(budgets, Kind.TEAM, "t")).spend == 3.0
+        budgets = open_budgets(SHORT, time.time, database=lambda: server.url)
+        assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
         async with busy(budgets):
             main = psutil.Process(server.part.pid)
             for process in [main, *main.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
-            await until(lambda: (Source.POSTGRES, Reason.REFUSED) in failures(budgets), SOON)
+            await until(lambda: (Source.POSTGRES, DriverError.REFUSED) in failures(budgets), SOON)
             assert [one for one in caplog.records if "could not be looked up in postgres: refused" in one.getMessage()]
-            await until(lambda: budgets.counts(time.time()).standings[Source.POSTGRES] is not Standing.CLOSED)
-            assert budgets.get(Kind.TEAM, "t", time.time()).spend == 3.0
+            await until(lambda: budgets.counts(time.time()).sources[Source.POSTGRES] is not BreakerState.CLOSED)
+            assert budgets.get(BudgetEntity.TEAM, "t", time.time()).spend == 3.0
             await server.restart()
             recovered = time.time()
             await fresh(budgets, recovered)
@@ -452,37 +467,37 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
 
 
 def sharing(cache: str) -> dict[str, Any]:
-    terms = BudgetTerms(redis=RedisPlace(cache), ttl=5.0, negative_ttl=5.0)
-    return {"terms": terms, "redis": cache}
+    settings = BudgetSettings(redis=BudgetRedis(cache), ttl=5.0, negative_ttl=5.0)
+    return {"terms": settings, "redis": cache}
 
 
-async def connected(budgets: Budgets) -> Budgets:
+async def connected(budgets: BudgetCache) -> BudgetCache:
     """Let it connect to the cache, for which nobody waits."""
-    await known(budgets, Kind.PROVIDER, "nobody")
-    await known(budgets, Kind.KEY, "first")
+    await known(budgets, BudgetEntity.PROVIDER, "nobody")
+    await known(budgets, BudgetEntity.KEY, "first")
     await asyncio.sleep(0.2)
     return budgets
 
 
-async def test_what_one_worker_has_looked_up_another_need_not(cache: str, make: Callable[..., Budgets]) -> None:
+async def test_what_one_worker_has_looked_up_another_need_not(cache: str, make: Callable[..., BudgetCache]) -> None:
     one, other = await connected(make(**sharing(cache))), await connected(make(**sharing(cache)))
-    assert (await known(one, Kind.TEAM, "t")).source is Source.POSTGRES
-    assert not (await known(one, Kind.TEAM, "nobody")).exists
+    assert (await known(one, BudgetEntity.TEAM, "t")).source is Source.POSTGRES
+    assert not (await known(one, BudgetEntity.TEAM, "nobody")).exists
     before = other.counts(time.time()).statements
-    found = await known(other, Kind.TEAM, "t")
+    found = await known(other, BudgetEntity.TEAM, "t")
     assert (found.source, found.spend, found.alias) == (Source.REDIS, 3.0, "ours")
-    assert found.as_of == one.get(Kind.TEAM, "t", time.time()).as_of
-    assert not (await known(other, Kind.TEAM, "nobody")).exists
+    assert found.as_of == one.get(BudgetEntity.TEAM, "t", time.time()).as_of
+    assert not (await known(other, BudgetEntity.TEAM, "nobody")).exists
     assert other.counts(time.time()).statements == before
     async with Redis.from_url(cache) as client:
         assert 0 < await client.pttl("evenkeel:budget:team:t") <= 4000
         await client.set("evenkeel:budget:user:u", "damaged")
-    assert (await known(other, Kind.USER, "u")).source is Source.POSTGRES
+    assert (await known(other, BudgetEntity.USER, "u")).source is Source.POSTGRES
 
 
 @pytest.mark.parametrize("trouble", ["hangs", "dies"])
 async def test_a_cache_in_trouble_costs_only_itself(
-    trouble: str, make: Callable[..., Budgets], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    trouble: str, make: Callable[..., BudgetCache], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with stack_folder() as folder, contextlib.AsyncExitStack() as stack:
@@ -494,10 +509,10 @@ async def test_a_cache_in_trouble_costs_only_itself(
             else:
                 await stack.aclose()
             for number in range(20):
-                found = await known(budgets, Kind.CUSTOMER, f"recognisable-{number}")
+                found = await known(budgets, BudgetEntity.CUSTOMER, f"recognisable-{number}")
                 assert not found.exists
                 await asyncio.sleep(0.05)
-            expected = Reason.TIMEOUT if trouble == "hangs" else Reason.REFUSED
+            expected = DriverError.TIMEOUT if trouble == "hangs" else DriverError.REFUSED
             await until(lambda: (Source.REDIS, expected) in failures(budgets), SOON)
         assert not [one for one in failures(budgets) if one[0] is Source.POSTGRES]
         silent(caplog, running.url, "recognisable")

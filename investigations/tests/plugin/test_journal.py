@@ -15,14 +15,14 @@ from prometheus_client import CollectorRegistry
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal import series
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import NoJournal
-from litellm_evenkeel.scraping import Collector
+from litellm_evenkeel.journal.store import JournalMissing
+from litellm_evenkeel.scraping import SampleCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
 # LiteLLM warns of its own types when it is first used.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -58,10 +58,10 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         one.journal.close()
 
 
-def rows(path: Path) -> list[Row]:
+def rows(path: Path) -> list[RequestRecord]:
     if not path.exists():
         return []
-    with closing(SqliteStore(path, makes=False)) as store, contextlib.suppress(NoJournal):
+    with closing(SqliteStore(path, makes=False)) as store, contextlib.suppress(JournalMissing):
         return store.newest(1000)
     # It is there, and nothing is in it yet.
     return []
@@ -78,14 +78,14 @@ async def test_a_request_through_the_router_is_a_row_with_its_account_and_why(
         pass
     await eventually(lambda: len(rows(tmp_path / "j.db")) == 11)
     found = rows(tmp_path / "j.db")
-    assert {row.account for row in found} <= set("abcd")
-    assert {row.reason for row in found} <= {"strategy", "sticky"}
-    assert {row.status for row in found} == {200}
+    assert {record.account for record in found} <= set("abcd")
+    assert {record.reason for record in found} <= {"strategy", "sticky"}
+    assert {record.status for record in found} == {200}
     # LiteLLM does not know what a stream has used whose provider does not say so.
-    assert min(row.prompt_tokens for row in found if not row.is_stream) > 0
-    assert min(row.output_tokens for row in found if not row.is_stream) > 0
-    assert min(row.latency for row in found) > 0
-    assert [row.is_stream for row in found].count(True) == 1
+    assert min(record.prompt_tokens for record in found if not record.is_stream) > 0
+    assert min(record.output_tokens for record in found if not record.is_stream) > 0
+    assert min(record.latency for record in found) > 0
+    assert [record.is_stream for record in found].count(True) == 1
     assert journal._errors.__self__.counts == {}
 
 
@@ -99,9 +99,9 @@ async def test_attempts_that_failed_are_counted_in_the_row_of_their_request(
         await rig.ask(**rig.logged())
     await eventually(lambda: len(rows(tmp_path / "j.db")) == 4)
     found = rows(tmp_path / "j.db")
-    assert {row.account for row in found} == {"d"}
+    assert {record.account for record in found} == {"d"}
     tries = (await rig.asked()).total()
-    assert sum(row.retries for row in found) == tries - 4 > 0
+    assert sum(record.retries for record in found) == tries - 4 > 0
 
 
 async def test_a_fallback_is_a_row_of_the_model_that_was_asked_for(
@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused_at_the_start(
 async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventually: Callable[..., Any]) -> None:
     made = wired(flush_every=0.01)
     registry = CollectorRegistry()
-    Collector(lambda: series.samples(made.journal), series.ALL, registry)
+    SampleCollector(lambda: series.samples(made.journal), series.ALL, registry)
     assert registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 0
     event = {"standard_logging_object": {"startTime": 1.0, "endTime": 2.0, "model": "m"}}
     await made.async_log_success_event(event, None, None, None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalTerms
+from litellm_evenkeel.journal.terms import JournalSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 RATE, SECONDS = 2_000, 60
 # The last interval's rows, and a batch that was being written: as long as a write takes less than an interval, such a
 # batch holds what came in one, too.
-TERMS = JournalTerms()
+TERMS = JournalSettings()
 MOST_LOST = 2 * int(RATE * TERMS.flush_every)
 WORKER = f"""
 import atexit, mmap, signal, struct, sys, time

@@ -16,13 +16,13 @@ from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalTerms, Order
+from litellm_evenkeel.journal.terms import JournalSettings, Order
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 ROWS, AT_ONCE = 1_000_000, 10_000
 FORMER_WORKERS = 4
@@ -48,7 +48,7 @@ class Traffic:
 
     def _note(self) -> None:
         while not self._over.wait(1 / RATE):
-            self.journal.note(row(0))
+            self.journal.append(row(0))
             self.noted += 1
 
     def end(self) -> None:
@@ -57,7 +57,7 @@ class Traffic:
         self.journal.close()
 
 
-def moved(source: Store, target: Store, *, batches: int | None = None) -> int:
+def moved(source: RecordStore, target: RecordStore, *, batches: int | None = None) -> int:
     """Bring rows over, at most so many batches of them; return how many were looked at."""
     looked_at = 0
     for number, progress in enumerate(back_fill(source, target, SOURCE, at_once=AT_ONCE), 1):
@@ -81,7 +81,7 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
         for writer in range(FORMER_WORKERS):
             source.write([row(first + one, writer) for one in range(AT_ONCE)])
     # Its own connections: they are another process's, at a proxy.
-    traffic = Traffic(Journal(file(), database(), JournalTerms(order=order, keep=0.0), writer=FORMER_WORKERS))
+    traffic = Traffic(Journal(file(), database(), JournalSettings(order=order, keep=0.0), writer=FORMER_WORKERS))
     try:
         looked_at = moved(source, target, batches=30)
         # Somebody has stopped it, and begins again.

@@ -26,15 +26,15 @@ from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
-from litellm_evenkeel.journal.row import MOST_INTEGER, Row, real, text, whole
+from litellm_evenkeel.journal.row import MOST_INTEGER, RequestRecord, real, text, whole
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import Moved, NoJournal, Place, RowsRefused, Span
+from litellm_evenkeel.journal.store import BackfillCursor, JournalMissing, PageCursor, RecordsRejected, WriterRange
 from litellm_evenkeel.journal.terms import Insert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 KINDS = ("sqlite", "unnest", "copy")
 
@@ -59,9 +59,9 @@ def ask(address: str, query: str) -> Any:
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[RecordStore]:
     if request.param == "sqlite":
-        made: Store = SqliteStore(tmp_path / "journal.db")
+        made: RecordStore = SqliteStore(tmp_path / "journal.db")
     else:
         ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
         made = PostgresStore(lambda: address, insert=Insert(request.param))
@@ -69,55 +69,55 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
     made.close()
 
 
-def test_what_is_written_is_read_again(store: Store) -> None:
-    rows = [
+def test_what_is_written_is_read_again(store: RecordStore) -> None:
+    records = [
         row(1),
         row(2)._replace(first_token=0.5, is_stream=True, error="é", status=500),
         row(3)._replace(is_cached=True),
     ]
-    assert store.write(rows) == 3
-    assert store.newest(10) == rows
-    assert store.read(1, 0, 10, 10) == rows
-    assert store.page(Place(0), 10) == rows
+    assert store.write(records) == 3
+    assert store.newest(10) == records
+    assert store.read(1, 0, 10, 10) == records
+    assert store.page(PageCursor(0), 10) == records
 
 
-def test_no_row_is_written_twice(store: Store) -> None:
+def test_no_row_is_written_twice(store: RecordStore) -> None:
     assert store.write([row(1), row(2)]) == 2
     assert store.write([row(2)._replace(status=500), row(3)]) == 1
     assert [(one.number, one.status) for one in store.newest(10)] == [(1, 200), (2, 200), (3, 200)]
 
 
-def test_nothing_may_be_written(store: Store) -> None:
+def test_nothing_may_be_written(store: RecordStore) -> None:
     assert store.write([]) == 0
     assert store.newest(10) == []
     assert store.writers() == store.latest() == {}
 
 
-def test_writers_are_told_with_their_gaps(store: Store) -> None:
+def test_writers_are_told_with_their_gaps(store: RecordStore) -> None:
     store.write([row(number, writer) for number, writer in ((1, 7), (2, 7), (5, 7), (3, MOST_INTEGER))])
-    assert store.writers() == {7: Span(1, 5, 3), MOST_INTEGER: Span(3, 3, 1)}
+    assert store.writers() == {7: WriterRange(1, 5, 3), MOST_INTEGER: WriterRange(3, 3, 1)}
     assert store.writers()[7].gaps == 2
     assert store.latest() == {7: 5, MOST_INTEGER: 3}
 
 
-def test_a_writers_rows_are_read_in_their_order_some_at_a_time(store: Store) -> None:
+def test_a_writers_rows_are_read_in_their_order_some_at_a_time(store: RecordStore) -> None:
     store.write([row(number, writer) for writer in (1, 2) for number in (9, 1, 5, 3, 7)])
     assert [one.number for one in store.read(1, 1, 7, 2)] == [3, 5]
     assert [one.number for one in store.read(1, 5, 7, 9)] == [7]
 
 
-def test_pages_follow_the_order_of_time_and_leave_nothing_out(store: Store) -> None:
+def test_pages_follow_the_order_of_time_and_leave_nothing_out(store: RecordStore) -> None:
     store.write([row(number, writer)._replace(time=number // 3) for writer in (1, 2) for number in range(1, 20)])
-    found, after = [], Place(-1)
-    while rows := store.page(after, 4):
-        found += rows
-        after = Place(rows[-1].time, rows[-1].writer, rows[-1].number)
+    found, after = [], PageCursor(-1)
+    while records := store.page(after, 4):
+        found += records
+        after = PageCursor(records[-1].time, records[-1].writer, records[-1].number)
     assert len(found) == 38
     assert found == sorted(found, key=lambda one: (one.time, one.writer, one.number))
     assert store.newest(5) == found[-5:]
 
 
-def test_what_is_too_old_is_deleted_some_at_a_time(store: Store) -> None:
+def test_what_is_too_old_is_deleted_some_at_a_time(store: RecordStore) -> None:
     store.write([row(number)._replace(time=number) for number in range(1, 11)])
     assert store.prune(6, 3) == 3
     assert store.prune(6, 3) == 2
@@ -125,29 +125,29 @@ def test_what_is_too_old_is_deleted_some_at_a_time(store: Store) -> None:
     assert [one.number for one in store.newest(10)] == [6, 7, 8, 9, 10]
 
 
-def test_a_row_that_cannot_be_kept_is_refused_with_its_batch_and_the_store_goes_on(store: Store) -> None:
-    with pytest.raises(RowsRefused):
+def test_a_row_that_cannot_be_kept_is_refused_with_its_batch_and_the_store_goes_on(store: RecordStore) -> None:
+    with pytest.raises(RecordsRejected):
         store.write([row(1), row(2)._replace(status=None)])  # type: ignore[arg-type]
     for wrong in ({"prompt_tokens": 2**70}, {"model": "\ud800"}, {"time": 2**70}):
-        with pytest.raises(RowsRefused):
+        with pytest.raises(RecordsRejected):
             store.write([row(1), row(2)._replace(**wrong)])
     assert store.newest(10) == []
     assert store.write([row(1)]) == 1
 
 
-def test_how_far_a_move_is_stands_with_the_rows(store: Store) -> None:
+def test_how_far_a_move_is_stands_with_the_rows(store: RecordStore) -> None:
     assert store.moved("a") == {}
-    store.write([row(1)], Moved("a", 1, 1))
-    store.write([row(2)], Moved("a", 1, 2))
-    store.write([row(1, 2)], Moved("b", 2, 1))
+    store.write([row(1)], BackfillCursor("a", 1, 1))
+    store.write([row(2)], BackfillCursor("a", 1, 2))
+    store.write([row(1, 2)], BackfillCursor("b", 2, 1))
     assert store.moved("a") == {1: 2}
-    with pytest.raises(RowsRefused):
-        store.write([row(3), row(4)._replace(status=None)], Moved("a", 1, 4))  # type: ignore[arg-type]
+    with pytest.raises(RecordsRejected):
+        store.write([row(3), row(4)._replace(status=None)], BackfillCursor("a", 1, 4))  # type: ignore[arg-type]
     assert store.moved("a") == {1: 2}
     assert [one.number for one in store.newest(10)].count(3) == 0
 
 
-def test_after_it_was_closed_it_is_opened_anew(store: Store) -> None:
+def test_after_it_was_closed_it_is_opened_anew(store: RecordStore) -> None:
     store.write([row(1)])
     store.close()
     assert store.newest(10) == [row(1)]
@@ -155,7 +155,7 @@ def test_after_it_was_closed_it_is_opened_anew(store: Store) -> None:
 
 ANY = st.text(alphabet=st.characters(codec=None)).map(text)
 ROWS = st.builds(
-    Row,
+    RequestRecord,
     writer=st.integers(0, MOST_INTEGER),
     number=st.integers(1, MOST_INTEGER),
     time=st.integers(0, 4 * 10**15),
@@ -178,11 +178,11 @@ ROWS = st.builds(
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(ROWS, max_size=20, unique_by=lambda one: (one.writer, one.number)))
-def test_whatever_a_row_holds_comes_back_as_it_was(store: Store, rows: list[Row]) -> None:
+@given(records=st.lists(ROWS, max_size=20, unique_by=lambda one: (one.writer, one.number)))
+def test_whatever_a_row_holds_comes_back_as_it_was(store: RecordStore, records: list[RequestRecord]) -> None:
     store.prune(MOST_INTEGER // 2048, 100_000)
-    store.write(rows)
-    assert sorted(store.newest(100)) == sorted(rows)
+    store.write(records)
+    assert sorted(store.newest(100)) == sorted(records)
 
 
 def test_rows_move_from_a_file_to_postgres_and_back(address: str, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_who_may_make_no_schema_is_content_with_one_that_is_there(address: str) 
 def test_what_is_only_read_is_not_made(address: str) -> None:
     ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
     store = PostgresStore(lambda: address, makes=False)
-    with pytest.raises(NoJournal):
+    with pytest.raises(JournalMissing):
         store.newest(1)
     store.close()
     assert ask(address, "SELECT count(*) FROM pg_namespace WHERE nspname = 'evenkeel'") == 0
@@ -322,5 +322,5 @@ def test_an_old_file_is_read_by_nobody_who_would_change_it(tmp_path: Path) -> No
     with sqlite3.connect(path) as other:
         other.execute("PRAGMA user_version = 7")
     other.close()
-    with pytest.raises(NoJournal, match="format 7"):
+    with pytest.raises(JournalMissing, match="format 7"):
         SqliteStore(path).write([row(1)])

@@ -17,48 +17,48 @@ from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.pins.breaker import FAILURES
-from litellm_evenkeel.rotation.pins.memory import MemoryPins
-from litellm_evenkeel.rotation.pins.opening import opened
-from litellm_evenkeel.rotation.pins.postgres import PRUNED_EACH_SECONDS, PostgresPins
-from litellm_evenkeel.rotation.pins.redis import RedisPins
-from litellm_evenkeel.rotation.pins.remote import Remote
-from litellm_evenkeel.rotation.sticky import Change
-from litellm_evenkeel.rotation.sticky_terms import Backend, StickyTerms
+from litellm_evenkeel.rotation.pins.memory import MemorySessionStore
+from litellm_evenkeel.rotation.pins.opening import open_replicator
+from litellm_evenkeel.rotation.pins.postgres import PRUNED_EACH_SECONDS, PostgresSessionStore
+from litellm_evenkeel.rotation.pins.redis import RedisSessionStore
+from litellm_evenkeel.rotation.pins.remote import SessionReplicator
+from litellm_evenkeel.rotation.sticky import PinChange
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings, SessionBackend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from litellm_evenkeel.rotation.pins import Pins
+    from litellm_evenkeel.rotation.pins import SessionStore
 
 MINUTE = 60.0
 
 
 @pytest.fixture(scope="module")
-async def addresses(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[Backend, str]]:
+async def addresses(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[SessionBackend, str]]:
     logs = tmp_path_factory.mktemp("logs")
     async with stack_folder() as folder, valkey(folder, logs) as cache, Postgres(folder, logs) as database:
-        yield {Backend.REDIS: cache.url, Backend.POSTGRES: database.url}
+        yield {SessionBackend.REDIS: cache.url, SessionBackend.POSTGRES: database.url}
 
 
-@pytest.fixture(params=Backend)
-async def pins(request: pytest.FixtureRequest, addresses: dict[Backend, str]) -> AsyncIterator[Pins]:
-    backend: Backend = request.param
+@pytest.fixture(params=SessionBackend)
+async def pins(request: pytest.FixtureRequest, addresses: dict[SessionBackend, str]) -> AsyncIterator[SessionStore]:
+    backend: SessionBackend = request.param
     await empty(addresses)
-    kept = opened(StickyTerms(backend=backend, url=addresses.get(backend)), time.monotonic)
-    kept = kept or MemoryPins(time.monotonic)
+    kept = open_replicator(AffinitySettings(backend=backend, url=addresses.get(backend)), time.monotonic)
+    kept = kept or MemorySessionStore(time.monotonic)
     yield kept
     await kept.close()
 
 
-async def empty(addresses: dict[Backend, str]) -> None:
-    async with Redis.from_url(addresses[Backend.REDIS]) as client:
+async def empty(addresses: dict[SessionBackend, str]) -> None:
+    async with Redis.from_url(addresses[SessionBackend.REDIS]) as client:
         await client.flushdb()
     await ask(addresses, "DROP TABLE IF EXISTS evenkeel_pins")
 
 
-async def ask(addresses: dict[Backend, str], query: str) -> object:
-    connection = await asyncpg.connect(addresses[Backend.POSTGRES])
+async def ask(addresses: dict[SessionBackend, str], query: str) -> object:
+    connection = await asyncpg.connect(addresses[SessionBackend.POSTGRES])
     try:
         return await connection.fetchval(query)
     finally:
@@ -71,14 +71,14 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_pin_is_kept(pins: Pins) -> None:
+async def test_a_pin_is_kept(pins: SessionStore) -> None:
     assert await pins.get("k") is None
     assert await pins.put("k", "ä-1", MINUTE, only_if_absent=True) == "ä-1"
     assert await pins.get("k") == "ä-1"
     assert await pins.get("other") is None
 
 
-async def test_a_pin_to_another_account_stays_unless_it_is_to_be_replaced(pins: Pins) -> None:
+async def test_a_pin_to_another_account_stays_unless_it_is_to_be_replaced(pins: SessionStore) -> None:
     await pins.put("k", "a", MINUTE, only_if_absent=True)
     assert await pins.put("k", "b", MINUTE, only_if_absent=True) == "a"
     assert await pins.get("k") == "a"
@@ -86,21 +86,21 @@ async def test_a_pin_to_another_account_stays_unless_it_is_to_be_replaced(pins: 
     assert await pins.get("k") == "b"
 
 
-async def test_a_pin_lapses_and_may_be_pinned_anew(pins: Pins) -> None:
+async def test_a_pin_lapses_and_may_be_pinned_anew(pins: SessionStore) -> None:
     await pins.put("k", "a", 0.02, only_if_absent=True)
     await asyncio.sleep(0.05)
     assert await pins.get("k") is None
     assert await pins.put("k", "b", MINUTE, only_if_absent=True) == "b"
 
 
-async def test_a_pin_goes_on_when_it_is_put_again(pins: Pins) -> None:
+async def test_a_pin_goes_on_when_it_is_put_again(pins: SessionStore) -> None:
     await pins.put("k", "a", 0.02, only_if_absent=True)
     await pins.put("k", "a", MINUTE, only_if_absent=True)
     await asyncio.sleep(0.05)
     assert await pins.get("k") == "a"
 
 
-async def test_a_dropped_account_loses_its_pins_and_nobody_else_does(pins: Pins) -> None:
+async def test_a_dropped_account_loses_its_pins_and_nobody_else_does(pins: SessionStore) -> None:
     for number in range(700):
         await pins.put(f"a{number}", "a", MINUTE, only_if_absent=True)
     await pins.put("b", "b", MINUTE, only_if_absent=True)
@@ -113,25 +113,25 @@ async def test_a_dropped_account_loses_its_pins_and_nobody_else_does(pins: Pins)
     assert await pins.put("a0", "a", MINUTE, only_if_absent=True) == "a"
 
 
-async def test_of_many_at_once_one_wins_and_all_hear_of_it(pins: Pins) -> None:
+async def test_of_many_at_once_one_wins_and_all_hear_of_it(pins: SessionStore) -> None:
     told = await asyncio.gather(*(pins.put("k", str(one), MINUTE, only_if_absent=True) for one in range(20)))
     assert len(set(told)) == 1
     assert await pins.get("k") == told[0]
 
 
-async def test_workers_that_start_together_make_one_table(addresses: dict[Backend, str]) -> None:
+async def test_workers_that_start_together_make_one_table(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
-    workers = [PostgresPins(addresses[Backend.POSTGRES], time.monotonic) for _ in range(6)]
+    workers = [PostgresSessionStore(addresses[SessionBackend.POSTGRES], time.monotonic) for _ in range(6)]
     told = await asyncio.gather(*(one.put("k", "a", MINUTE, only_if_absent=True) for one in workers))
     assert told == ["a"] * 6
     for one in workers:
         await one.close()
 
 
-async def test_what_has_lapsed_does_not_stay_in_the_database(addresses: dict[Backend, str]) -> None:
+async def test_what_has_lapsed_does_not_stay_in_the_database(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
     now = 0.0
-    pins = PostgresPins(addresses[Backend.POSTGRES], lambda: now)
+    pins = PostgresSessionStore(addresses[SessionBackend.POSTGRES], lambda: now)
     for number in range(5):
         await pins.put(str(number), "a", 0.01, only_if_absent=True)
     await asyncio.sleep(0.03)
@@ -141,11 +141,11 @@ async def test_what_has_lapsed_does_not_stay_in_the_database(addresses: dict[Bac
     await pins.close()
 
 
-async def test_what_has_lapsed_does_not_stay_in_an_accounts_list(addresses: dict[Backend, str]) -> None:
+async def test_what_has_lapsed_does_not_stay_in_an_accounts_list(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
     now = 1000.0
-    async with Redis.from_url(addresses[Backend.REDIS]) as client:
-        pins = RedisPins(Redis.from_url(addresses[Backend.REDIS]), clock=lambda: now)
+    async with Redis.from_url(addresses[SessionBackend.REDIS]) as client:
+        pins = RedisSessionStore(Redis.from_url(addresses[SessionBackend.REDIS]), clock=lambda: now)
         await pins.put("old", "a", MINUTE, only_if_absent=True)
         now += MINUTE + 1
         await pins.put("new", "a", MINUTE, only_if_absent=True)
@@ -154,25 +154,25 @@ async def test_what_has_lapsed_does_not_stay_in_an_accounts_list(addresses: dict
         await pins.close()
 
 
-async def test_an_address_of_prismas_serves_too(addresses: dict[Backend, str]) -> None:
+async def test_an_address_of_prismas_serves_too(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
     await ask(addresses, "CREATE SCHEMA IF NOT EXISTS prisma")
-    url = addresses[Backend.POSTGRES] + "&connection_limit=5&pool_timeout=3&schema=prisma"
-    pins = PostgresPins(url, time.monotonic)
+    url = addresses[SessionBackend.POSTGRES] + "&connection_limit=5&pool_timeout=3&schema=prisma"
+    pins = PostgresSessionStore(url, time.monotonic)
     await pins.put("k", "a", MINUTE, only_if_absent=True)
     assert await ask(addresses, "SELECT account FROM prisma.evenkeel_pins") == "a"
     await pins.close()
     await ask(addresses, "DROP SCHEMA prisma CASCADE")
 
 
-async def test_who_may_not_make_tables_uses_one_that_is_there(addresses: dict[Backend, str]) -> None:
+async def test_who_may_not_make_tables_uses_one_that_is_there(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
-    owner = PostgresPins(addresses[Backend.POSTGRES], time.monotonic)
+    owner = PostgresSessionStore(addresses[SessionBackend.POSTGRES], time.monotonic)
     await owner.put("k", "a", MINUTE, only_if_absent=True)
     await ask(addresses, "CREATE ROLE guest LOGIN PASSWORD 'guest'")
     await ask(addresses, "GRANT SELECT, INSERT, UPDATE, DELETE ON evenkeel_pins TO guest")
-    where = addresses[Backend.POSTGRES].rpartition("@")[2]
-    guest = PostgresPins(f"postgresql://guest:guest@{where}", time.monotonic)
+    where = addresses[SessionBackend.POSTGRES].rpartition("@")[2]
+    guest = PostgresSessionStore(f"postgresql://guest:guest@{where}", time.monotonic)
     assert await guest.get("k") == "a"
     await guest.close()
     await owner.close()
@@ -182,50 +182,50 @@ async def test_who_may_not_make_tables_uses_one_that_is_there(addresses: dict[Ba
 
 def test_a_backend_without_an_address_is_refused_and_a_secret_is_not_shown() -> None:
     with pytest.raises(SettingsError, match=r"sticky\.url"):
-        opened(StickyTerms(backend=Backend.REDIS), time.monotonic)
-    assert "hush" not in repr(StickyTerms(backend=Backend.REDIS, url="redis://:hush@127.0.0.1:1"))
+        open_replicator(AffinitySettings(backend=SessionBackend.REDIS), time.monotonic)
+    assert "hush" not in repr(AffinitySettings(backend=SessionBackend.REDIS, url="redis://:hush@127.0.0.1:1"))
 
 
 @contextlib.asynccontextmanager
-async def sharing(address: str, backend: Backend) -> AsyncIterator[Remote]:
+async def sharing(address: str, backend: SessionBackend) -> AsyncIterator[SessionReplicator]:
     """A worker whose server holds a pin, and is known to answer."""
-    terms = StickyTerms(backend=backend, url=address)
-    kept = opened(terms, time.monotonic)
+    settings = AffinitySettings(backend=backend, url=address)
+    kept = open_replicator(settings, time.monotonic)
     assert kept is not None
-    remote = Remote(kept, terms, lambda *_: None, time.monotonic)
-    remote.put(Change("k", "a", replaces=False))
-    await until(lambda: remote.counts().written == 1)
-    assert await remote.fetch("k") == "a"
-    yield remote
-    await remote.close()
+    replicator = SessionReplicator(kept, settings, lambda *_: None, time.monotonic)
+    replicator.put(PinChange("k", "a", replaces=False))
+    await until(lambda: replicator.counts().written == 1)
+    assert await replicator.fetch("k") == "a"
+    yield replicator
+    await replicator.close()
 
 
-@pytest.mark.parametrize("backend", [Backend.REDIS, Backend.POSTGRES])
-async def test_a_server_that_dies_costs_no_request_anything(backend: Backend, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", [SessionBackend.REDIS, SessionBackend.POSTGRES])
+async def test_a_server_that_dies_costs_no_request_anything(backend: SessionBackend, tmp_path: Path) -> None:
     async with stack_folder() as folder, contextlib.AsyncExitStack() as server:
-        if backend is Backend.REDIS:
+        if backend is SessionBackend.REDIS:
             address = (await server.enter_async_context(valkey(folder, tmp_path))).url
         else:
             address = (await server.enter_async_context(Postgres(folder, tmp_path))).url
-        async with sharing(address, backend) as remote:
+        async with sharing(address, backend) as replicator:
             await server.aclose()
-            assert [await remote.fetch(str(number)) for number in range(100)] == [None] * 100
-            counts = remote.counts()
+            assert [await replicator.fetch(str(number)) for number in range(100)] == [None] * 100
+            counts = replicator.counts()
             assert not counts.answers
             assert (counts.failed, counts.skipped) == (FAILURES, 100 - FAILURES)
             assert address not in repr(counts)
 
 
-@pytest.mark.parametrize("backend", [Backend.REDIS, Backend.POSTGRES])
-async def test_a_server_that_hangs_holds_up_no_request(backend: Backend, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", [SessionBackend.REDIS, SessionBackend.POSTGRES])
+async def test_a_server_that_hangs_holds_up_no_request(backend: SessionBackend, tmp_path: Path) -> None:
     async with stack_folder() as folder, contextlib.AsyncExitStack() as server:
-        if backend is Backend.REDIS:
+        if backend is SessionBackend.REDIS:
             started = await server.enter_async_context(valkey(folder, tmp_path))
             pid, address = started.part.pid, started.url
         else:
             database = await server.enter_async_context(Postgres(folder, tmp_path))
             pid, address = database.part.pid, database.url
-        async with sharing(address, backend) as remote:
+        async with sharing(address, backend) as replicator:
             main = psutil.Process(pid)
             hung = [main, *main.children(recursive=True)]
             for process in hung:
@@ -233,37 +233,37 @@ async def test_a_server_that_hangs_holds_up_no_request(backend: Backend, tmp_pat
             try:
                 # Much longer than the requests may wait, and shorter than the driver would.
                 async with asyncio.timeout(4):
-                    assert [await remote.fetch(str(number)) for number in range(100)] == [None] * 100
+                    assert [await replicator.fetch(str(number)) for number in range(100)] == [None] * 100
             finally:
                 for process in hung:
                     process.resume()
-            assert remote.counts().failed == FAILURES
-            await until(lambda: remote.counts().answers)
-            assert await remote.fetch("k") == "a"
+            assert replicator.counts().failed == FAILURES
+            await until(lambda: replicator.counts().answers)
+            assert await replicator.fetch("k") == "a"
 
 
 async def test_a_restarted_postgres_is_used_again(tmp_path: Path) -> None:
     async with (
         stack_folder() as folder,
         Postgres(folder, tmp_path) as server,
-        sharing(server.url, Backend.POSTGRES) as remote,
+        sharing(server.url, SessionBackend.POSTGRES) as replicator,
     ):
         restarting = asyncio.ensure_future(server.restart())
         while not restarting.done():
-            await remote.fetch("k")
+            await replicator.fetch("k")
             await asyncio.sleep(0.01)
         await restarting
-        await until(lambda: remote.counts().answers)
-        assert await remote.fetch("k") == "a"
+        await until(lambda: replicator.counts().answers)
+        assert await replicator.fetch("k") == "a"
 
 
-async def test_a_valkey_that_was_silent_is_used_again(addresses: dict[Backend, str]) -> None:
+async def test_a_valkey_that_was_silent_is_used_again(addresses: dict[SessionBackend, str]) -> None:
     await empty(addresses)
-    address = addresses[Backend.REDIS]
-    async with sharing(address, Backend.REDIS) as remote, Redis.from_url(address) as client:
+    address = addresses[SessionBackend.REDIS]
+    async with sharing(address, SessionBackend.REDIS) as replicator, Redis.from_url(address) as client:
         await client.execute_command("CLIENT", "PAUSE", "500", "ALL")
         for _ in range(100):
-            assert await remote.fetch("k") in {None, "a"}
-        assert not remote.counts().answers
-        await until(lambda: remote.counts().answers)
-        assert await remote.fetch("k") == "a"
+            assert await replicator.fetch("k") in {None, "a"}
+        assert not replicator.counts().answers
+        await until(lambda: replicator.counts().answers)
+        assert await replicator.fetch("k") == "a"

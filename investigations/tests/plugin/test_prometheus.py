@@ -17,17 +17,17 @@ from litellm.integrations.prometheus import PrometheusLogger
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.budgets import BudgetCounts, BudgetTerms, Kind, opened
+from litellm_evenkeel.budgets import BudgetCounts, BudgetEntity, BudgetSettings, open_budgets
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.failures import OF_KEY
-from litellm_evenkeel.metrics.terms import Ablation, MetricsTerms
+from litellm_evenkeel.metrics.terms import Ablation, MetricsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from litellm_evenkeel.budgets import Budgets, Hint, Listener, Peek
+    from litellm_evenkeel.budgets import BudgetCache, BudgetObservation, Listener, Peek
     from litellm_evenkeel.metrics.facts import Raw
 
 # LiteLLM warns of its own types, once for each.
@@ -200,7 +200,7 @@ async def test_several_scrapes_at_once_leave_whole_files(registry: CollectorRegi
 
 
 async def test_a_user_agent_takes_one_place_however_it_is_written(registry: CollectorRegistry) -> None:
-    callback = EvenkeelPrometheusLogger(registry, MetricsTerms(most_user_agents=2))
+    callback = EvenkeelPrometheusLogger(registry, MetricsSettings(most_user_agents=2))
     for agent in ('one "quoted"', "two", "three"):
         one = event()
         one["standard_logging_object"]["metadata"]["user_agent"] = agent
@@ -214,11 +214,11 @@ async def test_budgets_that_nobody_sees_are_not_looked_up(
 ) -> None:
     gauges = ("remaining_team_budget_metric", "team_max_budget_metric", "team_budget_remaining_hours_metric")
     monkeypatch.setattr(litellm, "prometheus_exclude_metrics", [f"litellm_{name}" for name in gauges])
-    seen: list[Hint] = []
+    seen: list[BudgetObservation] = []
     budgets = SimpleNamespace(see=lambda hint, _: seen.append(hint), counts=lambda _: BudgetCounts({}, {}))
     callback = EvenkeelPrometheusLogger(registry, open_budgets=lambda *_: budgets)  # type: ignore[arg-type]
     await told(callback, event())
-    assert {hint.kind for hint in seen} == {Kind.KEY, Kind.USER}
+    assert {hint.kind for hint in seen} == {BudgetEntity.KEY, BudgetEntity.USER}
 
 
 async def test_a_providers_budget_that_nobody_knows_is_not_there(registry: CollectorRegistry) -> None:
@@ -230,21 +230,21 @@ async def test_a_providers_budget_that_nobody_knows_is_not_there(registry: Colle
 
 
 async def test_a_providers_budget_is_one_that_is_known(registry: CollectorRegistry) -> None:
-    def budgets(listener: Listener, peek: Peek) -> Budgets:
-        return opened(BudgetTerms(), time.time, listener=listener, peek=peek)
+    def budgets(listener: Listener, peek: Peek) -> BudgetCache:
+        return open_budgets(BudgetSettings(), time.time, listener=listener, peek=peek)
 
     callback = EvenkeelPrometheusLogger(registry, open_budgets=budgets)
     callback.track_provider_remaining_budget("openai", 1.0, 3.0)
     counts = callback.budget_counts()
     assert counts is not None
-    assert counts.kinds[Kind.PROVIDER].known == 1
+    assert counts.kinds[BudgetEntity.PROVIDER].known == 1
 
 
 @pytest.mark.parametrize("ablation", [one for one in Ablation if one is not Ablation.OFF])
 async def test_no_ablation_is_silent(
     ablation: Ablation, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    callback = AblatedPrometheusLogger(registry, MetricsTerms(ablation=ablation))
+    callback = AblatedPrometheusLogger(registry, MetricsSettings(ablation=ablation))
     assert f"metrics.ablation is {ablation}" in caplog.text
     await told(callback, event())
     assert registry.get_sample_value("evenkeel_metrics_ablation", {"mode": ablation}) == 1
@@ -256,7 +256,7 @@ class Watching(AblatedPrometheusLogger):
     """With LiteLLM's own lookups replaced by some that take their time, and fail."""
 
     def __init__(self, registry: CollectorRegistry, ablation: Ablation) -> None:
-        super().__init__(registry, MetricsTerms(ablation=ablation))
+        super().__init__(registry, MetricsSettings(ablation=ablation))
         self._seen: list[str] = []
         self._gate = asyncio.Event()
 

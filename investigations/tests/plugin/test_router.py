@@ -16,7 +16,7 @@ import pytest
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.litellm_router import deployments_of, remaining_usage
-from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.holds import HealthState
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -78,7 +78,7 @@ async def test_a_retry_goes_to_another_account(rig: Rig) -> None:
     assert (asked["b"], asked["c"], asked["d"]) == (1, 1, 6)
     assert asked["a"] <= 3
     states = {name: rig.steering.pool.sides[name, None].hold.state(rig.steering.pool.now()) for name in "cd"}
-    assert states == {"c": State.QUARANTINED, "d": State.OPEN}
+    assert states == {"c": HealthState.QUARANTINED, "d": HealthState.HEALTHY}
     assert (rig.under_way(), rig.errors) == (0, {})
 
 

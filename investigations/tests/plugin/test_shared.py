@@ -17,27 +17,27 @@ from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.holds import State
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.holds import HealthState
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.need import Usage
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.shared import Sharing, opened, redis as redis_store
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.shared import CoordinatorSettings, open_coordinator, redis as redis_store
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from litellm_evenkeel.rotation.lease import Lease
+    from litellm_evenkeel.rotation.lease import Reservation
 
 ANCHOR = time.time() - time.monotonic()
 WORKERS = 4
-DEAD = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked")
+DEAD = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked")
 
 
 def clock() -> float:
@@ -56,46 +56,47 @@ class Worker:
     def __init__(
         self, url: str, prefix: str, accounts: dict[str, Limits], *, credential: str = "", **terms: float
     ) -> None:
-        self.shared = opened(Sharing(url=url, prefix=prefix, settle=1.0, **terms), clock)
-        self.pool = Pool(
-            RotationTerms(),
+        self.coordinator = open_coordinator(CoordinatorSettings(url=url, prefix=prefix, settle=1.0, **terms), clock)
+        self.pool = AccountPool(
+            RotationSettings(),
             clock=clock,
             random=random.Random(1).random,
-            tell=self.shared.tell,
-            window=self.shared.window,
-            slots=self.shared.slots,
+            broadcast=self.coordinator.broadcast,
+            make_window=self.coordinator.make_window,
+            share_slots=self.coordinator.share_slots,
         )
-        seats = [
-            Seat(f"{name}-m", name, "m", limits=limits, credential=credential) for name, limits in accounts.items()
+        specs = [
+            DeploymentSpec(f"{name}-m", name, "m", limits=limits, credential=credential)
+            for name, limits in accounts.items()
         ]
-        self.group = self.pool.group("m", seats)
+        self.candidates = self.pool.candidate_set("m", specs)
         self.longest = 0.0
 
     async def __aenter__(self) -> Self:
-        await self.shared.start(self.pool)
+        await self.coordinator.start(self.pool)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.shared.stop()
+        await self.coordinator.stop()
 
-    def pick(self, tokens: float = 0.0) -> Lease | None:
+    def pick(self, tokens: float = 0.0) -> Reservation | None:
         began = time.monotonic()
-        found = self.pool.pick(self.group, Asked(Need(1, tokens)))
+        found = self.pool.pick(self.candidates, PickRequest(Usage(1, tokens)))
         self.longest = max(self.longest, time.monotonic() - began)
-        return found.lease if isinstance(found, Pick) else None
+        return found.reservation if isinstance(found, Pick) else None
 
-    async def ask(self, patience: float = 2.0) -> Lease | None:
+    async def ask(self, patience: float = 2.0) -> Reservation | None:
         """Ask again and again for a while, as one who waits does."""
         until = clock() + patience
         while clock() < until:
-            lease = self.pick()
-            if lease:
-                return lease
+            reservation = self.pick()
+            if reservation:
+                return reservation
             await asyncio.sleep(0.005)
         return None
 
-    def state(self, account: str) -> State:
-        return self.pool.sides[account, None].hold.state(clock())
+    def state(self, account: str) -> HealthState:
+        return self.pool.scopes[account, None].cooldown.state(clock())
 
 
 @contextlib.asynccontextmanager
@@ -123,10 +124,10 @@ def most_within(moments: list[float], seconds: float) -> int:
 async def press(worker: Worker, until_at: float, uses: list[float], pause: float = 0.002) -> None:
     draw = random.Random(id(worker))
     while clock() < until_at:
-        lease = worker.pick()
-        if lease:
+        reservation = worker.pick()
+        if reservation:
             uses.append(clock())
-            worker.pool.settle(lease, Need(1))
+            worker.pool.settle(reservation, Usage(1))
         await asyncio.sleep(draw.random() * 2 * pause)
 
 
@@ -137,7 +138,7 @@ async def test_four_that_press_never_exceed_a_limit_and_use_it(address: str) -> 
     async with working(address, told) as workers:
         ends = clock() + 7
         await asyncio.gather(*(press(worker, ends, uses) for worker in workers))
-        assert all(worker.shared.counts().workers == WORKERS for worker in workers)
+        assert all(worker.coordinator.counts().workers == WORKERS for worker in workers)
     assert most_within(uses, 3.0) <= 60
     assert 110 <= len(uses) <= 170
 
@@ -145,10 +146,10 @@ async def test_four_that_press_never_exceed_a_limit_and_use_it(address: str) -> 
 async def test_tokens_that_were_reserved_and_not_used_are_everybodys_again(address: str) -> None:
     async with working(address, limits(tpm=1000), 2) as (first, second):
         await until(lambda: first.pick(900) is not None)
-        lease = next(iter(first.pool._leases))
+        reservation = next(iter(first.pool._reservations))
         assert await second.ask(0.3)
         assert second.pick(900) is None
-        first.pool.settle(lease, Need(1, 10))
+        first.pool.settle(reservation, Usage(1, 10))
         await until(lambda: second.pick(900) is not None)
 
 
@@ -159,15 +160,15 @@ async def test_never_more_are_under_way_than_an_account_bears_and_nobody_starves
     async def serve(number: int, worker: Worker, ends: float) -> None:
         nonlocal under_way, most
         while clock() < ends:
-            lease = await worker.ask(0.2)
-            if lease is None:
+            reservation = await worker.ask(0.2)
+            if reservation is None:
                 continue
             under_way += 1
             most = max(most, under_way)
             served[number] += 1
             await asyncio.sleep(0.01 + 0.02 * random.random())
             under_way -= 1
-            worker.pool.settle(lease, Need(1))
+            worker.pool.settle(reservation, Usage(1))
 
     async with working(address, limits(concurrent=concurrent)) as workers:
         ends = clock() + 4
@@ -181,15 +182,15 @@ async def test_what_a_dead_worker_held_comes_back(address: str) -> None:
     terms = {"heartbeat": 0.1, "gone": 0.4}
     dying = Worker(address, prefix, limits(concurrent=2), **terms)
     async with Worker(address, prefix, limits(concurrent=2), **terms) as other:
-        await dying.shared.start(dying.pool)
+        await dying.coordinator.start(dying.pool)
         assert await dying.ask()
         assert await dying.ask()
         assert await other.ask(0.5) is None
-        for task in dying.shared._tasks:
+        for task in dying.coordinator._tasks:
             task.cancel()
         assert await other.ask()
         assert await other.ask()
-    await dying.shared.stop()
+    await dying.coordinator.stop()
 
 
 async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address: str) -> None:
@@ -197,66 +198,66 @@ async def test_a_failure_is_known_to_all_at_once_and_to_who_comes_later(address:
     accounts = {name: Limits() for name in names}
     prefix, took = secrets.token_hex(4), []
     async with Worker(address, prefix, accounts) as first, Worker(address, prefix, accounts) as second:
-        await until(lambda: first.shared.counts().is_listening and second.shared.counts().is_listening)
+        await until(lambda: first.coordinator.counts().is_listening and second.coordinator.counts().is_listening)
         for name in names:
-            lease = await first.ask()
-            assert lease
-            account = lease.place.seat.account
+            reservation = await first.ask()
+            assert reservation
+            account = reservation.deployment.spec.account
             began = clock()
-            first.pool.fail(lease, DEAD)
-            await until(lambda name=account: second.state(name) is State.QUARANTINED)  # type: ignore[misc]
+            first.pool.fail(reservation, DEAD)
+            await until(lambda name=account: second.state(name) is HealthState.QUARANTINED)  # type: ignore[misc]
             took.append(clock() - began)
         assert statistics.median(took) < 0.25
         async with Worker(address, prefix, accounts) as later:
-            await until(lambda: all(later.state(name) is State.QUARANTINED for name in names))
+            await until(lambda: all(later.state(name) is HealthState.QUARANTINED for name in names))
             later.pool.release_account("3")
-            await until(lambda: first.state("3") is not State.QUARANTINED)
-            await until(lambda: second.state("3") is not State.QUARANTINED)
+            await until(lambda: first.state("3") is not HealthState.QUARANTINED)
+            await until(lambda: second.state("3") is not HealthState.QUARANTINED)
         async with Worker(address, prefix, accounts) as last:
-            await until(lambda: last.state("4") is State.QUARANTINED)
-            assert last.state("3") is State.OPEN
-        assert first.shared.counts().damaged == 0
+            await until(lambda: last.state("4") is HealthState.QUARANTINED)
+            assert last.state("3") is HealthState.HEALTHY
+        assert first.coordinator.counts().damaged == 0
 
 
 async def test_what_is_left_of_a_dead_key_concerns_nobody_who_uses_another(address: str) -> None:
     prefix, accounts = secrets.token_hex(4), limits()
     async with Worker(address, prefix, accounts, credential="old") as first:
-        await until(lambda: first.shared.counts().is_listening)
-        lease = await first.ask()
-        assert lease
-        first.pool.fail(lease, DEAD)
-        await until(lambda: first.shared.counts().said == 1)
+        await until(lambda: first.coordinator.counts().is_listening)
+        reservation = await first.ask()
+        assert reservation
+        first.pool.fail(reservation, DEAD)
+        await until(lambda: first.coordinator.counts().said == 1)
     async with (
         Worker(address, prefix, accounts, credential="new") as renewed,
         Worker(address, prefix, accounts, credential="old") as same,
     ):
-        await until(lambda: same.state("a") is State.QUARANTINED)
-        await until(lambda: renewed.shared.counts().heard == 1)
+        await until(lambda: same.state("a") is HealthState.QUARANTINED)
+        await until(lambda: renewed.coordinator.counts().heard == 1)
         assert await renewed.ask()
-        assert renewed.state("a") is State.OPEN
+        assert renewed.state("a") is HealthState.HEALTHY
 
 
 async def test_who_hears_nothing_for_long_still_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_store, "HEARD_SECONDS", 0.1)
     async with working(address, {"a": Limits()}, 2) as (first, second):
-        await until(lambda: first.shared.counts().is_listening and second.shared.counts().is_listening)
+        await until(lambda: first.coordinator.counts().is_listening and second.coordinator.counts().is_listening)
         await asyncio.sleep(0.6)
-        assert second.shared.counts().is_listening
-        lease = await first.ask()
-        assert lease
-        first.pool.fail(lease, DEAD)
-        await until(lambda: second.state("a") is State.QUARANTINED)
+        assert second.coordinator.counts().is_listening
+        reservation = await first.ask()
+        assert reservation
+        first.pool.fail(reservation, DEAD)
+        await until(lambda: second.state("a") is HealthState.QUARANTINED)
 
 
 async def test_words_that_nobody_understands_are_counted(address: str) -> None:
     async with working(address, limits(rpm=5), 1) as (worker,), Redis.from_url(address) as client:
-        await until(lambda: worker.shared.counts().is_listening)
+        await until(lambda: worker.coordinator.counts().is_listening)
         channel = (await client.pubsub_channels())[0]
         words = [b"\xff", "[]", "{}", '{"v": 1, "from": "x", "account": 3}', "9" * 5000, '{"v": 99, "from": "x"}']
         for text in words:
             await client.publish(channel, text)
-        await until(lambda: worker.shared.counts().damaged == len(words))
-        assert worker.shared.counts().heard == 0
+        await until(lambda: worker.coordinator.counts().damaged == len(words))
+        assert worker.coordinator.counts().heard == 0
         assert await worker.ask()
 
 
@@ -272,17 +273,17 @@ async def test_a_server_that_is_killed_costs_no_request_and_tells_so(
                     psutil.Process(server.part.pid).kill()
                 worker = workers[step % WORKERS]
                 began = clock()
-                lease = await worker.ask()
+                reservation = await worker.ask()
                 took.append(clock() - began)
-                failed += lease is None
-                if lease:
-                    worker.pool.settle(lease, Need(1))
+                failed += reservation is None
+                if reservation:
+                    worker.pool.settle(reservation, Usage(1))
                 await asyncio.sleep(0.005)
         assert failed == 0
         assert statistics.median(took) < 0.02
         assert max(worker.longest for worker in workers) < 0.1
         for worker in workers:
-            counts = worker.shared.counts()
+            counts = worker.coordinator.counts()
             assert (counts.is_connected, counts.is_local, counts.outages) == (False, True, 1)
             assert sum(counts.errors.values()) >= 1
         secret = server.url.split("@")[0].rpartition(":")[2]
@@ -309,11 +310,11 @@ async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_an
         pressing = [asyncio.ensure_future(press(worker, ends, uses)) for worker in workers]
         await asyncio.sleep(3)
         async with hung(server.part.pid):
-            await until(lambda: not any(worker.shared.counts().is_connected for worker in workers))
+            await until(lambda: not any(worker.coordinator.counts().is_connected for worker in workers))
             before = len(uses)
             await asyncio.sleep(2)
             assert len(uses) > before
-        await until(lambda: not any(worker.shared.counts().is_local for worker in workers))
+        await until(lambda: not any(worker.coordinator.counts().is_local for worker in workers))
         await asyncio.gather(*pressing)
         assert max(worker.longest for worker in workers) < 0.1
     assert most_within(uses, 4.0) <= 80 * 1.1
@@ -338,8 +339,8 @@ async def test_whatever_a_server_forgets_or_refuses_the_limit_holds_and_all_come
             await client.execute_command(*command.split())
             await asyncio.sleep(1)
             await client.execute_command("REPLICAOF", "NO", "ONE")
-        await until(lambda: all(one.shared.counts().is_connected for one in workers))
-        await until(lambda: not any(one.shared.counts().is_local for one in workers))
+        await until(lambda: all(one.coordinator.counts().is_connected for one in workers))
+        await until(lambda: not any(one.coordinator.counts().is_local for one in workers))
         await asyncio.gather(*pressing)
     assert most_within(uses, 4.0) <= 80 * 1.02
     assert len(uses) >= 120
@@ -349,25 +350,25 @@ async def test_quarantines_outlive_a_server_that_forgets(tmp_path: Path) -> None
     async with stack_folder() as folder, valkey(folder, tmp_path) as server:
         prefix = secrets.token_hex(4)
         async with Worker(server.url, prefix, {"a": Limits(), "b": Limits()}) as worker:
-            lease = await worker.ask()
-            assert lease
-            worker.pool.fail(lease, DEAD)
-            await until(lambda: worker.shared.counts().said == 1)
+            reservation = await worker.ask()
+            assert reservation
+            worker.pool.fail(reservation, DEAD)
+            await until(lambda: worker.coordinator.counts().said == 1)
             async with Redis.from_url(server.url) as client:
                 await client.flushall()
-            await until(lambda: worker.shared.counts().said == 2)
+            await until(lambda: worker.coordinator.counts().said == 2)
             async with Worker(server.url, prefix, {"a": Limits(), "b": Limits()}) as later:
-                await until(lambda: later.state(lease.place.seat.account) is State.QUARANTINED)
+                await until(lambda: later.state(reservation.deployment.spec.account) is HealthState.QUARANTINED)
 
 
 async def test_without_a_server_from_the_start_each_takes_its_part() -> None:
     worker = Worker("redis://:hush@127.0.0.1:1/0", "p", limits(rpm=40), workers=4)
     began = clock()
-    await worker.shared.start(worker.pool, patience=0.1)
+    await worker.coordinator.start(worker.pool, patience=0.1)
     assert clock() - began < 2
     assert sum(worker.pick() is not None for _ in range(40)) == 10
-    assert not worker.shared.counts().is_connected
-    await worker.shared.stop()
+    assert not worker.coordinator.counts().is_connected
+    await worker.coordinator.stop()
 
 
 async def test_nothing_is_left_running(address: str) -> None:

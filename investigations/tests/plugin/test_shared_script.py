@@ -12,9 +12,17 @@ import pytest
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.shared.asks import Call, Debt, Return, SideAsk, SlotsAsk, Told, WindowAsk
+from litellm_evenkeel.rotation.shared.asks import (
+    LeaseRequest,
+    LeaseReturn,
+    ProviderReport,
+    ScopeRequest,
+    SlotsRequest,
+    UnleasedUsage,
+    WindowRequest,
+)
 from litellm_evenkeel.rotation.shared.memory import MemoryStore
-from litellm_evenkeel.rotation.shared.redis import RedisStore
+from litellm_evenkeel.rotation.shared.redis import RedisLeaseStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +36,7 @@ async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
 
 async def test_the_script_counts_as_it_was_proved(address: str) -> None:
     draw, moment = random.Random(5), 0.0
-    store = RedisStore(address, secrets.token_hex(4), 1.0)
+    store = RedisLeaseStore(address, secrets.token_hex(4), 1.0)
     twin = MemoryStore(lambda: moment)
     for _ in range(300):
         now = time.time()
@@ -36,41 +44,45 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
         for seconds, limit in ((2.0, 40.0), (60.0, 1000.5)):
             width = seconds / 8
             part = int(now / width)
-            told = Told(draw.uniform(0, limit), now - draw.uniform(0, 2), draw.uniform(0.01, 1))
+            told = ProviderReport(draw.uniform(0, limit), now - draw.uniform(0, 2), draw.uniform(0.01, 1))
             asks.append(
-                WindowAsk(
+                WindowRequest(
                     name=f"w/{seconds}",
                     limit=limit,
-                    width=width,
+                    part_seconds=width,
                     parts=8,
                     is_whole=seconds < 10,
-                    demand=draw.choice([0.0, 1.0, draw.uniform(0, limit / 3)]),
-                    ahead=draw.choice([0.0, 3.5]),
-                    returns=tuple(Return(part - 2, part - draw.randint(0, 1), draw.uniform(0, 5)) for _ in range(2)),
-                    debts=(Debt(part - draw.randint(-1, 12), draw.uniform(0, 4)),) if draw.random() < 0.3 else (),
-                    told=told if draw.random() < 0.2 else None,
+                    needed=draw.choice([0.0, 1.0, draw.uniform(0, limit / 3)]),
+                    prefetch=draw.choice([0.0, 3.5]),
+                    returns=tuple(
+                        LeaseReturn(part - 2, part - draw.randint(0, 1), draw.uniform(0, 5)) for _ in range(2)
+                    ),
+                    unleased=(UnleasedUsage(part - draw.randint(-1, 12), draw.uniform(0, 4)),)
+                    if draw.random() < 0.3
+                    else (),
+                    provider_report=told if draw.random() < 0.2 else None,
                 )
             )
-        slots = SlotsAsk(5, draw.randint(0, 2), draw.randint(2, 5), lacks=draw.random() < 0.5)
-        sides = tuple(SideAsk(name, 60.0, tuple(asks), slots) for name in ("a", "b/c%20"))
-        call = Call(
+        slots = SlotsRequest(5, draw.randint(0, 2), draw.randint(2, 5), lacks=draw.random() < 0.5)
+        sides = tuple(ScopeRequest(name, 60.0, tuple(asks), slots) for name in ("a", "b/c%20"))
+        call = LeaseRequest(
             worker=draw.choice("xyz"),
             epoch=draw.choice(["", "first", "first", "first", "other"]) if draw.random() < 0.02 else "first",
             new_epoch="first",
             gone=0.2,
             fresh=0.1,
-            settle=0.05,
+            grace_period=0.05,
             rejoins=draw.random() < 0.02,
             leaves=draw.random() < 0.05,
-            sides=sides,
+            scopes=sides,
         )
         found = await store.exchange(call)
         moment = found.now
         expected = twin.answer(call)
         assert (found.epoch, found.workers) == (expected.epoch, expected.workers)
         assert found.opens == pytest.approx(expected.opens)
-        assert len(found.sides) == len(expected.sides)
-        for side, other in zip(found.sides, expected.sides, strict=True):
+        assert len(found.scopes) == len(expected.scopes)
+        for side, other in zip(found.scopes, expected.scopes, strict=True):
             assert side.slots == other.slots
             for window, twins in zip(side.windows, other.windows, strict=True):
                 assert window.part == twins.part

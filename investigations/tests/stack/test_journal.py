@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.stack.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def file_of(proxy: Proxy) -> Path:
     return proxy.config.parent / "evenkeel-journal.db"
 
 
-def rows(path: Path) -> list[Row]:
+def rows(path: Path) -> list[RequestRecord]:
     with closing(SqliteStore(path, makes=False)) as store:
         return store.newest(1_000_000)
 
@@ -97,15 +97,17 @@ async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> No
         await until(lambda: len(rows(path)) >= REQUESTS + 26)
         found = rows(path)
         assert len(found) == REQUESTS + 26
-        answered = [row for row in found if row.status == 200]
+        answered = [record for record in found if record.status == 200]
         assert len(answered) == REQUESTS + 20
-        assert {row.reason for row in answered} <= {"strategy", "sticky"}
-        assert all(row.account and row.deployment and row.prompt_tokens and row.latency for row in answered)
-        assert sum(row.is_stream for row in answered) == 20
-        assert all(0 < (row.first_token or 0) <= row.latency for row in answered if row.is_stream)
-        assert sorted(row.status for row in found if row.status != 200) == [400] * 5 + [401]
-        assert not any("sk-" in row.key for row in found)
-        assert len({row.key for row in found if row.status != 401}) == 1
+        assert {record.reason for record in answered} <= {"strategy", "sticky"}
+        assert all(
+            record.account and record.deployment and record.prompt_tokens and record.latency for record in answered
+        )
+        assert sum(record.is_stream for record in answered) == 20
+        assert all(0 < (record.first_token or 0) <= record.latency for record in answered if record.is_stream)
+        assert sorted(record.status for record in found if record.status != 200) == [400] * 5 + [401]
+        assert not any("sk-" in record.key for record in found)
+        assert len({record.key for record in found if record.status != 401}) == 1
         assert health["stores"][0]["store"] == "sqlite"
         assert health["errors"] == {}
 

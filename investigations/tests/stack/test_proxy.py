@@ -10,7 +10,7 @@ import pytest
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.config import Journal, Subject
 from evenkeel_lab.stack.proxy import Proxy, cure_of, refusal_of, stops_within, why_it_died
-from litellm_evenkeel.journal.terms import JournalTerms
+from litellm_evenkeel.journal.terms import JournalSettings
 
 LOG = """Traceback (most recent call last):
   File "tree.py", line 61, in read
@@ -63,6 +63,6 @@ def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
         return stops_within(Subject(journal=Journal.SQLITE, settings={"evenkeel": {"journal": {"drain": drain}}}))
 
     usual = stops_within(Subject(journal=Journal.SQLITE))
-    assert usual >= stops_within(Subject()) + JournalTerms().drain
+    assert usual >= stops_within(Subject()) + JournalSettings().drain
     assert seconds("2m") - seconds("1m") == 60
     assert seconds("nonsense") == usual

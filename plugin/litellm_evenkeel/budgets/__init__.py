@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.budgets.breaker import Standing
-from litellm_evenkeel.budgets.budget import Budget, Entity, Kind, Source
-from litellm_evenkeel.budgets.cache import Budgets, Listener, Peek
+from litellm_evenkeel.budgets.breaker import BreakerState
+from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Entity, Source
+from litellm_evenkeel.budgets.cache import BudgetCache, Listener, Peek
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts, health
-from litellm_evenkeel.budgets.opening import load_drivers, opened
+from litellm_evenkeel.budgets.opening import load_drivers, open_budgets
 from litellm_evenkeel.budgets.process import budget_of, counter_name, row_name
-from litellm_evenkeel.budgets.reasons import Reason
-from litellm_evenkeel.budgets.snapshot import Hint, Ids, hints
-from litellm_evenkeel.budgets.terms import BudgetTerms
+from litellm_evenkeel.budgets.reasons import DriverError
+from litellm_evenkeel.budgets.snapshot import BudgetObservation, RequestOwners, observations
+from litellm_evenkeel.budgets.terms import BudgetSettings
 
 __all__ = [
+    "BreakerState",
     "Budget",
+    "BudgetCache",
     "BudgetCounts",
-    "BudgetTerms",
-    "Budgets",
+    "BudgetEntity",
+    "BudgetObservation",
+    "BudgetSettings",
+    "DriverError",
     "Entity",
-    "Hint",
-    "Ids",
-    "Kind",
     "KindCounts",
     "Listener",
     "Peek",
-    "Reason",
+    "RequestOwners",
     "Source",
-    "Standing",
     "budget_of",
     "counter_name",
     "health",
-    "hints",
     "load_drivers",
-    "opened",
+    "observations",
+    "open_budgets",
     "row_name",
 ]

@@ -17,28 +17,28 @@ SHORTEST_PAUSE = 0.05
 JITTER = 0.2
 
 
-class Standing(StrEnum):
+class BreakerState(StrEnum):
     """How it stands with a server."""
 
     CLOSED = "closed"
     """It is asked."""
     OPEN = "open"
     """It is left alone."""
-    PROBING = "probing"
+    HALF_OPEN = "probing"
     """One may ask it."""
 
 
-class Breaker:
+class CircuitBreaker:
     """Counts failures in a row. `random` is from 0 to 1, and keeps workers from asking all at the same time.
 
     `longest` is how long a server that has come back may go unnoticed.
     """
 
-    __slots__ = ("_failures", "_longest", "_random", "asks_at")
+    __slots__ = ("_failures", "_longest", "_random", "retry_at")
 
     def __init__(self, random: Callable[[], float], longest: float = LONGEST_PAUSE) -> None:
         self._failures, self._random, self._longest = 0, random, min(longest, LONGEST_PAUSE)
-        self.asks_at = -math.inf
+        self.retry_at = -math.inf
         """When it may be asked again."""
 
     @property
@@ -46,20 +46,20 @@ class Breaker:
         """Whether it has failed too often."""
         return self._failures >= FAILURES
 
-    def standing(self, now: float) -> Standing:
+    def state(self, now: float) -> BreakerState:
         """Say how it stands."""
         if not self.is_open:
-            return Standing.CLOSED
-        return Standing.OPEN if now < self.asks_at else Standing.PROBING
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if now < self.retry_at else BreakerState.HALF_OPEN
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Know that it has answered."""
-        self._failures, self.asks_at = 0, -math.inf
+        self._failures, self.retry_at = 0, -math.inf
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """Know that it has not."""
         self._failures += 1
         beyond = self._failures - FAILURES
         # No larger than it matters: a server may be gone for weeks.
         pause = FIRST_PAUSE * 2.0 ** min(beyond, 16) if beyond >= 0 else SHORTEST_PAUSE * 2.0 ** (self._failures - 1)
-        self.asks_at = now + min(pause, self._longest) * (1 - JITTER * self._random())
+        self.retry_at = now + min(pause, self._longest) * (1 - JITTER * self._random())

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 SAME_RESET_SECONDS = 1.0
 
 
-class Kind(StrEnum):
+class BudgetEntity(StrEnum):
     """Whose budget it is."""
 
     KEY = "key"
@@ -31,7 +31,7 @@ class Source(StrEnum):
     POSTGRES = "postgres"
 
 
-Entity: TypeAlias = tuple[Kind, str]
+Entity: TypeAlias = tuple[BudgetEntity, str]
 """Somebody with a budget: a kind, and the id that LiteLLM's tables have."""
 Values: TypeAlias = tuple[float | str | bool | None, ...]
 
@@ -87,7 +87,7 @@ def absent(as_of: float, source: Source) -> Budget:
     return Budget(as_of, source, exists=False)
 
 
-def merged(known: Budget | None, told: Budget) -> Budget:
+def merge(known: Budget | None, told: Budget) -> Budget:
     """Return what is known now: the newer word on each value counts, and the older one where the newer says nothing."""
     if known is None:
         return told

@@ -9,35 +9,35 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
-from litellm_evenkeel.budgets.budget import Kind, Source, absent, merged
+from litellm_evenkeel.budgets.budget import BudgetEntity, Source, absent, merge
 from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets.budget import Budget, Entity
-    from litellm_evenkeel.budgets.failures import Failures
+    from litellm_evenkeel.budgets.failures import SourceFailures
     from litellm_evenkeel.budgets.loader import Loader
-    from litellm_evenkeel.budgets.snapshot import Hint
-    from litellm_evenkeel.budgets.terms import BudgetTerms
+    from litellm_evenkeel.budgets.snapshot import BudgetObservation
+    from litellm_evenkeel.budgets.terms import BudgetSettings
 
 JITTER = 0.2
 # Who was not asked for in so many times the TTL is of no interest for how old values are.
 LATELY = 2.0
-OF_REQUESTS = tuple(kind for kind in Kind if kind is not Kind.PROVIDER)
+OF_REQUESTS = tuple(kind for kind in BudgetEntity if kind is not BudgetEntity.PROVIDER)
 
 
 class Listener(Protocol):
     """Who is told of changes; who is forgotten, as if there was nothing of him. It may not take long, or raise."""
 
-    def __call__(self, kind: Kind, who: str, budget: Budget) -> None:
+    def __call__(self, kind: BudgetEntity, who: str, budget: Budget) -> None:
         """Know of a value that is another than before."""
 
 
 class Peek(Protocol):
     """What the process itself may know: dictionaries are looked into, nothing more."""
 
-    def __call__(self, kind: Kind, who: str) -> Budget | None:
+    def __call__(self, kind: BudgetEntity, who: str) -> Budget | None:
         """Return what it knows."""
 
 
@@ -48,7 +48,7 @@ class _Entry:
         self.budget, self.fresh_until, self.used_at = budget, fresh_until, used_at
 
 
-class _Shelf:
+class _KindCache:
     """All of one kind, those used last at the end."""
 
     __slots__ = ("entries", "hits", "joined", "misses", "negative", "stale")
@@ -58,72 +58,78 @@ class _Shelf:
         self.hits = self.misses = self.stale = self.negative = self.joined = 0
 
 
-class Budgets:
+class BudgetCache:
     """One worker's. Its methods are called on one event loop. Without a loader, nothing is looked up."""
 
     def __init__(
         self,
-        terms: BudgetTerms,
-        failures: Failures,
+        settings: BudgetSettings,
+        failures: SourceFailures,
         loader: Loader | None,
         *,
         peek: Peek,
         listener: Listener,
         random: Callable[[], float],
     ) -> None:
-        self._terms, self._failures, self._peek, self._listener, self._random = terms, failures, peek, listener, random
-        self._most = max(terms.most, 1)
-        self._shelves = {kind: _Shelf() for kind in Kind}
+        self._settings, self._failures, self._peek, self._listener, self._random = (
+            settings,
+            failures,
+            peek,
+            listener,
+            random,
+        )
+        self._most = max(settings.most, 1)
+        self._shelves = {kind: _KindCache() for kind in BudgetEntity}
         self._loader = loader
         if loader:
-            loader.tells(self._learned)
+            loader.on_loaded(self._learned)
 
-    def get(self, kind: Kind, who: str, now: float) -> Budget | None:
+    def get(self, kind: BudgetEntity, who: str, now: float) -> Budget | None:
         """Return what is known of a budget, None if nothing is; the rest is asked for, and told to the listener."""
-        shelf = self._shelves[kind]
-        entry = shelf.entries.get(who)
+        cache = self._shelves[kind]
+        entry = cache.entries.get(who)
         if entry is not None:
-            shelf.entries.move_to_end(who)
+            cache.entries.move_to_end(who)
             entry.used_at = now
             if now < entry.fresh_until:
                 if entry.budget.exists:
-                    shelf.hits += 1
+                    cache.hits += 1
                 else:
-                    shelf.negative += 1
+                    cache.negative += 1
                 return entry.budget
         return self._late(kind, who, now)
 
-    def note(self, hint: Hint) -> None:
+    def record(self, observation: BudgetObservation) -> None:
         """Know what a request tells of a budget."""
-        told = hint.budget
+        told = observation.budget
         if told.says_anything:
             # Of providers, the router tells all there is.
-            is_answer = told.is_complete or hint.kind is Kind.PROVIDER
-            self._know(hint.kind, hint.id, told, is_answer=is_answer, now=told.as_of)
+            is_answer = told.is_complete or observation.kind is BudgetEntity.PROVIDER
+            self._know(observation.kind, observation.entity_id, told, is_answer=is_answer, now=told.as_of)
 
-    def row(self, hint: Hint) -> None:
+    def record_row(self, observation: BudgetObservation) -> None:
         """Know what one of all rows tells of a budget: of whom nobody has asked for, only while there is room."""
-        entries = self._shelves[hint.kind].entries
-        if hint.id in entries or len(entries) < self._most:
-            self.note(hint)
+        entries = self._shelves[observation.kind].entries
+        if observation.entity_id in entries or len(entries) < self._most:
+            self.record(observation)
 
-    def known(self, kind: Kind, who: str) -> Budget | None:
+    def known(self, kind: BudgetEntity, who: str) -> Budget | None:
         """Return what is known of a budget, however old, without asking for it."""
         entry = self._shelves[kind].entries.get(who)
         return None if entry is None else entry.budget
 
-    def see(self, hint: Hint, now: float) -> None:
+    def observe(self, observation: BudgetObservation, now: float) -> None:
         """Know what a request tells, and have the rest looked up: of all that is seen soon after, in one go."""
-        self.note(self._fresher(hint, now))
-        self.get(hint.kind, hint.id, now)
+        self.record(self._fresher(observation, now))
+        self.get(observation.kind, observation.entity_id, now)
 
-    def unread(self, error: BaseException) -> None:
+    def record_unreadable(self, error: BaseException) -> None:
         """Know that of a request, nobody could be found out whose it was."""
-        self._failures.failed(OF_REQUESTS, Source.EVENT, error)
+        self._failures.record(OF_REQUESTS, Source.EVENT, error)
 
     def counts(self, now: float) -> BudgetCounts:
         """Return how it went so far."""
-        kinds = {kind: self._counts_of(shelf, now) for kind, shelf in self._shelves.items()}
+        kinds = {kind: self._counts_of(cache, now) for kind, cache in self._shelves.items()}
         failures, loader = dict(self._failures.counts), self._loader
         if loader is None:
             return BudgetCounts(kinds, failures)
@@ -132,8 +138,8 @@ class Budgets:
             failures,
             statements=loader.statements,
             waiting=loader.waiting,
-            turned_away=loader.turned_away,
-            standings=loader.standings(),
+            rejected=loader.rejected,
+            sources=loader.breaker_states(),
         )
 
     async def close(self) -> None:
@@ -145,49 +151,49 @@ class Budgets:
         kind, who = entity
         self._know(kind, who, budget, is_answer=True, now=budget.as_of)
 
-    def _late(self, kind: Kind, who: str, now: float) -> Budget | None:
+    def _late(self, kind: BudgetEntity, who: str, now: float) -> Budget | None:
         """Return what is known though it is not fresh, and ask."""
-        shelf = self._shelves[kind]
-        is_fresh = kind is not Kind.PROVIDER and self._has_peeked(kind, who, now)
-        entry = shelf.entries.get(who)
+        cache = self._shelves[kind]
+        is_fresh = kind is not BudgetEntity.PROVIDER and self._has_peeked(kind, who, now)
+        entry = cache.entries.get(who)
         if is_fresh and entry:
-            shelf.hits += 1
+            cache.hits += 1
             return entry.budget
         if entry is None:
-            shelf.misses += 1
+            cache.misses += 1
         else:
-            shelf.stale += 1
-        if kind is not Kind.PROVIDER and self._loader and self._loader.ask((kind, who)):
-            shelf.joined += 1
+            cache.stale += 1
+        if kind is not BudgetEntity.PROVIDER and self._loader and self._loader.ask((kind, who)):
+            cache.joined += 1
         return entry.budget if entry else None
 
-    def _fresher(self, hint: Hint, now: float) -> Hint:
+    def _fresher(self, observation: BudgetObservation, now: float) -> BudgetObservation:
         """Return it with what the process has counted of the spend: what authentication knows may be a minute old."""
-        known = self._peeked(hint.kind, hint.id) if hint.budget.spend is not None else None
+        known = self._peeked(observation.kind, observation.entity_id) if observation.budget.spend is not None else None
         if known is None or known.spend is None or known.as_of < now:
-            return hint
-        return hint._replace(budget=hint.budget._replace(spend=known.spend, as_of=now))
+            return observation
+        return observation._replace(budget=observation.budget._replace(spend=known.spend, as_of=now))
 
-    def _peeked(self, kind: Kind, who: str) -> Budget | None:
+    def _peeked(self, kind: BudgetEntity, who: str) -> Budget | None:
         try:
             return self._peek(kind, who)
         except Exception as error:  # noqa: BLE001 - what it looks into is LiteLLM's, and changes with its versions
-            self._failures.failed((kind,), Source.PROCESS, error)
+            self._failures.record((kind,), Source.PROCESS, error)
             return None
 
-    def _has_peeked(self, kind: Kind, who: str, now: float) -> bool:
+    def _has_peeked(self, kind: BudgetEntity, who: str, now: float) -> bool:
         """Know what the process knows; return whether that is all there is to know."""
         told = self._peeked(kind, who)
         if told is None or not told.says_anything:
             return False
-        is_answer = told.is_complete and told.as_of + self._terms.ttl * (1 - JITTER) > now
+        is_answer = told.is_complete and told.as_of + self._settings.ttl * (1 - JITTER) > now
         self._know(kind, who, told, is_answer=is_answer, now=now)
         return is_answer
 
-    def _know(self, kind: Kind, who: str, told: Budget, *, is_answer: bool, now: float) -> None:
+    def _know(self, kind: BudgetEntity, who: str, told: Budget, *, is_answer: bool, now: float) -> None:
         entries = self._shelves[kind].entries
         entry = entries.get(who)
-        budget = merged(entry.budget if entry else None, told)
+        budget = merge(entry.budget if entry else None, told)
         fresh_until = self._fresh_until(told) if is_answer else 0.0
         if entry is None:
             before = None
@@ -203,23 +209,23 @@ class Budgets:
             self._listener(kind, who, budget)
 
     def _fresh_until(self, told: Budget) -> float:
-        ttl = self._terms.ttl if told.exists else self._terms.negative_ttl
+        ttl = self._settings.ttl if told.exists else self._settings.negative_ttl
         return told.as_of + ttl * (1 - JITTER + 2 * JITTER * self._random())
 
-    def _counts_of(self, shelf: _Shelf, now: float) -> KindCounts:
+    def _counts_of(self, cache: _KindCache, now: float) -> KindCounts:
         return KindCounts(
-            hits=shelf.hits,
-            misses=shelf.misses,
-            stale=shelf.stale,
-            negative=shelf.negative,
-            joined=shelf.joined,
-            known=len(shelf.entries),
-            oldest_age=self._oldest_age(shelf, now),
+            hits=cache.hits,
+            misses=cache.misses,
+            stale=cache.stale,
+            negative=cache.negative,
+            joined=cache.joined,
+            known=len(cache.entries),
+            oldest_age=self._oldest_age(cache, now),
         )
 
-    def _oldest_age(self, shelf: _Shelf, now: float) -> float | None:
-        since, oldest = now - LATELY * self._terms.ttl, None
-        for entry in reversed(shelf.entries.values()):
+    def _oldest_age(self, cache: _KindCache, now: float) -> float | None:
+        since, oldest = now - LATELY * self._settings.ttl, None
+        for entry in reversed(cache.entries.values()):
             if entry.used_at < since:
                 break
             if entry.budget.exists and (oldest is None or entry.budget.as_of < oldest):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets.breaker import Standing
+from litellm_evenkeel.budgets.breaker import BreakerState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from litellm_evenkeel.budgets.budget import Kind, Source
-    from litellm_evenkeel.budgets.reasons import Reason
+    from litellm_evenkeel.budgets.budget import BudgetEntity, Source
+    from litellm_evenkeel.budgets.reasons import DriverError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,24 @@ class KindCounts:
 class BudgetCounts:
     """All numbers are since the start, but for those of now."""
 
-    kinds: Mapping[Kind, KindCounts]
-    failures: Mapping[tuple[Kind, Source, Reason], int]
+    kinds: Mapping[BudgetEntity, KindCounts]
+    failures: Mapping[tuple[BudgetEntity, Source, DriverError], int]
     """Entities whose lookup failed, once for each time."""
     statements: int = 0
     """Questions to Postgres, whether it has answered or not."""
     waiting: int = 0
     """Entities that are being asked about now."""
-    turned_away: int = 0
+    rejected: int = 0
     """Entities that were not asked about: too many waited, or no table can hold such an id."""
-    standings: Mapping[Source, Standing] | None = None
+    sources: Mapping[Source, BreakerState] | None = None
     """How it stands with the servers, of those that are used."""
 
 
 def health(counts: BudgetCounts) -> dict[str, object]:
     """Return it as JSON has it: no id is in it."""
-    standings = counts.standings or {}
+    standings = counts.sources or {}
     return {
-        "ok": all(one is Standing.CLOSED for one in standings.values()),
+        "ok": all(one is BreakerState.CLOSED for one in standings.values()),
         "sources": {str(source): str(one) for source, one in standings.items()},
         "entities": {
             str(kind): {
@@ -75,5 +75,5 @@ def health(counts: BudgetCounts) -> dict[str, object]:
         ],
         "statements": counts.statements,
         "waiting": counts.waiting,
-        "turned_away": counts.turned_away,
+        "turned_away": counts.rejected,
     }

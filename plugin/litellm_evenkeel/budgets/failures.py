@@ -7,47 +7,48 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.budget import Source
-from litellm_evenkeel.budgets.reasons import Reason, cause, reason
+from litellm_evenkeel.budgets.reasons import DriverError, cause, driver_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from litellm_evenkeel.budgets.budget import Entity, Kind
+    from litellm_evenkeel.budgets.budget import BudgetEntity, Entity
 
 LOG = logging.getLogger("litellm_evenkeel.budgets")
 TOLD_EACH_SECONDS = 60.0
 CURES = {
-    Reason.TIMEOUT: "See whether the server is overloaded, or hangs; evenkeel.budgets.timeout is how long it may take.",
-    Reason.REFUSED: "See whether the server is up and reached from here.",
-    Reason.DENIED: "See that the proxy's user of it may read there.",
-    Reason.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",
-    Reason.ERROR: "See the server's own log.",
+    DriverError.TIMEOUT: "See whether the server is overloaded, or hangs; evenkeel.budgets.timeout is how long it may "
+    "take.",
+    DriverError.REFUSED: "See whether the server is up and reached from here.",
+    DriverError.DENIED: "See that the proxy's user of it may read there.",
+    DriverError.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",
+    DriverError.ERROR: "See the server's own log.",
 }
 # What it is read from is LiteLLM's, and changes with its versions.
 OF_LITELLM = "This LiteLLM may keep it otherwise. See whether there is a newer litellm-evenkeel."
 
 
-class Failures:
+class SourceFailures:
     """By kind, source and reason."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.counts: Counter[tuple[Kind, Source, Reason]] = Counter()
+        self.counts: Counter[tuple[BudgetEntity, Source, DriverError]] = Counter()
         self._clock = clock
-        self._told_at: dict[tuple[Kind, Source, Reason], float] = {}
+        self._told_at: dict[tuple[BudgetEntity, Source, DriverError], float] = {}
 
-    def failed(self, kinds: Iterable[Kind], source: Source, error: BaseException) -> None:
+    def record(self, kinds: Iterable[BudgetEntity], source: Source, error: BaseException) -> None:
         """Know of lookups that failed together: the kind of each."""
-        why = reason(error)
+        why = driver_error(error)
         for kind, count in Counter(kinds).items():
             self.counts[kind, source, why] += count
             self._tell(kind, source, why, error)
 
-    def left_alone(self, entities: Iterable[Entity], source: Source) -> None:
+    def record_skipped(self, entities: Iterable[Entity], source: Source) -> None:
         """Know of lookups that were not made. Why has been told before."""
         for kind, _ in entities:
-            self.counts[kind, source, Reason.CIRCUIT_OPEN] += 1
+            self.counts[kind, source, DriverError.CIRCUIT_OPEN] += 1
 
-    def _tell(self, kind: Kind, source: Source, why: Reason, error: BaseException) -> None:
+    def _tell(self, kind: BudgetEntity, source: Source, why: DriverError, error: BaseException) -> None:
         now = self._clock()
         told_at = self._told_at.get((kind, source, why))
         if told_at is not None and now - told_at < TOLD_EACH_SECONDS:

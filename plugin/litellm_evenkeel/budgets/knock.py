@@ -18,7 +18,7 @@ QUESTION = struct.pack("!ii", 8, 80877103)
 ELSEWHERE = frozenset({"host", "port", "sslnegotiation"})
 
 
-async def knock(url: str) -> None:
+async def check_listening(url: str) -> None:
     """Return when a server has answered, however long that takes; raise OSError if nobody is there."""
     address = urlsplit(url)
     hosts = address.netloc.rpartition("@")[2]

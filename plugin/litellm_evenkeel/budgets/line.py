@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
-    from litellm_evenkeel.budgets.breaker import Breaker
+    from litellm_evenkeel.budgets.breaker import CircuitBreaker
     from litellm_evenkeel.budgets.budget import Budget, Entity, Source
-    from litellm_evenkeel.budgets.failures import Failures
+    from litellm_evenkeel.budgets.failures import SourceFailures
 
 T = TypeVar("T")
 
 
-class Lookup(Protocol):
+class BudgetSource(Protocol):
     """A driver. What goes wrong with it is raised."""
 
     def is_ready(self) -> bool:
@@ -32,24 +32,24 @@ class Lookup(Protocol):
         """Let go of the server; nothing is asked afterwards."""
 
 
-class Store(Lookup, Protocol):
+class WritableBudgetSource(BudgetSource, Protocol):
     """A driver that also keeps what others have found."""
 
     async def store(self, found: Mapping[Entity, Budget]) -> None:
         """Keep it for others."""
 
 
-class Line:
+class GuardedSource:
     """A server behind a breaker. Nothing here raises, and nothing lasts longer than `patience`."""
 
     def __init__(
         self,
         source: Source,
-        lookup: Lookup,
+        lookup: BudgetSource,
         patience: float,
-        failures: Failures,
+        failures: SourceFailures,
         clock: Callable[[], float],
-        breaker: Breaker,
+        breaker: CircuitBreaker,
     ) -> None:
         self.source, self.breaker = source, breaker
         self.asked = 0
@@ -58,7 +58,7 @@ class Line:
     @property
     def is_due(self) -> bool:
         """Whether it may be asked: its last failure was long enough ago."""
-        return self._clock() >= self.breaker.asks_at
+        return self._clock() >= self.breaker.retry_at
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget] | None:
         """Return what it knows of each, None if it has failed or is not ready."""
@@ -69,34 +69,34 @@ class Line:
             if not self._lookup.is_ready():
                 return None
             self.asked += 1
-            found = await within(doing(), self._patience)
+            found = await run_with_timeout(doing(), self._patience)
         except Exception as error:  # noqa: BLE001 - whatever a driver raises, budgets are only not known
             self._lookup.drop()
-            self.breaker.failed(self._clock())
-            self._failures.failed((kind for kind, _ in entities), self.source, error)
+            self.breaker.record_failure(self._clock())
+            self._failures.record((kind for kind, _ in entities), self.source, error)
             return None
-        self.breaker.succeeded()
+        self.breaker.record_success()
         return found
 
     async def close(self) -> None:
         """Let go of the server."""
         try:
-            await within(self._lookup.close(), self._patience)
+            await run_with_timeout(self._lookup.close(), self._patience)
         except Exception:  # noqa: BLE001 - as above
             self._lookup.drop()
 
 
-class StoreLine(Line):
+class GuardedCache(GuardedSource):
     """One that keeps things, too."""
 
     def __init__(
         self,
         source: Source,
-        store: Store,
+        store: WritableBudgetSource,
         patience: float,
-        failures: Failures,
+        failures: SourceFailures,
         clock: Callable[[], float],
-        breaker: Breaker,
+        breaker: CircuitBreaker,
     ) -> None:
         super().__init__(source, store, patience, failures, clock, breaker)
         self._store = store
@@ -106,7 +106,7 @@ class StoreLine(Line):
         await self._do(tuple(found), lambda: self._store.store(found))
 
 
-async def within(doing: Coroutine[Any, Any, T], seconds: float) -> T:
+async def run_with_timeout(doing: Coroutine[Any, Any, T], seconds: float) -> T:
     """Wait for something so long. It is a task of its own, for drivers that take their time to be cancelled."""
     task = asyncio.ensure_future(doing)
     try:

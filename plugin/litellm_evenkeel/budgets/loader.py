@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from litellm_evenkeel.budgets.breaker import Standing
+    from litellm_evenkeel.budgets.breaker import BreakerState
     from litellm_evenkeel.budgets.budget import Budget, Entity, Source
-    from litellm_evenkeel.budgets.failures import Failures
-    from litellm_evenkeel.budgets.line import Line, StoreLine
+    from litellm_evenkeel.budgets.failures import SourceFailures
+    from litellm_evenkeel.budgets.line import GuardedCache, GuardedSource
 
 # What is answered in one go holds the loop up for a moment, and requests are served by it.
 AT_ONCE = 500
@@ -34,9 +34,9 @@ class Loader:
 
     def __init__(
         self,
-        database: Line,
-        shared: StoreLine | None,
-        failures: Failures,
+        database: GuardedSource,
+        shared: GuardedCache | None,
+        failures: SourceFailures,
         *,
         most: int,
         clock: Callable[[], float],
@@ -50,9 +50,9 @@ class Loader:
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
         self._learned: Callable[[Entity, Budget], None] = lambda *_: None
-        self.turned_away = 0
+        self.rejected = 0
 
-    def tells(self, learned: Callable[[Entity, Budget], None]) -> None:
+    def on_loaded(self, learned: Callable[[Entity, Budget], None]) -> None:
         """Tell what is found from now on; whoever is told may not take long."""
         self._learned = learned
 
@@ -61,11 +61,11 @@ class Loader:
         if entity in self._wanted:
             return True
         if len(self._wanted) >= self._most or self._is_closed or not _may_be_there(entity[1]):
-            self.turned_away += 1
+            self.rejected += 1
             return False
         self._wanted[entity] = None
         if self._database.breaker.is_open:
-            self._failures.left_alone((entity,), self._database.source)
+            self._failures.record_skipped((entity,), self._database.source)
         if self._worker is None or self._worker.done():
             self._wake = asyncio.Event()
             self._worker = asyncio.get_running_loop().create_task(self._work(), name="evenkeel: budgets")
@@ -82,10 +82,10 @@ class Loader:
         """How many questions the database was asked."""
         return self._database.asked
 
-    def standings(self) -> Mapping[Source, Standing]:
+    def breaker_states(self) -> Mapping[Source, BreakerState]:
         """Say how it stands with the servers."""
         lines = (self._database,) if self._shared is None else (self._shared, self._database)
-        return {line.source: line.breaker.standing(self._clock()) for line in lines}
+        return {line.source: line.breaker.state(self._clock()) for line in lines}
 
     async def close(self) -> None:
         """Give up what is under way, and let go of the servers."""
@@ -103,7 +103,7 @@ class Loader:
             if not self._wanted:
                 self._wake.clear()
                 await self._wake.wait()
-            asks_at = self._database.breaker.asks_at
+            asks_at = self._database.breaker.retry_at
             if len(self._wanted) < AT_ONCE:
                 asks_at = max(asks_at, self._asks_at)
             now = self._clock()
@@ -137,7 +137,7 @@ class Loader:
             return {}
         if not self._shared.is_due:
             if self._shared.breaker.is_open:
-                self._failures.left_alone(entities, self._shared.source)
+                self._failures.record_skipped(entities, self._shared.source)
             return {}
         return await self._shared.fetch(entities) or {}
 
@@ -147,7 +147,7 @@ class Loader:
             try:
                 self._learned(entity, budget)
             except Exception as error:  # noqa: BLE001 - somebody's who listens; the next are to hear of theirs all the same
-                self._failures.failed((entity[0],), budget.source, error)
+                self._failures.record((entity[0],), budget.source, error)
             if place % TOLD_AT_ONCE == 0:
                 await asyncio.sleep(0)
 

@@ -6,22 +6,22 @@ import importlib
 import random as chance
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets.breaker import Breaker
+from litellm_evenkeel.budgets.breaker import CircuitBreaker
 from litellm_evenkeel.budgets.budget import Source
-from litellm_evenkeel.budgets.cache import Budgets
-from litellm_evenkeel.budgets.failures import Failures
-from litellm_evenkeel.budgets.line import Line, StoreLine
+from litellm_evenkeel.budgets.cache import BudgetCache
+from litellm_evenkeel.budgets.failures import SourceFailures
+from litellm_evenkeel.budgets.line import GuardedCache, GuardedSource
 from litellm_evenkeel.budgets.loader import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets.cache import Listener, Peek
-    from litellm_evenkeel.budgets.terms import BudgetTerms
+    from litellm_evenkeel.budgets.terms import BudgetSettings
 
 
-def opened(
-    terms: BudgetTerms,
+def open_budgets(
+    settings: BudgetSettings,
     clock: Callable[[], float],
     *,
     database: Callable[[], str] | None = None,
@@ -31,30 +31,30 @@ def opened(
     peek: Peek = lambda *_: None,
     listener: Listener = lambda *_: None,
     random: Callable[[], float] = chance.random,
-) -> Budgets:
+) -> BudgetCache:
     """Return one worker's budgets.
 
     `database` tells the address of LiteLLM's database whenever a connection is made, and `redis` is that of the
     settings, or LiteLLM's where they say so; either may be None if there is none. `clock` tells seconds since 1970.
     """
-    failures = Failures(clock)
+    failures = SourceFailures(clock)
     loader = None
-    if terms.database and database:
+    if settings.database and database:
         from litellm_evenkeel.budgets.postgres import PostgresBudgets  # noqa: PLC0415 - a driver
 
         tables = PostgresBudgets(
             database,
             clock,
-            timeout=terms.timeout,
-            connections=terms.connections,
+            timeout=settings.timeout,
+            connections=settings.connections,
             default_budget=default_customer_budget,
         )
         # What is known is to be fresh again within one TTL of a server's recovery.
-        breaker = Breaker(random, terms.ttl)
-        line = Line(Source.POSTGRES, tables, tables.patience, failures, clock, breaker)
-        shared = _shared(terms, redis, prefix, failures, clock, random)
-        loader = Loader(line, shared, failures, most=max(terms.most, 1), clock=clock)
-    return Budgets(terms, failures, loader, peek=peek, listener=listener, random=random)
+        breaker = CircuitBreaker(random, settings.ttl)
+        line = GuardedSource(Source.POSTGRES, tables, tables.patience, failures, clock, breaker)
+        shared = _shared(settings, redis, prefix, failures, clock, random)
+        loader = Loader(line, shared, failures, most=max(settings.most, 1), clock=clock)
+    return BudgetCache(settings, failures, loader, peek=peek, listener=listener, random=random)
 
 
 def load_drivers() -> None:
@@ -64,16 +64,16 @@ def load_drivers() -> None:
 
 
 def _shared(
-    terms: BudgetTerms,
+    settings: BudgetSettings,
     url: str | None,
     prefix: str,
-    failures: Failures,
+    failures: SourceFailures,
     clock: Callable[[], float],
     random: Callable[[], float],
-) -> StoreLine | None:
-    if terms.redis.is_off or not url:
+) -> GuardedCache | None:
+    if settings.redis.is_off or not url:
         return None
     from litellm_evenkeel.budgets.redis import PATIENCE_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
 
-    store = RedisBudgets.of(url, clock, ttl=terms.ttl, negative_ttl=terms.negative_ttl, prefix=prefix)
-    return StoreLine(Source.REDIS, store, PATIENCE_SECONDS, failures, clock, Breaker(random, terms.ttl))
+    store = RedisBudgets.of(url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix)
+    return GuardedCache(Source.REDIS, store, PATIENCE_SECONDS, failures, clock, CircuitBreaker(random, settings.ttl))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from litellm_evenkeel.budgets.budget import Budget, Kind, Source, absent
-from litellm_evenkeel.budgets.knock import knock
+from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source, absent
+from litellm_evenkeel.budgets.knock import check_listening
 from litellm_evenkeel.postgres_address import arguments, is_pooled
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ FROM "LiteLLM_EndUserTable" AS customer
 LEFT JOIN "LiteLLM_BudgetTable" AS budget ON budget.budget_id = coalesce(customer.budget_id, $6::text)
 WHERE customer.user_id = ANY($5::text[])
 """
-TABLES = (Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER)
+TABLES = (BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER, BudgetEntity.ORG, BudgetEntity.CUSTOMER)
 """The kinds that it knows, in the order in which the statement wants their ids."""
 # Together within the second in which it is to be known that a server is gone.
 CONNECT_SECONDS = 0.9
@@ -89,7 +89,7 @@ class PostgresBudgets:
         ids = [[who for kind, who in entities if kind is one] for one in TABLES]
         if any(ids):
             for row in await self._rows([*ids, self._default_budget()]):
-                found[Kind(row[0]), row[1]] = _budget(row, as_of)
+                found[BudgetEntity(row[0]), row[1]] = _budget(row, as_of)
         return found
 
     def drop(self) -> None:
@@ -155,7 +155,7 @@ class PostgresBudgets:
     async def _connected(self, safe: dict[str, str], asked: dict[str, Any]) -> Any:
         url = self._url()
         async with asyncio.timeout(CONNECT_SECONDS):
-            await knock(url)
+            await check_listening(url)
             told = arguments(url)
             named = {"application_name": "litellm-evenkeel budgets"} if safe else {}
             return await asyncpg.connect(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from litellm_evenkeel.budgets.budget import Budget, Kind, Source
+from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 from litellm_evenkeel.budgets.snapshot import moment, number, text
 
 # LiteLLM keeps rows for so long, and not all of them say since when.
@@ -14,44 +14,46 @@ KEPT_SECONDS = 60.0
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MISSING: Any = object()
 _ROWS = {
-    Kind.KEY: "{}",
-    Kind.TEAM: "team_id:{}",
-    Kind.USER: "{}",
-    Kind.ORG: "org_id:{}:with_budget",
-    Kind.CUSTOMER: "end_user_id:{}",
+    BudgetEntity.KEY: "{}",
+    BudgetEntity.TEAM: "team_id:{}",
+    BudgetEntity.USER: "{}",
+    BudgetEntity.ORG: "org_id:{}:with_budget",
+    BudgetEntity.CUSTOMER: "end_user_id:{}",
 }
 _COUNTERS = {
-    Kind.KEY: "spend:key:{}",
-    Kind.TEAM: "spend:team:{}",
-    Kind.USER: "spend:user:{}",
-    Kind.ORG: "spend:org:{}",
-    Kind.CUSTOMER: "spend:end_user:{}",
+    BudgetEntity.KEY: "spend:key:{}",
+    BudgetEntity.TEAM: "spend:team:{}",
+    BudgetEntity.USER: "spend:user:{}",
+    BudgetEntity.ORG: "spend:org:{}",
+    BudgetEntity.CUSTOMER: "spend:end_user:{}",
 }
 _ALIASES = {
-    Kind.KEY: "key_alias",
-    Kind.TEAM: "team_alias",
-    Kind.USER: "user_alias",
-    Kind.ORG: "organization_alias",
-    Kind.CUSTOMER: "alias",
+    BudgetEntity.KEY: "key_alias",
+    BudgetEntity.TEAM: "team_alias",
+    BudgetEntity.USER: "user_alias",
+    BudgetEntity.ORG: "organization_alias",
+    BudgetEntity.CUSTOMER: "alias",
 }
-_IN_BUDGET_TABLE = frozenset({Kind.ORG, Kind.CUSTOMER})
+_IN_BUDGET_TABLE = frozenset({BudgetEntity.ORG, BudgetEntity.CUSTOMER})
 
 
-def row_name(kind: Kind, who: str) -> str | None:
+def row_name(kind: BudgetEntity, who: str) -> str | None:
     """Return under which name the cache of authentication has somebody's row, None if it can have none."""
     # A user and a key lie under their bare ids: what looks like a key's is one's.
-    if kind not in _ROWS or (kind in {Kind.KEY, Kind.USER} and (_HASH.fullmatch(who) is None) is (kind is Kind.KEY)):
+    if kind not in _ROWS or (
+        kind in {BudgetEntity.KEY, BudgetEntity.USER} and (_HASH.fullmatch(who) is None) is (kind is BudgetEntity.KEY)
+    ):
         return None
     return _ROWS[kind].format(who)
 
 
-def counter_name(kind: Kind, who: str) -> str | None:
+def counter_name(kind: BudgetEntity, who: str) -> str | None:
     """Return under which name the counters of spend have somebody's, None if there is none."""
     form = _COUNTERS.get(kind)
     return None if form is None else form.format(who)
 
 
-def budget_of(kind: Kind, row: object, counter: object, now: float) -> Budget | None:
+def budget_of(kind: BudgetEntity, row: object, counter: object, now: float) -> Budget | None:
     """Return what is known of a row and a counter, either of which may be missing; None if nothing is.
 
     The counter has what was spent until now; a row is as old as it says, or as old as one may be.
@@ -75,7 +77,7 @@ def budget_of(kind: Kind, row: object, counter: object, now: float) -> Budget | 
         spend=spend,
         resets_at=moment(reset) if isinstance(reset, str) else None,
         alias=text(row.get(_ALIASES.get(kind, ""))),
-        email=text(row.get("user_email")) if kind is Kind.USER else None,
+        email=text(row.get("user_email")) if kind is BudgetEntity.USER else None,
         is_unlimited=limit is None,
         never_resets=reset is None,
     )

@@ -16,7 +16,7 @@ TIMEOUT_NAMES = frozenset({"TimeoutError"})
 REFUSED_NAMES = frozenset({"OSError", "ConnectionError", "MaxConnectionsError", "InterfaceError"})
 
 
-class Reason(StrEnum):
+class DriverError(StrEnum):
     """What kind of trouble it was."""
 
     TIMEOUT = "timeout"
@@ -32,21 +32,25 @@ class Reason(StrEnum):
     """It has failed too often, and was not asked."""
 
 
-def reason(error: BaseException) -> Reason:
+def driver_error(error: BaseException) -> DriverError:
     """Return what kind of trouble an error of a driver's is."""
     state = _state(error)
     if state:
         by_state = (
-            (TIMEOUT_STATES, Reason.TIMEOUT),
-            (ODD_STATES, Reason.ERROR),
-            (DENIED_STATES, Reason.DENIED),
-            (SCHEMA_STATES, Reason.SCHEMA),
-            (REFUSED_STATES, Reason.REFUSED),
+            (TIMEOUT_STATES, DriverError.TIMEOUT),
+            (ODD_STATES, DriverError.ERROR),
+            (DENIED_STATES, DriverError.DENIED),
+            (SCHEMA_STATES, DriverError.SCHEMA),
+            (REFUSED_STATES, DriverError.REFUSED),
         )
-        return next((told for states, told in by_state if state.startswith(states)), Reason.ERROR)
+        return next((told for states, told in by_state if state.startswith(states)), DriverError.ERROR)
     names = {kind.__name__ for kind in type(error).__mro__}
-    by_name = ((TIMEOUT_NAMES, Reason.TIMEOUT), (DENIED_NAMES, Reason.DENIED), (REFUSED_NAMES, Reason.REFUSED))
-    return next((told for some, told in by_name if names & some), Reason.ERROR)
+    by_name = (
+        (TIMEOUT_NAMES, DriverError.TIMEOUT),
+        (DENIED_NAMES, DriverError.DENIED),
+        (REFUSED_NAMES, DriverError.REFUSED),
+    )
+    return next((told for some, told in by_name if names & some), DriverError.ERROR)
 
 
 def cause(error: BaseException) -> str:

@@ -11,18 +11,24 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litellm_evenkeel.budgets.budget import Budget, Kind, Source
+from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_MOMENTS = 4096
 _MISSING: Any = object()
-_KEY, _TEAM, _USER, _ORG, _CUSTOMER = Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER
+_KEY, _TEAM, _USER, _ORG, _CUSTOMER = (
+    BudgetEntity.KEY,
+    BudgetEntity.TEAM,
+    BudgetEntity.USER,
+    BudgetEntity.ORG,
+    BudgetEntity.CUSTOMER,
+)
 _EVENT = Source.EVENT
 
 
-class Ids(NamedTuple):
+class RequestOwners(NamedTuple):
     """Whose request it was; what is None, empty or no text is nobody's."""
 
     key: str | None = None
@@ -32,15 +38,17 @@ class Ids(NamedTuple):
     customer: str | None = None
 
 
-class Hint(NamedTuple):
+class BudgetObservation(NamedTuple):
     """What one request tells of one budget."""
 
-    kind: Kind
-    id: str
+    kind: BudgetEntity
+    entity_id: str
     budget: Budget
 
 
-def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -> tuple[Hint, ...]:
+def observations(
+    metadata: Mapping[str, Any], ids: RequestOwners, at: float, cost: float = 0.0
+) -> tuple[BudgetObservation, ...]:
     """Return a hint for everybody whose request it was, even if it tells nothing.
 
     `metadata` is what stands in LiteLLM's `litellm_params`, `at` when the request ended, and `cost` what it added to
@@ -48,7 +56,7 @@ def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -
     """
     key, team, user, org, customer = ids
     get = metadata.get
-    found: list[Hint] = []
+    found: list[BudgetObservation] = []
     if key.__class__ is str and key:
         found.append(_key(get, key, at, cost))
     if team.__class__ is str and team:
@@ -60,11 +68,11 @@ def hints(metadata: Mapping[str, Any], ids: Ids, at: float, cost: float = 0.0) -
     if customer.__class__ is str and customer:
         # What it has spent is not carried; None is written where its maximum was not looked up, too.
         budget = Budget(at, _EVENT, number(get("user_api_end_user_max_budget")))
-        found.append(Hint(_CUSTOMER, customer, budget))
+        found.append(BudgetObservation(_CUSTOMER, customer, budget))
     return tuple(found)
 
 
-def _key(get: Any, who: str, at: float, cost: float) -> Hint:
+def _key(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
     spend, told = number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
     limit = get("user_api_key_max_budget", _MISSING)
     budget = Budget(
@@ -79,10 +87,10 @@ def _key(get: Any, who: str, at: float, cost: float) -> Hint:
         limit is None and told is not _MISSING,
         told is None,
     )
-    return Hint(_KEY, who, budget)
+    return BudgetObservation(_KEY, who, budget)
 
 
-def _team(get: Any, who: str, at: float, cost: float) -> Hint:
+def _team(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
     spend, told = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
     maximum, is_unlimited = number(get("user_api_key_team_max_budget")), False
     if maximum is None:
@@ -101,10 +109,10 @@ def _team(get: Any, who: str, at: float, cost: float) -> Hint:
         is_unlimited,
         told is None,
     )
-    return Hint(_TEAM, who, budget)
+    return BudgetObservation(_TEAM, who, budget)
 
 
-def _user(get: Any, who: str, at: float, cost: float) -> Hint:
+def _user(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
     spend, told = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
     maximum, is_unlimited = number(get("user_api_key_user_max_budget")), False
     if maximum is None:
@@ -122,10 +130,10 @@ def _user(get: Any, who: str, at: float, cost: float) -> Hint:
         is_unlimited,
         told is None,
     )
-    return Hint(_USER, who, budget)
+    return BudgetObservation(_USER, who, budget)
 
 
-def _org(get: Any, who: str, at: float, cost: float) -> Hint:
+def _org(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
     spend, told = number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
     # When it begins anew is never carried.
     budget = Budget(
@@ -139,7 +147,7 @@ def _org(get: Any, who: str, at: float, cost: float) -> Hint:
         True,  # noqa: FBT003 - as above
         told is None,
     )
-    return Hint(_ORG, who, budget)
+    return BudgetObservation(_ORG, who, budget)
 
 
 def number(told: Any) -> float | None:

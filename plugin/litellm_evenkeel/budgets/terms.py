@@ -13,7 +13,7 @@ OFF, OF_LITELLM = "off", "litellm"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RedisPlace(Secret):
+class BudgetRedis(Secret):
     """`off`, `litellm` for the Redis that LiteLLM uses, or an address: `redis://`, `rediss://` or `unix://`."""
 
     @classmethod
@@ -43,14 +43,14 @@ class RedisPlace(Secret):
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetTerms:
+class BudgetSettings:
     """All of it."""
 
     enabled: bool = True
     """Whether there are gauges of budgets at all."""
     database: bool = True
     """Whether LiteLLM's database is asked for what a request does not tell; it is only read."""
-    redis: RedisPlace = RedisPlace(OFF)
+    redis: BudgetRedis = BudgetRedis(OFF)
     """Where workers share what they have looked up in the database: off (nowhere), litellm for the Redis that LiteLLM
     uses, or an address."""
     ttl: Period = 30.0

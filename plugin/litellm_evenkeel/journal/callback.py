@@ -42,7 +42,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         try:
             told = events.answered(kwargs)
             if told is not None:
-                self.journal.note(told)
+                self.journal.append(told)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others have to hear of the event
             self._errors("writing down an answer", error)
 
@@ -79,7 +79,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
                 # No deployment was asked: what names one is what the client has sent.
                 attempt = None
             failure = events.Failure(type(original_exception).__name__, _status(original_exception))
-            self.journal.note(events.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time()))
+            self.journal.append(events.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time()))
         except Exception as error:  # noqa: BLE001
             self._errors("writing down a failure", error)
 
@@ -90,10 +90,10 @@ def _known_by(details: Mapping[str, Any]) -> tuple[int, object]:
     return id(told), told.get("startTime") if isinstance(told, dict) else None
 
 
-def _sender(told: Any) -> events.Sender:
+def _sender(told: Any) -> events.Caller:
     """Return with which key a request came; more is said of one that LiteLLM knows than of any other."""
     is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - SAID_OF_STRANGERS)
-    return events.Sender(getattr(told, "api_key", None), is_known)
+    return events.Caller(getattr(told, "api_key", None), is_known)
 
 
 def _status(error: Exception) -> int:

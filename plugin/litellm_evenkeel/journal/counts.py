@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class WriterCounts:
     """Of one store, since the worker began."""
 
     store: str

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from litellm_evenkeel.journal.row import Row, real, text, whole
-from litellm_evenkeel.picked import Picked, picked
+from litellm_evenkeel.journal.row import RequestRecord, real, text, whole
+from litellm_evenkeel.picked import RoutingDecision, routing_decision_of
 
 OK, FAILED = 200, 500
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -34,7 +34,7 @@ class Attempt(NamedTuple):
 
     deployment: str
     account: str
-    picked: Picked | None
+    picked: RoutingDecision | None
     retries: int
 
 
@@ -47,7 +47,7 @@ class Failure(NamedTuple):
     """With which the proxy answers for it."""
 
 
-class Sender(NamedTuple):
+class Caller(NamedTuple):
     """With which key a request came."""
 
     key: object
@@ -56,7 +56,7 @@ class Sender(NamedTuple):
     """Whether LiteLLM has found out whose it is."""
 
 
-def answered(details: Mapping[str, Any]) -> Row | None:
+def answered(details: Mapping[str, Any]) -> RequestRecord | None:
     """Read a success event; None for what is none of a request."""
     told = details.get("standard_logging_object")
     if not isinstance(told, Mapping):
@@ -66,7 +66,7 @@ def answered(details: Mapping[str, Any]) -> Row | None:
     is_cached, is_stream = bool(told.get("cache_hit")), bool(told.get("stream"))
     attempt = attempted(details)
     first = real(told.get("completionStartTime"))
-    return Row(
+    return RequestRecord(
         *UNNUMBERED,
         time=int(began * MICROSECONDS),
         key=hashed(_mapping(told.get("metadata")).get("user_api_key_hash")),
@@ -87,7 +87,9 @@ def answered(details: Mapping[str, Any]) -> Row | None:
     )
 
 
-def failed(request: Mapping[str, Any], failure: Failure, sender: Sender, attempt: Attempt | None, now: float) -> Row:
+def failed(
+    request: Mapping[str, Any], failure: Failure, caller: Caller, attempt: Attempt | None, now: float
+) -> RequestRecord:
     """Read what a client has failed to get."""
     began = request.get("start_time")
     began = began.timestamp() if isinstance(began, datetime) else now
@@ -98,11 +100,11 @@ def failed(request: Mapping[str, Any], failure: Failure, sender: Sender, attempt
     # LiteLLM's is an object, which nothing that a client sends can be.
     usage = request.get("combined_usage_object")
     usage = usage if hasattr(usage, "prompt_tokens") else None
-    return Row(
+    return RequestRecord(
         *UNNUMBERED,
         time=int(began * MICROSECONDS),
         # Whoever is not known may have sent anything in place of a key, another's hash for one.
-        key=hashed(sender.key, is_known=attempt is not None or sender.is_known),
+        key=hashed(caller.key, is_known=attempt is not None or caller.is_known),
         account="" if attempt is None else text(attempt.account),
         model=text(request.get("model")),
         deployment="" if attempt is None else text(attempt.deployment),
@@ -124,7 +126,7 @@ def attempted(details: Mapping[str, Any]) -> Attempt:
     """Return what an event tells of the attempt that it is about."""
     told = _mapping(details.get("standard_logging_object"))
     params = _mapping(details.get("litellm_params"))
-    chosen, info = picked(details), _mapping(params.get("model_info"))
+    chosen, info = routing_decision_of(details), _mapping(params.get("model_info"))
     deployment = str(told.get("model_id") or info.get("id") or "")
     if chosen is not None:
         return Attempt(deployment, chosen.account, chosen, chosen.attempt - 1)

@@ -8,15 +8,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.journal.terms import Order
-from litellm_evenkeel.journal.writer import Writer
+from litellm_evenkeel.journal.writer import RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from litellm_evenkeel.journal.counts import Counts
-    from litellm_evenkeel.journal.row import Row
-    from litellm_evenkeel.journal.store import Store
-    from litellm_evenkeel.journal.terms import JournalTerms
+    from litellm_evenkeel.journal.counts import WriterCounts
+    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.store import RecordStore
+    from litellm_evenkeel.journal.terms import JournalSettings
 
 BITS = 62
 
@@ -29,23 +29,25 @@ class Journal:
     the end, a back-fill brings there.
     """
 
-    def __init__(self, first: Store, second: Store | None, terms: JournalTerms, *, writer: int | None = None) -> None:
+    def __init__(
+        self, first: RecordStore, second: RecordStore | None, settings: JournalSettings, *, writer: int | None = None
+    ) -> None:
         self.writer = secrets.randbits(BITS) if writer is None else writer
         """By what this worker's rows are known."""
-        self._numbers, self._drain = count(1), terms.drain
-        self._second = None if second is None else Writer(second, terms)
-        is_after = self._second is not None and terms.order is Order.SEQUENTIAL
-        self._first = Writer(first, terms, written=self._kept if is_after else None)
+        self._numbers, self._drain = count(1), settings.drain
+        self._second = None if second is None else RecordWriter(second, settings)
+        is_after = self._second is not None and settings.order is Order.SEQUENTIAL
+        self._first = RecordWriter(first, settings, written=self._kept if is_after else None)
         self._beside = None if is_after else self._second
 
-    def note(self, row: Row) -> None:
+    def append(self, record: RequestRecord) -> None:
         """Have a row written some time soon, as the next of this worker's."""
-        row = row._replace(writer=self.writer, number=next(self._numbers))
-        self._first.offer(row)
+        record = record._replace(writer=self.writer, number=next(self._numbers))
+        self._first.enqueue(record)
         if self._beside is not None:
-            self._beside.offer(row)
+            self._beside.enqueue(record)
 
-    def counts(self) -> tuple[Counts, ...]:
+    def counts(self) -> tuple[WriterCounts, ...]:
         """Return how it goes with each store."""
         return tuple(one.counts() for one in (self._first, self._second) if one is not None)
 
@@ -69,12 +71,12 @@ class Journal:
         until = time.monotonic() + self._drain
         if self._second is not None:
             # One that comes after the first still has to hear from that.
-            (self._second.hurry if self._beside is None else self._second.leave)(until)
+            (self._second.flush_until if self._beside is None else self._second.begin_shutdown)(until)
         for one in (self._first, self._second):
             if one is not None:
                 one.close(until)
 
-    def _kept(self, rows: Sequence[Row]) -> None:
+    def _kept(self, records: Sequence[RequestRecord]) -> None:
         assert self._second is not None
-        for row in rows:
-            self._second.offer(row)
+        for record in records:
+            self._second.enqueue(record)

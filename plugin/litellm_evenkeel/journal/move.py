@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.store import Moved
+from litellm_evenkeel.journal.store import BackfillCursor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.store import RecordStore
 
 AT_ONCE = 2000
 # Where rows keep coming, what came during a round is brought in the next one, which is shorter.
@@ -33,7 +33,7 @@ class Progress:
 
 
 def back_fill(
-    source: Store, target: Store, known_as: str, *, anew: bool = False, at_once: int = AT_ONCE
+    source: RecordStore, target: RecordStore, known_as: str, *, anew: bool = False, at_once: int = AT_ONCE
 ) -> Iterator[Progress]:
     """Bring over what the target lacks, until there was nothing left to look at; yield after each batch.
 
@@ -45,10 +45,10 @@ def back_fill(
         before = looked_at
         for writer, last in sorted(source.latest().items()):
             number = done.get(writer, 0)
-            while number < last and (rows := source.read(writer, number, last, at_once)):
-                number = rows[-1].number
-                brought += target.write(rows, Moved(known_as, writer, number))
-                looked_at += len(rows)
+            while number < last and (records := source.read(writer, number, last, at_once)):
+                number = records[-1].number
+                brought += target.write(records, BackfillCursor(known_as, writer, number))
+                looked_at += len(records)
                 yield Progress(looked_at, brought)
         if looked_at == before:
             return

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
-from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.skipping import latest
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused, Span
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange
 from litellm_evenkeel.journal.terms import Insert
 from litellm_evenkeel.postgres_address import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from litellm_evenkeel.journal.store import Moved, Place
+    from litellm_evenkeel.journal.store import BackfillCursor, PageCursor
 
 T = TypeVar("T")
 
@@ -99,33 +99,33 @@ class PostgresStore:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
 
-    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
-        return self._run(lambda connection: self._written(connection, rows, moved))
+        return self._run(lambda connection: self._written(connection, records, moved))
 
     def prune(self, before: int, most: int) -> int:
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
         return _count(self._run(lambda connection: connection.execute(PRUNE, moment(before), most)))
 
-    def writers(self) -> Mapping[int, Span]:
+    def writers(self) -> Mapping[int, WriterRange]:
         """Return whose rows there are, and which; all of them are looked at."""
-        return {writer: Span(*told) for writer, *told in self._run(lambda connection: connection.fetch(WRITERS))}
+        return {writer: WriterRange(*told) for writer, *told in self._run(lambda connection: connection.fetch(WRITERS))}
 
     def latest(self) -> Mapping[int, int]:
         """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         return dict(self._run(lambda connection: connection.fetch(LATEST)))
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
         return list(map(_row, self._run(lambda connection: connection.fetch(READ, writer, after, upto, most))))
 
-    def page(self, after: Place, most: int) -> list[Row]:
+    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
         time, writer, number = after
         asked = (moment(time), writer, number, most)
         return list(map(_row, self._run(lambda connection: connection.fetch(PAGE, *asked))))
 
-    def newest(self, most: int) -> list[Row]:
+    def newest(self, most: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
         return list(map(_row, self._run(lambda connection: connection.fetch(NEWEST, most))))[::-1]
 
@@ -144,14 +144,14 @@ class PostgresStore:
                 loop.run_until_complete(connection.close(timeout=LAST_WORDS_SECONDS))
         loop.close()
 
-    async def _written(self, connection: Any, rows: Sequence[Row], moved: Moved | None) -> int:
+    async def _written(self, connection: Any, records: Sequence[RequestRecord], moved: BackfillCursor | None) -> int:
         try:
-            return await self._inserted(connection, rows, moved)
+            return await self._inserted(connection, records, moved)
         except REFUSED as error:
-            raise RowsRefused(type(error).__name__) from error
+            raise RecordsRejected(type(error).__name__) from error
 
-    async def _inserted(self, connection: Any, rows: Sequence[Row], moved: Moved | None) -> int:
-        told = [(*row[:TIME], moment(row.time), *row[TIME + 1 :]) for row in rows]
+    async def _inserted(self, connection: Any, records: Sequence[RequestRecord], moved: BackfillCursor | None) -> int:
+        told = [(*record[:TIME], moment(record.time), *record[TIME + 1 :]) for record in records]
         if self._insert is Insert.COPY and moved is None:
             try:
                 await connection.copy_records_to_table(TABLE, records=told, columns=COLUMNS, schema_name=SCHEMA)
@@ -159,7 +159,7 @@ class PostgresStore:
                 # Some are there already, since a server may take rows without a chance to say so.
                 pass
             else:
-                return len(rows)
+                return len(records)
         columns = list(zip(*told, strict=True)) or [()] * len(COLUMNS)
         if moved is None:
             return _count(await connection.execute(UNNEST, *columns))
@@ -174,7 +174,7 @@ class PostgresStore:
         task = self._loop.create_task(self._in_time(asked))
         try:
             return self._loop.run_until_complete(task)
-        except RowsRefused:
+        except RecordsRejected:
             raise
         except BaseException:
             # Of what was under way there, nobody knows any more.
@@ -204,7 +204,7 @@ class PostgresStore:
 
     async def _create(self, connection: Any) -> None:
         if not self._makes:
-            raise NoJournal("there is none in it")
+            raise JournalMissing("there is none in it")
         async with connection.transaction():
             await connection.execute(LOCK)
             if not await connection.fetchval(HAS_SCHEMA):
@@ -228,8 +228,8 @@ def moment(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def _row(told: Sequence[Any]) -> Row:
-    return Row._make((*told[:TIME], (told[TIME] - EPOCH) // MICROSECOND, *told[TIME + 1 :]))
+def _row(told: Sequence[Any]) -> RequestRecord:
+    return RequestRecord._make((*told[:TIME], (told[TIME] - EPOCH) // MICROSECOND, *told[TIME + 1 :]))
 
 
 def _count(said: str) -> int:

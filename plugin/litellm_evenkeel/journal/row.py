@@ -14,7 +14,7 @@ MOST_CHARACTERS = 256
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-class Row(NamedTuple):
+class RequestRecord(NamedTuple):
     """One request of a client, and how it ended. The order is that of a store's columns."""
 
     writer: int
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     """Whether LiteLLM had the answer itself, so that no account was asked."""
 
 
-COLUMNS: tuple[str, ...] = Row._fields
+COLUMNS: tuple[str, ...] = RequestRecord._fields
 
 
 def text(told: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.described import Form, Series
+from litellm_evenkeel.described import MetricDefinition, MetricType
 from litellm_evenkeel.scraping import Sample
 
 if TYPE_CHECKING:
@@ -12,30 +12,39 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.journal import Journal
 
-ROWS = Series(Form.COUNTER, "journal_rows", "Rows that are written.", ("store",))
-DROPPED = Series(
-    Form.COUNTER,
+ROWS = MetricDefinition(MetricType.COUNTER, "journal_rows", "Rows that are written.", ("store",))
+DROPPED = MetricDefinition(
+    MetricType.COUNTER,
     "journal_dropped",
     "Rows that nobody will read, by why: overflowed (too many waited), refused (the store cannot keep them), abandoned "
     "(the worker ended). Alert on any.",
     ("store", "reason"),
 )
-WAITING = Series(Form.GAUGE, "journal_waiting", "Rows that are not written yet.", ("store",))
-BATCHES = Series(Form.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows that waited.", ("store",))
-FAILURES = Series(
-    Form.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
+WAITING = MetricDefinition(MetricType.GAUGE, "journal_waiting", "Rows that are not written yet.", ("store",))
+BATCHES = MetricDefinition(
+    MetricType.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows that waited.", ("store",)
 )
-LOCKED = Series(
-    Form.COUNTER, "journal_locked", "Writes that found the file locked by another process, and waited.", ("store",)
+FAILURES = MetricDefinition(
+    MetricType.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
 )
-PRUNED = Series(Form.COUNTER, "journal_pruned", "Rows that were deleted because they were too old.", ("store",))
-MISMATCHES = Series(
-    Form.GAUGE, "journal_mismatches", "While rows move: how many one store has and the other lacks until a back-fill."
+LOCKED = MetricDefinition(
+    MetricType.COUNTER,
+    "journal_locked",
+    "Writes that found the file locked by another process, and waited.",
+    ("store",),
+)
+PRUNED = MetricDefinition(
+    MetricType.COUNTER, "journal_pruned", "Rows that were deleted because they were too old.", ("store",)
+)
+MISMATCHES = MetricDefinition(
+    MetricType.GAUGE,
+    "journal_mismatches",
+    "While rows move: how many one store has and the other lacks until a back-fill.",
 )
 ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
 
 
-def of(journal: Journal) -> tuple[Series, ...]:
+def of(journal: Journal) -> tuple[MetricDefinition, ...]:
     """Return what there is to tell of a worker's journal."""
     return tuple(one for one in ALL if journal.is_double or one is not MISMATCHES)
 

@@ -11,16 +11,16 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.journal.row import COLUMNS, Row
+from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.skipping import latest
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused, Span
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange
 from litellm_evenkeel.journal.terms import Synchronous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from litellm_evenkeel.journal.store import Moved, Place
+    from litellm_evenkeel.journal.store import BackfillCursor, PageCursor
 
 FORMAT = 1
 # Other programs number the formats of their files, too.
@@ -92,15 +92,15 @@ class SqliteStore:
         self.locked = 0
         """Writes that found the file locked by another process, and waited for that."""
 
-    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
         try:
             with self._writing() as connection:
-                found = connection.executemany(INSERT, rows).rowcount
+                found = connection.executemany(INSERT, records).rowcount
                 if moved is not None:
                     connection.execute(MOVED, (moved.source, moved.writer, moved.number))
         except REFUSED as error:
-            raise RowsRefused(type(error).__name__) from error
+            raise RecordsRejected(type(error).__name__) from error
         return found
 
     def prune(self, before: int, most: int) -> int:
@@ -108,23 +108,23 @@ class SqliteStore:
         with self._writing() as connection:
             return connection.execute(PRUNE, (before, most)).rowcount
 
-    def writers(self) -> Mapping[int, Span]:
+    def writers(self) -> Mapping[int, WriterRange]:
         """Return whose rows there are, and which; all of them are looked at."""
-        return {writer: Span(*told) for writer, *told in self._open().execute(WRITERS)}
+        return {writer: WriterRange(*told) for writer, *told in self._open().execute(WRITERS)}
 
     def latest(self) -> Mapping[int, int]:
         """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         return dict(self._open().execute(LATEST).fetchall())
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
         return list(map(_row, self._open().execute(READ, (writer, after, upto, most))))
 
-    def page(self, after: Place, most: int) -> list[Row]:
+    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
         return list(map(_row, self._open().execute(PAGE, (*after, most))))
 
-    def newest(self, most: int) -> list[Row]:
+    def newest(self, most: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
         return list(map(_row, self._open().execute(NEWEST, (most,))))[::-1]
 
@@ -197,7 +197,7 @@ class SqliteStore:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         is_there = _holds_journal(connection)
         if not is_there and not self._makes:
-            raise NoJournal("there is none in it")
+            raise JournalMissing("there is none in it")
         # Who only reads changes nothing in a file, not even how it is written.
         if self._makes:
             self._write_ahead(connection)
@@ -238,9 +238,9 @@ def _holds_journal(connection: sqlite3.Connection) -> bool:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.execute("COMMIT")
     if TABLE not in tables and (tables or version == FORMAT):
-        raise NoJournal("it holds something else; give the journal a file of its own")
+        raise JournalMissing("it holds something else; give the journal a file of its own")
     if version != FORMAT and (version or tables):
-        raise NoJournal(f"it is of format {version}, and this is of {FORMAT}")
+        raise JournalMissing(f"it is of format {version}, and this is of {FORMAT}")
     return TABLE in tables
 
 
@@ -248,6 +248,6 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & PRIMARY == sqlite3.SQLITE_BUSY
 
 
-def _row(told: Sequence[Any]) -> Row:
+def _row(told: Sequence[Any]) -> RequestRecord:
     *others, is_stream, is_cached = told
-    return Row._make((*others, bool(is_stream), bool(is_cached)))
+    return RequestRecord._make((*others, bool(is_stream), bool(is_cached)))

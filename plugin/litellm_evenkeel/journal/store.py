@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
 
-class RowsRefused(Exception):
+class RecordsRejected(Exception):
     """A store cannot keep one of these rows, however often it is tried."""
 
 
-class NoJournal(Exception):
+class JournalMissing(Exception):
     """There is none where one was to be read, or something else where one was to be written."""
 
 
-class Span(NamedTuple):
+class WriterRange(NamedTuple):
     """What there is of a writer."""
 
     first: int
@@ -32,7 +32,7 @@ class Span(NamedTuple):
         return self.last - self.first + 1 - self.rows
 
 
-class Place(NamedTuple):
+class PageCursor(NamedTuple):
     """Where a row stands in the order of times."""
 
     time: int
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class BackfillCursor:
     """Up to which of a writer's rows all that another store holds has been moved here."""
 
     source: str
@@ -50,7 +50,7 @@ class Moved:
     number: int
 
 
-class Store(Protocol):
+class RecordStore(Protocol):
     """Rows, each known by its writer and number. What goes wrong is raised as the driver raises it."""
 
     name: str
@@ -58,7 +58,7 @@ class Store(Protocol):
     locked: int
     """Writes that found a file locked by another process, and waited for that."""
 
-    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
         ...
 
@@ -66,7 +66,7 @@ class Store(Protocol):
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
         ...
 
-    def writers(self) -> Mapping[int, Span]:
+    def writers(self) -> Mapping[int, WriterRange]:
         """Return whose rows there are, and which; all of them are looked at."""
         ...
 
@@ -74,15 +74,15 @@ class Store(Protocol):
         """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         ...
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
         ...
 
-    def page(self, after: Place, most: int) -> list[Row]:
+    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
         ...
 
-    def newest(self, most: int) -> list[Row]:
+    def newest(self, most: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from litellm_evenkeel.reading.kinds import Bounds, Period, Seconds, Secret
 
 
-class Kind(StrEnum):
+class StoreKind(StrEnum):
     """What keeps rows."""
 
     SQLITE = "sqlite"
@@ -24,9 +24,9 @@ class Second(StrEnum):
     POSTGRES = "postgres"
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> StoreKind | None:
         """Which kind of a store it is."""
-        return None if self is Second.NONE else Kind(self.value)
+        return None if self is Second.NONE else StoreKind(self.value)
 
 
 class Order(StrEnum):
@@ -63,10 +63,10 @@ LAST_ANSWERS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class JournalTerms:
+class JournalSettings:
     """Where requests are written down, and when."""
 
-    store: Kind = Kind.SQLITE
+    store: StoreKind = StoreKind.SQLITE
     """Where rows are written."""
     path: str = "evenkeel-journal.db"
     """The file of SQLite, which is made where it is missing; its folder has to be there."""

@@ -15,15 +15,15 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.counts import Counts
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused
+from litellm_evenkeel.journal.counts import WriterCounts
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from litellm_evenkeel.journal.row import Row
-    from litellm_evenkeel.journal.store import Store
-    from litellm_evenkeel.journal.terms import JournalTerms
+    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.store import RecordStore
+    from litellm_evenkeel.journal.terms import JournalSettings
 
 LOG = logging.getLogger("litellm_evenkeel.journal")
 FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 0.05, 5.0, 0.2
@@ -33,24 +33,24 @@ PRUNED_EACH_SECONDS, PRUNED_AT_ONCE = 60.0, 5000
 MICROSECONDS = 1_000_000
 
 
-class Writer:
+class RecordWriter:
     """One store's."""
 
     def __init__(
         self,
-        store: Store,
-        terms: JournalTerms,
+        store: RecordStore,
+        settings: JournalSettings,
         *,
         clock: Callable[[], float] = time.time,
-        written: Callable[[Sequence[Row]], None] | None = None,
+        written: Callable[[Sequence[RequestRecord]], None] | None = None,
     ) -> None:
         """`written` is told of every batch that is in the store, in the writer's thread."""
-        self._store, self._terms, self._clock, self._tell = store, terms, clock, written
-        self._rows: deque[Row] = deque()
-        self._batch: list[Row] = []
+        self._store, self._settings, self._clock, self._tell = store, settings, clock, written
+        self._records: deque[RequestRecord] = deque()
+        self._batch: list[RequestRecord] = []
         self._some, self._enough, self._hurried = threading.Event(), threading.Event(), threading.Event()
         self._is_left = False
-        self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, terms.flush_rows
+        self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, settings.flush_rows
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
         self._batches = self._failures = self._pruned = 0
         self._trouble, self._quiet_until = "", 0.0
@@ -58,26 +58,26 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"evenkeel: journal, {store.name}", daemon=True)
         self._thread.start()
 
-    def offer(self, row: Row) -> None:
+    def enqueue(self, record: RequestRecord) -> None:
         """Have a row written some time soon; without a wait, and from one thread at a time."""
         self._offered += 1
-        waiting = len(self._rows)
-        if waiting >= self._terms.most_waiting or self._is_left:
+        waiting = len(self._records)
+        if waiting >= self._settings.most_waiting or self._is_left:
             self._overflowed += 1
             return
-        self._rows.append(row)
+        self._records.append(record)
         if not self._some.is_set():
             self._some.set()
-        if waiting + 1 >= self._terms.flush_rows and not self._enough.is_set():
+        if waiting + 1 >= self._settings.flush_rows and not self._enough.is_set():
             self._enough.set()
 
-    def counts(self) -> Counts:
+    def counts(self) -> WriterCounts:
         """Return how it goes."""
-        return Counts(
+        return WriterCounts(
             store=self._store.name,
             offered=self._offered,
             written=self._written,
-            waiting=len(self._rows) + len(self._batch),
+            waiting=len(self._records) + len(self._batch),
             overflowed=self._overflowed,
             refused=self._refused,
             abandoned=self._abandoned,
@@ -88,7 +88,7 @@ class Writer:
             trouble=self._trouble,
         )
 
-    def hurry(self, until: float) -> None:
+    def flush_until(self, until: float) -> None:
         """Write what waits, and what still comes, at once, for as long as a worker that ends has time for that."""
         if not self._hurried.is_set():
             self._gives_up_at = until
@@ -96,15 +96,15 @@ class Writer:
         self._some.set()
         self._enough.set()
 
-    def leave(self, until: float) -> None:
+    def begin_shutdown(self, until: float) -> None:
         """Do so, and take nothing more."""
         self._is_left = True
-        self.hurry(until)
+        self.flush_until(until)
 
     def close(self, until: float | None = None) -> None:
         """Do so, and wait for it; without a moment until which, for as long as the settings say."""
-        until = time.monotonic() + self._terms.drain if until is None else until
-        self.leave(until)
+        until = time.monotonic() + self._settings.drain if until is None else until
+        self.begin_shutdown(until)
         # What is under way then may still hang in a store, which nothing can help.
         self._thread.join(max(until - time.monotonic(), 0.0) + LAST_PAUSE)
         lost = self.counts().waiting + self._abandoned
@@ -113,7 +113,7 @@ class Writer:
             LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, why)
 
     def _work(self) -> None:
-        while not self._is_left or self._rows or self._batch:
+        while not self._is_left or self._records or self._batch:
             self._wait()
             if self._is_due() and not self._written_some() and not self._may_go_on():
                 self._abandon()
@@ -126,50 +126,50 @@ class Writer:
         if self._batch:
             return
         self._some.clear()
-        if not self._rows and not self._is_left:
+        if not self._records and not self._is_left:
             self._some.wait(max(self._prunes_at - time.monotonic(), 0.0) if self._may_prune() else None)
-            self._due_at = time.monotonic() + self._terms.flush_every
+            self._due_at = time.monotonic() + self._settings.flush_every
         self._enough.clear()
-        if self._rows and not self._is_due():
+        if self._records and not self._is_due():
             until = min(self._due_at, self._prunes_at) if self._may_prune() else self._due_at
             self._enough.wait(max(until - time.monotonic(), 0.0))
 
     def _is_due(self) -> bool:
         """Return whether a batch is to be written now."""
-        if self._batch or len(self._rows) >= self._terms.flush_rows:
+        if self._batch or len(self._records) >= self._settings.flush_rows:
             return True
-        return bool(self._rows) and (self._hurried.is_set() or time.monotonic() >= self._due_at)
+        return bool(self._records) and (self._hurried.is_set() or time.monotonic() >= self._due_at)
 
     def _written_some(self) -> bool:
         """Write a batch, or a part of it; return whether nothing has gone wrong with the store."""
         if not self._batch:
-            self._batch = [self._rows.popleft() for _ in range(min(len(self._rows), self._terms.flush_rows))]
-            if not self._rows:
+            self._batch = [self._records.popleft() for _ in range(min(len(self._records), self._settings.flush_rows))]
+            if not self._records:
                 # The oldest that waits after this write comes while it is under way; of what is left over now, nobody
                 # knows better than before.
-                self._due_at = time.monotonic() + self._terms.flush_every
-        rows = self._batch[: self._size]
+                self._due_at = time.monotonic() + self._settings.flush_every
+        records = self._batch[: self._size]
         try:
-            self._store.write(rows)
-        except RowsRefused as error:
+            self._store.write(records)
+        except RecordsRejected as error:
             self._trouble = str(error)
-            if len(rows) > 1:
+            if len(records) > 1:
                 # The others are not to be lost for one of them.
-                self._size = len(rows) // 2
+                self._size = len(records) // 2
                 return True
             self._refused += 1
             self._say("a row cannot be kept, and is dropped")
         except Exception as error:  # noqa: BLE001 - whatever it is, the store is tried again
-            self._went_wrong(error)
+            self._record_failure(error)
             return False
         else:
-            self._written += len(rows)
+            self._written += len(records)
             self._batches += 1
             self._trouble, self._pause = "", FIRST_PAUSE
             if self._tell is not None:
-                self._tell(rows)
-        self._size = min(2 * self._size, self._terms.flush_rows)
-        del self._batch[: len(rows)]
+                self._tell(records)
+        self._size = min(2 * self._size, self._settings.flush_rows)
+        del self._batch[: len(records)]
         return True
 
     def _may_go_on(self) -> bool:
@@ -182,33 +182,33 @@ class Writer:
         return time.monotonic() < self._gives_up_at
 
     def _abandon(self) -> None:
-        self._abandoned += len(self._batch) + len(self._rows)
+        self._abandoned += len(self._batch) + len(self._records)
         self._batch.clear()
-        self._rows.clear()
+        self._records.clear()
 
     def _may_prune(self) -> bool:
         # A worker that ends has no time for that.
-        return self._terms.keep > 0 and not self._hurried.is_set()
+        return self._settings.keep > 0 and not self._hurried.is_set()
 
     def _prune(self) -> None:
         if not self._may_prune() or time.monotonic() < self._prunes_at:
             return
         wait = PRUNED_EACH_SECONDS
         try:
-            before = int((self._clock() - self._terms.keep) * MICROSECONDS)
+            before = int((self._clock() - self._settings.keep) * MICROSECONDS)
             pruned = self._store.prune(before, PRUNED_AT_ONCE)
         except Exception as error:  # noqa: BLE001 - as above
-            self._went_wrong(error)
+            self._record_failure(error)
         else:
             self._pruned += pruned
             if pruned == PRUNED_AT_ONCE:
-                wait = self._terms.flush_every
+                wait = self._settings.flush_every
         self._prunes_at = time.monotonic() + wait
 
-    def _went_wrong(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         self._failures += 1
         # What of a file is wrong no name of an error says.
-        is_ours = isinstance(error, NoJournal)
+        is_ours = isinstance(error, JournalMissing)
         self._trouble = str(error) if is_ours else getattr(error, "sqlite_errorname", type(error).__name__)
         self._say("it cannot be written, and is tried again; meanwhile, no request waits")
 

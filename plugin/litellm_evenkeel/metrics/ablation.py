@@ -32,25 +32,25 @@ class AblatedPrometheusLogger(EvenkeelPrometheusLogger):
             "%s\nevenkeel: metrics.ablation is %s. This proxy measures what is wrong on purpose. Remove the setting, "
             "or EVENKEEL_METRICS_ABLATION, from any proxy that serves somebody.\n%s",
             BANNER,
-            self._terms.ablation,
+            self._settings.ablation,
             BANNER,
         )
 
     def _make(self) -> None:
         super()._make()
-        family(self._store, ABLATION).child((self._terms.ablation,)).set(1)
+        family(self._store, ABLATION).child((self._settings.ablation,)).set(1)
 
     async def async_log_success_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
         """Take in a success, with one thing otherwise."""
-        ablation = self._terms.ablation
+        ablation = self._settings.ablation
         if ablation is Ablation.EARLY_RETURN:
             return
         if ablation is Ablation.SKIP_UPDATES:
             self._see_budgets(kwargs)
             with contextlib.suppress(Exception):
-                self._usage.saw(kwargs)
+                self._usage.observe(kwargs)
             for _ in self._flushed():
                 pass
             return

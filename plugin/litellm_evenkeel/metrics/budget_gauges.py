@@ -9,7 +9,7 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.budgets import Budget, Kind
+from litellm_evenkeel.budgets import Budget, BudgetEntity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,16 +19,27 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 NOTHING = (None, None, None)
-NAMES = {Kind.KEY: "api_key", Kind.TEAM: "team", Kind.USER: "user", Kind.ORG: "org", Kind.CUSTOMER: "customer"}
+NAMES = {
+    BudgetEntity.KEY: "api_key",
+    BudgetEntity.TEAM: "team",
+    BudgetEntity.USER: "user",
+    BudgetEntity.ORG: "org",
+    BudgetEntity.CUSTOMER: "customer",
+}
 # The label that has the id, and the labels that have the names; a name that nobody gave is empty, as with LiteLLM.
 IDS = {
-    Kind.KEY: "hashed_api_key",
-    Kind.TEAM: "team",
-    Kind.USER: "user",
-    Kind.ORG: "org_id",
-    Kind.CUSTOMER: "end_user",
+    BudgetEntity.KEY: "hashed_api_key",
+    BudgetEntity.TEAM: "team",
+    BudgetEntity.USER: "user",
+    BudgetEntity.ORG: "org_id",
+    BudgetEntity.CUSTOMER: "end_user",
 }
-ALIASES = {Kind.KEY: "api_key_alias", Kind.TEAM: "team_alias", Kind.USER: "user_alias", Kind.ORG: "org_alias"}
+ALIASES = {
+    BudgetEntity.KEY: "api_key_alias",
+    BudgetEntity.TEAM: "team_alias",
+    BudgetEntity.USER: "user_alias",
+    BudgetEntity.ORG: "org_alias",
+}
 
 
 class BudgetGauges:
@@ -53,14 +64,14 @@ class BudgetGauges:
             ]
             for kind, name in NAMES.items()
         }
-        self._shown: dict[tuple[Kind, str], tuple[Labels | None, ...]] = {}
-        self._ends: dict[tuple[Kind, str], float] = {}
+        self._shown: dict[tuple[BudgetEntity, str], tuple[Labels | None, ...]] = {}
+        self._ends: dict[tuple[BudgetEntity, str], float] = {}
 
-    def has(self, kind: Kind) -> bool:
+    def has(self, kind: BudgetEntity) -> bool:
         """Return whether budgets of a kind are shown at all."""
         return any(gauge is not None for gauge in self._gauges.get(kind, ()))
 
-    def show(self, kind: Kind, who: str, budget: Budget) -> None:
+    def show(self, kind: BudgetEntity, who: str, budget: Budget) -> None:
         """Show what is known of a budget."""
         gauges = self._gauges.get(kind)
         if gauges is None:
@@ -85,7 +96,7 @@ class BudgetGauges:
             if gauge is None:
                 continue
             if former is not None and former != labels:
-                gauge.forget(former)
+                gauge.remove_child(former)
             if labels is not None and value is not None:
                 gauge.child(labels).set(value)
         if values == NOTHING:
@@ -97,7 +108,7 @@ class BudgetGauges:
         else:
             self._ends[kind, who] = ends
 
-    def pass_time(self) -> Iterator[None]:
+    def update_hours_left(self) -> Iterator[None]:
         """Show how many hours are left now; yields after each. Of a budget that is over, nothing is known."""
         now = self._clock()
         for (kind, who), ends in list(self._ends.items()):
@@ -108,7 +119,7 @@ class BudgetGauges:
                 child.value = (ends - now) / HOUR if ends > now else None
             yield
 
-    def touch(self, kind: Kind, who: str, now: float) -> bool:
+    def touch(self, kind: BudgetEntity, who: str, now: float) -> bool:
         """Know that a budget was heard of, though nothing has changed; return whether all of it is still there."""
         is_there = True
         for gauge, labels in zip(self._gauges.get(kind, ()), self._shown.get((kind, who), NOTHING), strict=False):
@@ -122,9 +133,9 @@ class BudgetGauges:
                 child.at = now
         return is_there
 
-    def _labels(self, kind: Kind, who: str, budget: Budget, gauge: Family) -> Labels:
+    def _labels(self, kind: BudgetEntity, who: str, budget: Budget, gauge: Family) -> Labels:
         told = {**self._always, IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}
-        if kind is Kind.USER:
+        if kind is BudgetEntity.USER:
             told["user_email"] = budget.email or ""
         return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])
 

@@ -6,7 +6,7 @@ import time
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Source, hints
+from litellm_evenkeel.budgets import Budget, BudgetEntity, BudgetObservation, RequestOwners, Source, observations
 from litellm_evenkeel.metrics.budget_gauges import BudgetGauges
 from litellm_evenkeel.metrics.facts import NOTHING, Raw
 from litellm_evenkeel.metrics.running_proxy import peek
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from litellm_evenkeel.budgets import BudgetCounts, Budgets, Entity, Listener, Peek
+    from litellm_evenkeel.budgets import BudgetCache, BudgetCounts, Entity, Listener, Peek
     from litellm_evenkeel.metrics.families import Family
 
-    OpenBudgets = Callable[[Listener, Peek], Budgets]
+    OpenBudgets = Callable[[Listener, Peek], BudgetCache]
 
 
-class Budgeting:
+class BudgetUpdater:
     """One worker's. Its methods are called in one loop."""
 
     def __init__(
@@ -37,39 +37,41 @@ class Budgeting:
         # When a budget ends is told in the system's own time.
         self._gauges = BudgetGauges(families, cleaned, time.time, always)
         # What nobody sees is not looked up.
-        self._shown = frozenset(kind for kind in Kind if self._gauges.has(kind))
+        self._shown = frozenset(kind for kind in BudgetEntity if self._gauges.has(kind))
         self._budgets = opened(self._gauges.show, peek)
-        self._hints: dict[Entity, Hint] = {}
+        self._observations: dict[Entity, BudgetObservation] = {}
 
-    def saw(self, event: Raw) -> None:
+    def observe(self, event: Raw) -> None:
         """Keep what an event tells until it is looked up; the latest word on each budget is enough."""
         payload = event["standard_logging_object"]
         told, params = payload["metadata"], event.get("litellm_params") or NOTHING
         shown = self._shown
-        ids = Ids(
-            told["user_api_key_hash"] if Kind.KEY in shown else None,
-            told["user_api_key_team_id"] if Kind.TEAM in shown else None,
-            told["user_api_key_user_id"] if Kind.USER in shown else None,
-            told.get("user_api_key_org_id") if Kind.ORG in shown else None,
-            self._end_user(params) if Kind.CUSTOMER in shown else None,
+        ids = RequestOwners(
+            told["user_api_key_hash"] if BudgetEntity.KEY in shown else None,
+            told["user_api_key_team_id"] if BudgetEntity.TEAM in shown else None,
+            told["user_api_key_user_id"] if BudgetEntity.USER in shown else None,
+            told.get("user_api_key_org_id") if BudgetEntity.ORG in shown else None,
+            self._end_user(params) if BudgetEntity.CUSTOMER in shown else None,
         )
-        found = hints(params.get("metadata") or NOTHING, ids, self._clock(), payload["response_cost"] or 0.0)
-        for hint in found:
-            self._hints[hint.kind, hint.id] = hint
+        found = observations(params.get("metadata") or NOTHING, ids, self._clock(), payload["response_cost"] or 0.0)
+        for observation in found:
+            self._observations[observation.kind, observation.entity_id] = observation
 
-    def look_up(self) -> Iterator[None]:
+    def refresh(self) -> Iterator[None]:
         """Learn what events have told since the last time, and have the rest looked up; yields after each."""
-        found, self._hints = self._hints, {}
-        for hint in found.values():
+        found, self._observations = self._observations, {}
+        for observation in found.values():
             now = self._clock()
-            self._budgets.see(hint, now)
-            if not self._gauges.touch(hint.kind, hint.id, now) and (known := self._budgets.known(hint.kind, hint.id)):
-                self._gauges.show(hint.kind, hint.id, known)
+            self._budgets.observe(observation, now)
+            if not self._gauges.touch(observation.kind, observation.entity_id, now) and (
+                known := self._budgets.known(observation.kind, observation.entity_id)
+            ):
+                self._gauges.show(observation.kind, observation.entity_id, known)
             yield
 
     def note(
         self,
-        kind: Kind,
+        kind: BudgetEntity,
         who: str | None,
         spend: float | None,
         maximum: float | None,
@@ -92,15 +94,15 @@ class Budgeting:
             is_unlimited=maximum is None,
             never_resets=ends is None,
         )
-        self._budgets.row(Hint(kind, who, budget))
+        self._budgets.record_row(BudgetObservation(kind, who, budget))
 
-    def pass_time(self) -> Iterator[None]:
+    def update_hours_left(self) -> Iterator[None]:
         """Show how many hours are left now; yields now and then."""
-        return self._gauges.pass_time()
+        return self._gauges.update_hours_left()
 
     def unread(self, error: BaseException) -> None:
         """Know that an event could not be read, with whatever it tells."""
-        self._budgets.unread(error)
+        self._budgets.record_unreadable(error)
 
     def counts(self) -> BudgetCounts:
         """Return how it goes."""

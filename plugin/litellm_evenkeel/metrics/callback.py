@@ -21,25 +21,25 @@ from litellm.integrations.prometheus import (
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from litellm_evenkeel import steady
-from litellm_evenkeel.budgets import Kind
+from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import left_of
-from litellm_evenkeel.metrics.budgeting import Budgeting
-from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, Bounds
-from litellm_evenkeel.metrics.expiry import Expiry
-from litellm_evenkeel.metrics.facts import Raw, Readers
-from litellm_evenkeel.metrics.files import Files, Found
-from litellm_evenkeel.metrics.graves import Graves
+from litellm_evenkeel.metrics.budgeting import BudgetUpdater
+from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
+from litellm_evenkeel.metrics.expiry import SeriesExpiry
+from litellm_evenkeel.metrics.facts import LiteLLMReaders, Raw
+from litellm_evenkeel.metrics.files import MultiprocessWriter, PendingWrite
+from litellm_evenkeel.metrics.graves import DeadWorkerCompactor
 from litellm_evenkeel.metrics.limits import of_each_metric, of_end_users
 from litellm_evenkeel.metrics.line import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.marks import LENGTH
-from litellm_evenkeel.metrics.own import Own
-from litellm_evenkeel.metrics.router_usage import RouterUsage
+from litellm_evenkeel.metrics.own import SelfMetrics
+from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
 from litellm_evenkeel.metrics.running_proxy import left_of_group
-from litellm_evenkeel.metrics.series import Series, SeriesTerms
-from litellm_evenkeel.metrics.terms import MetricsTerms
-from litellm_evenkeel.metrics.watching import watched
+from litellm_evenkeel.metrics.series import PlanCache, PlanCacheSettings
+from litellm_evenkeel.metrics.terms import MetricsSettings
+from litellm_evenkeel.metrics.watching import record_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.budgeting import OpenBudgets
-    from litellm_evenkeel.metrics.noting import Watched
+    from litellm_evenkeel.metrics.noting import RecordedUpdate
 
 # These two were private until LiteLLM 1.106.
 cleaned = getattr(stock, "sanitize_prometheus_label_value", None) or stock._sanitize_prometheus_label_value  # noqa: SLF001
@@ -63,7 +63,7 @@ STOCK = "prometheus"
 MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")
 
 
-class Nobody:
+class NullMetric:
     """A family of which nobody hears."""
 
     def __getattr__(self, name: str) -> Any:
@@ -71,7 +71,7 @@ class Nobody:
         return lambda *_, **__: self
 
 
-NOBODY = Nobody()
+NOBODY = NullMetric()
 # What LiteLLM's methods read even then.
 NOTHING_MADE: dict[str, Any] = {"label_filters": {}, "_cached_metric_labels": {}, "exclude_labels": frozenset()}
 NOTHING_MADE |= {"_budgets": None, "exclude_metrics": frozenset(), "latency_buckets": ()}
@@ -88,12 +88,12 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     def __init__(
         self,
         registry: CollectorRegistry = REGISTRY,
-        terms: MetricsTerms | None = None,
+        settings: MetricsSettings | None = None,
         open_budgets: OpenBudgets | None = None,
         folder: Path | None = None,
     ) -> None:
         self._folder, self._is_off = folder, False
-        self._registry, self._terms, self._open_budgets = registry, terms or MetricsTerms(), open_budgets
+        self._registry, self._settings, self._open_budgets = registry, settings or MetricsSettings(), open_budgets
         self._making = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
@@ -110,7 +110,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             raise AttributeError(name)
         return vars(self)[name]
 
-    def _made(self) -> Series | None:
+    def _made(self) -> PlanCache | None:
         """Return what counts events, made if it is not yet; None if nothing is counted."""
         series = self._series
         return None if self._is_off else series
@@ -127,34 +127,41 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
                 self._registry.unregister(family)
 
     def _make(self) -> None:
-        terms = self._terms
-        most = {END_USER: terms.most_end_users, CLIENT_IP: terms.most_client_ips, USER_AGENT: terms.most_user_agents}
-        bounds = Bounds(time.monotonic, most, terms.idle)
-        self._store = families.Store(self._registry, bounds.told)
-        self._lives = of_end_users(self._store, litellm)
-        bounds.retired = self._store.retire
+        settings = self._settings
+        most = {
+            END_USER: settings.most_end_users,
+            CLIENT_IP: settings.most_client_ips,
+            USER_AGENT: settings.most_user_agents,
+        }
+        label_limits = LabelLimits(time.monotonic, most, settings.idle)
+        self._store = families.MetricStore(self._registry, label_limits.bound)
+        self._ttl = of_end_users(self._store, litellm)
+        label_limits.retired = self._store.retire
         super().__init__()
-        self._readers = _readers(self, bounds)
-        self._series = Series(
+        self._readers = _readers(self, label_limits)
+        self._series = PlanCache(
             self._store,
             self._readers,
             cleaned,
             self._watched,
             clock=time.monotonic,
-            terms=SeriesTerms(every=terms.flush_every, most_waiting=terms.most_waiting),
+            settings=PlanCacheSettings(every=settings.flush_every, most_waiting=settings.most_waiting),
         )
         made = self._store.families
-        self._usage = RouterUsage(made, cleaned, left_of_group, time.monotonic)
+        self._usage = RemainingQuotaPoller(made, cleaned, left_of_group, time.monotonic)
         self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
-            self._budgets = Budgeting(self._open_budgets, made, end_user, cleaned, steady.now, always)
+            self._budgets = BudgetUpdater(self._open_budgets, made, end_user, cleaned, steady.now, always)
         self._series.line.flushed = self._flushed
         # Before events are counted: a series that was silent for too long begins anew with them.
-        self._series.line.begins = Expiry(self._store, self._lives, time.time).look
-        self._own = Own(self._store, self._series, bounds, self.budget_counts)
+        self._series.line.begins = SeriesExpiry(self._store, self._ttl, time.time).look
+        self._self_metrics = SelfMetrics(self._store, self._series, label_limits, self.budget_counts)
         if self._folder is not None:
-            self._files, self._graves = Files(self._store, self._folder), Graves(self._folder, terms.idle)
+            self._writer, self._compactor = (
+                MultiprocessWriter(self._store, self._folder),
+                DeadWorkerCompactor(self._folder, settings.idle),
+            )
             self._writing = asyncio.Lock()
             atexit.register(self.leave)
 
@@ -164,7 +171,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if limits is not None and limits.enabled:
             places = self._series_cap_tracker
             is_shared = isinstance(places, getattr(stock, "SharedPrometheusSeriesAdmissions", ()))
-            self._lives = of_each_metric(self._store, self._lives, limits, places if is_shared else None)
+            self._ttl = of_each_metric(self._store, self._ttl, limits, places if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:
@@ -184,10 +191,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if series is None:
             return
         self._see_budgets(kwargs)
-        if not series.taken(kwargs, response_obj, start_time, end_time):
+        if not series.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         elif kwargs.get("exception") is None or not self._readers.is_skipped(kwargs):
-            self._usage.saw(kwargs)
+            self._usage.observe(kwargs)
 
     async def async_log_failure_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
@@ -224,7 +231,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Take in a failure that is like others; return whether it is."""
         series = self._series
         try:
-            return series.failed(key(), lambda: watched(self._store, done()))
+            return series.take_failure(key(), lambda: record_updates(self._store, done()))
         except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
             return False
 
@@ -242,45 +249,45 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             model = getattr(enum_values, "litellm_model_name", "")
             # Whatever an event lacks, LiteLLM's own code goes on.
             with contextlib.suppress(Exception):
-                self._usage.saw({"standard_logging_object": standard_logging_payload, "model": model})
+                self._usage.observe({"standard_logging_object": standard_logging_payload, "model": model})
 
     def _track_end_user_metric_series(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: series are bounded by the families."""
 
     def _set_team_budget_metrics(self, team: Any) -> None:
         """Know a row that LiteLLM reads at times, of all that there are."""
-        self._know(Kind.TEAM, team.team_id, team, team.team_alias)
+        self._know(BudgetEntity.TEAM, team.team_id, team, team.team_alias)
 
     def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
         """The same of a key."""
-        self._know(Kind.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+        self._know(BudgetEntity.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
 
     def _set_user_budget_metrics(self, user: Any) -> None:
         """The same of a user."""
-        self._know(Kind.USER, user.user_id, user, user.user_alias, user.user_email)
+        self._know(BudgetEntity.USER, user.user_id, user, user.user_alias, user.user_email)
 
     def _set_org_budget_metrics(
         self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """The same of an organisation."""
         if self._budgets is not None:
-            self._budgets.note(Kind.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+            self._budgets.note(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """The same of a customer."""
         if self._budgets is not None:
-            self._budgets.note(Kind.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+            self._budgets.note(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
 
-    def _know(self, kind: Kind, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
+    def _know(self, kind: BudgetEntity, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
         if self._budgets is not None:
             self._budgets.note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Show what is left of a provider's budget, if that is known."""
         if self._budgets is not None:
-            self._budgets.note(Kind.PROVIDER, provider, spend, budget_limit, None)
+            self._budgets.note(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
         left = left_of(budget_limit, spend)
         if left is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(left)
@@ -312,19 +319,19 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             await self.drained()
             took = time.monotonic() - began
 
-    async def _bring_up_to_date(self, series: Series) -> None:
+    async def _bring_up_to_date(self, series: PlanCache) -> None:
         await series.line.drain()
         if self._budgets is not None:
-            await in_slices(self._budgets.pass_time())
-        self._own.refresh()
+            await in_slices(self._budgets.update_hours_left())
+        self._self_metrics.refresh()
         if self._folder is None:
             return
         # Whoever scrapes, and the timer: one writes at a time.
         async with self._writing:
-            found = Found()
-            await in_slices(self._files.gather(found))
-            await asyncio.to_thread(self._files.save, found, self._graves)
-            await asyncio.to_thread(self._graves.bury)
+            found = PendingWrite()
+            await in_slices(self._writer.gather(found))
+            await asyncio.to_thread(self._writer.save, found, self._compactor)
+            await asyncio.to_thread(self._compactor.compact)
 
     def leave(self) -> None:
         """Leave all that was counted, when this worker ends."""
@@ -333,28 +340,28 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         # Nobody looks up anything any more.
         self._series.line.flushed = tuple
         self._series.line.flush()
-        self._own.refresh()
+        self._self_metrics.refresh()
         with contextlib.suppress(OSError):
-            self._files.write()
+            self._writer.write()
 
     def _see_budgets(self, event: Raw) -> None:
         """Keep whose budgets are looked up beside an event."""
         if self._budgets is not None:
             try:
-                self._budgets.saw(event)
+                self._budgets.observe(event)
             except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
                 self._budgets.unread(error)
 
     def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
-            yield from self._budgets.look_up()
+            yield from self._budgets.refresh()
         with contextlib.suppress(RuntimeError):
             # At the end of a worker, there is no loop any more.
-            self._usage.look()
+            self._usage.poll()
 
-    def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[Watched] | None:
+    def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[RecordedUpdate] | None:
         """Return what LiteLLM's code does for an event, without doing it; None if that cannot be seen."""
-        return watched(self._store, super().async_log_success_event(event, answer, start, end))
+        return record_updates(self._store, super().async_log_success_event(event, answer, start, end))
 
 
 def default_customer_budget() -> str | None:
@@ -370,15 +377,15 @@ def _refuse_others(mine: PrometheusLogger) -> None:
         raise SettingsError(f"Another Prometheus callback counts as well. Remove {STOCK!r} or ours.")
 
 
-def _readers(callback: Any, bounds: Bounds) -> Readers:
+def _readers(callback: Any, label_limits: LabelLimits) -> LiteLLMReaders:
     def bounded(name: str, value: Any) -> Any:
         # Known by the form in which families have it: by both, it would take two places.
-        return OTHER if value is not None and bounds.told(name, cleaned(value)) == OTHER else value
+        return OTHER if value is not None and label_limits.bound(name, cleaned(value)) == OTHER else value
 
     end_user = end_user_getter()
     has_custom, has_tags = bool(litellm.custom_prometheus_metadata_labels), bool(litellm.custom_prometheus_tags)
     tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
-    return Readers(
+    return LiteLLMReaders(
         end_user=lambda params: end_user(params, service_type="prometheus"),
         bounded=bounded,
         tier=stock.get_service_tier_from_standard_logging_payload,

@@ -20,7 +20,7 @@ USUAL = {END_USER: 100, CLIENT_IP: 100, USER_AGENT: 50}
 IDLE_SECONDS = 600.0
 
 
-class Bounds:
+class LabelLimits:
     """Which values of which labels are told by themselves."""
 
     def __init__(
@@ -35,10 +35,10 @@ class Bounds:
         self.retired = retired
         """Who hears that a value has lost its place to another."""
         self._known: dict[str, OrderedDict[Any, float]] = {name: OrderedDict() for name in self._most}
-        self.folded: Counter[str] = Counter()
+        self.collapsed: Counter[str] = Counter()
         """How often a value was counted with others, by label."""
 
-    def told(self, name: str, value: Any) -> Any:
+    def bound(self, name: str, value: Any) -> Any:
         """Return what a label's value is told as: itself, or that it is one of the others."""
         known = self._known.get(name)
         if known is None or value is None or value in NOBODYS:
@@ -47,7 +47,7 @@ class Bounds:
         if value in known:
             known.move_to_end(value)
         elif len(known) >= self._most[name] and not self._makes_room(name, known, now):
-            self.folded[name] += 1
+            self.collapsed[name] += 1
             return OTHER
         known[value] = now
         return value

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
         lock: RLock
 
-        def later(self, child: Child, value: float | None) -> bool:
+        def defer(self, child: Child, value: float | None) -> bool:
             """Keep what is set in the order of events that wait; return whether it does."""
 
 
@@ -42,7 +42,7 @@ class Child:
     def set(self, value: float) -> None:
         """Let it be so much."""
         value = float(value)
-        if not self.home.later(self, value):
+        if not self.home.defer(self, value):
             with self.home.lock:
                 self.put(value, time.time())
 

@@ -61,14 +61,14 @@ LABELS = 26
 """So many of `Facts.who` are labels, those that come first; the others decide which series there are."""
 
 
-class Unusual(Exception):
+class UnsupportedEvent(Exception):
     """An event that is not like others."""
 
 
-class Facts(NamedTuple):
+class EventFacts(NamedTuple):
     """One event."""
 
-    who: tuple[Any, ...]
+    label_values: tuple[Any, ...]
     """All that is text."""
     shape: int
     """Which numbers there are, and which of them are nothing."""
@@ -76,7 +76,7 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class LiteLLMReaders:
     """How LiteLLM itself reads what depends on its settings."""
 
     end_user: Callable[[Raw], str | None]
@@ -96,7 +96,7 @@ class Readers:
     """How long the prompt was, as a class."""
 
 
-def read(event: Raw, answer: object, start: datetime, end: datetime, readers: Readers) -> Facts:
+def read(event: Raw, answer: object, start: datetime, end: datetime, readers: LiteLLMReaders) -> EventFacts:
     """Return what an event says."""
     payload = event["standard_logging_object"]
     params = event.get("litellm_params") or NOTHING
@@ -122,22 +122,22 @@ def read(event: Raw, answer: object, start: datetime, end: datetime, readers: Re
     for number in (*times, overhead, *limits):
         shape = shape << 2 | (0 if number is None else 1 if number > 0 else 2 if number == 0 else 3)
     seconds = (overhead / 1000 if overhead else None, (overhead or 0.0) / 1000 + guarded)
-    return Facts(who, shape, (*amounts, *tokens, *times, *seconds, *limits))
+    return EventFacts(who, shape, (*amounts, *tokens, *times, *seconds, *limits))
 
 
 GROUP = 20
 
 
-def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, readers: Readers) -> tuple[Any, ...]:
+def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, readers: LiteLLMReaders) -> tuple[Any, ...]:
     metadata, asked, beside = payload["metadata"], params.get("metadata") or NOTHING, params.get("litellm_metadata")
     key_hash = metadata["user_api_key_hash"]
     if key_hash is not None and key_hash[:3] == "sk-":
         # It is hashed for some of the series.
-        raise Unusual
+        raise UnsupportedEvent
     zero_cost, tool = payload.get("zero_cost_diagnostic"), metadata.get("mcp_tool_call_metadata")
     tags, usage = payload["request_tags"], metadata.get("usage_object") or NOTHING
     if type(tags) is not list:
-        raise Unusual
+        raise UnsupportedEvent
     return (
         event.get("model", ""),
         metadata["user_api_key_user_id"],
@@ -187,7 +187,7 @@ def _amounts(payload: Raw) -> Numbers:
     found = payload["response_cost"], payload["total_tokens"], payload["prompt_tokens"], payload["completion_tokens"]
     for number in found:
         if type(number) not in PLAIN or not 0 <= number < LARGEST:
-            raise Unusual
+            raise UnsupportedEvent
     return found
 
 
@@ -212,10 +212,10 @@ def _tokens(usage: Raw | None) -> Numbers:
     )
     for number in found:
         if number and (type(number) is not int or number < 0):
-            raise Unusual
+            raise UnsupportedEvent
     seconds = usage.get("duration_seconds")
     if seconds and (type(seconds) not in PLAIN or not 0 < seconds < LARGEST):
-        raise Unusual
+        raise UnsupportedEvent
     return (*found, seconds)
 
 
@@ -262,10 +262,10 @@ def _limits(headers: Mapping[str, Any]) -> Numbers:
         elif type(limit) is int and type(remaining) is int:
             found += (limit, limit - remaining)
         else:
-            raise Unusual
+            raise UnsupportedEvent
     for name in LEFT:
         left = headers.get(name)
         if left is not None and type(left) is not int:
-            raise Unusual
+            raise UnsupportedEvent
         found.append(left)
     return tuple(found)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.facts import MORE, WHERE, WHO, Raw, Unusual
+from litellm_evenkeel.metrics.facts import MORE, WHERE, WHO, Raw, UnsupportedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from litellm_evenkeel.metrics.facts import Readers
+    from litellm_evenkeel.metrics.facts import LiteLLMReaders
 
 ABSENT = "evenkeel: absent"
 NOBODY: Raw = {}
@@ -43,7 +43,7 @@ OF_KEY = (
 )
 
 
-def of_event(event: Raw, readers: Readers) -> Hashable:
+def of_event(event: Raw, readers: LiteLLMReaders) -> Hashable:
     """Return what matters of the event of a failed request."""
     payload, params = _inside(event, "standard_logging_object"), _inside(event, "litellm_params")
     metadata, asked, beside = (
@@ -74,7 +74,7 @@ def of_event(event: Raw, readers: Readers) -> Hashable:
     )
 
 
-def of_hook(request: Raw, exception: Exception, key: Any, readers: Readers) -> Hashable:
+def of_hook(request: Raw, exception: Exception, key: Any, readers: LiteLLMReaders) -> Hashable:
     """Return what matters of a failure as the client will see it."""
     metadata, params = _inside(request, "metadata"), _inside(request, "litellm_params")
     payload = _inside(request, "standard_logging_object")
@@ -109,7 +109,7 @@ def _inside(values: Raw, name: str) -> Raw:
     if not found:
         return NOBODY
     if type(found) is not dict:
-        raise Unusual
+        raise UnsupportedEvent
     return found
 
 
@@ -119,7 +119,7 @@ def _model_info(values: Raw) -> Hashable:
     if info is ABSENT or info is None:
         return info
     if type(info) is not dict:
-        raise Unusual
+        raise UnsupportedEvent
     return bool(info), info.get("id")
 
 
@@ -143,7 +143,7 @@ def _key(key: Any) -> Hashable:
     return None if key is None else tuple([getattr(key, name, None) for name in OF_KEY])
 
 
-def _named(values: Raw, name: str, readers: Readers) -> Any:
+def _named(values: Raw, name: str, readers: LiteLLMReaders) -> Any:
     return readers.bounded(BOUNDED.get(name, name), values.get(name))
 
 

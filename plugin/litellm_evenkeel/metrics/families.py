@@ -19,7 +19,7 @@ from prometheus_client.utils import floatToGoString
 
 from litellm_evenkeel.metrics.cardinality import END_USER, NOBODYS, OTHER
 from litellm_evenkeel.metrics.children import Child, CounterChild, GaugeChild, HistogramChild, Labels
-from litellm_evenkeel.metrics.noting import Noting, Watched
+from litellm_evenkeel.metrics.noting import RecordedUpdate, RecordingMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics import MetricWrapperBase
 
-    from litellm_evenkeel.metrics.noting import Tap
+    from litellm_evenkeel.metrics.noting import UpdateRecorder
 
 TOTAL = "_total"
 NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
@@ -35,7 +35,7 @@ LONG_AGO = math.ulp(0.0)
 """When a gauge was set that only has its first value: before any other time, but Prometheus' client ignores 0."""
 
 
-class Store:
+class MetricStore:
     """All families of one callback."""
 
     def __init__(
@@ -59,15 +59,15 @@ class Store:
         """How many were let go because they were silent."""
         self.epoch = 0
         """How often series were let go: whoever holds some has to look them up anew."""
-        self.retired: defaultdict[str, float] = defaultdict(float)
+        self.removed_totals: defaultdict[str, float] = defaultdict(float)
         """What series that are gone had come to, by the name that they were told under.
 
         It is not added to another series: who has seen both grow would see it grow twice.
         """
-        self.heir: Callable[[Family, Child], None] | None = None
+        self.removal_sink: Callable[[Family, Child], None] | None = None
         """Who takes in counters that are gone, instead of that: where several workers have parts of a series."""
         self._tapping = threading.local()
-        self.later: Callable[[Child, float | None], bool] = lambda _child, _value: False
+        self.defer: Callable[[Child, float | None], bool] = lambda _child, _value: False
         """Keeps what is set in the order of events that wait; says whether it does."""
         self.is_waiting: Callable[[], bool] = lambda: False
         self._registry = registry
@@ -79,12 +79,12 @@ class Store:
         return self.most_series != math.inf
 
     @property
-    def tap(self) -> Tap | None:
+    def tap(self) -> UpdateRecorder | None:
         """While it is there, nothing is written in this thread."""
         return getattr(self._tapping, "tap", None)
 
     @tap.setter
-    def tap(self, tap: Tap | None) -> None:
+    def tap(self, tap: UpdateRecorder | None) -> None:
         self._tapping.tap = tap
 
     def retire(self, name: str, value: str) -> None:
@@ -110,7 +110,7 @@ class Family:
     """What Prometheus' client has in its place."""
 
     def __init__(
-        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
+        self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
         self._refuse_what_the_client_refuses(name, documentation, labelnames, options)
         self.store = store
@@ -142,17 +142,17 @@ class Family:
         """Return the series of these labels, by place or by name."""
         labels = self._labels(values, named)
         tap = self.store.tap
-        return self.child(labels) if tap is None else Noting(self, labels, tap)
+        return self.child(labels) if tap is None else RecordingMetric(self, labels, tap)
 
     def remove(self, *values: object) -> None:
         """Let a series go."""
         labels = self._labels(values, {})
         tap = self.store.tap
         if tap is not None:
-            tap.noted(Watched(self, labels, "remove", math.nan))
+            tap.record(RecordedUpdate(self, labels, "remove", math.nan))
         # What waits may make it yet.
-        elif (labels in self.children or self.store.is_waiting()) and not self.store.later(self.child(labels), None):
-            self.discard(labels)
+        elif (labels in self.children or self.store.is_waiting()) and not self.store.defer(self.child(labels), None):
+            self.hide(labels)
 
     def clear(self) -> None:
         """Let all of them go."""
@@ -189,23 +189,23 @@ class Family:
     def retire(self, place: int, value: str) -> None:
         """Let those series go that have this value there."""
         for labels in [labels for labels in self.children if labels[place] == value]:
-            self._let_go(labels)
+            self._evict(labels)
 
     def expire(self, before: float, end_user_before: float) -> None:
         """Let those go that nobody has heard of since then."""
         silent = [one for one in self.children.values() if one.at < max(before, end_user_before)]
         for child in silent:
             if child is not self._overflow and (child.at < before or self._is_of_end_user(child.labels)):
-                self._let_go(child.labels)
+                self._evict(child.labels)
                 self.store.expired += 1
 
-    def forget(self, labels: Labels) -> None:
+    def remove_child(self, labels: Labels) -> None:
         """Let a series go that nobody holds."""
         with self.store.lock:
             if labels in self.children:
-                self._let_go(labels)
+                self._evict(labels)
 
-    def discard(self, labels: Labels) -> None:
+    def hide(self, labels: Labels) -> None:
         """Let a series go; whoever holds it may go on using it, and it is there again."""
         with self.store.lock:
             child = self.children.get(labels)
@@ -242,15 +242,15 @@ class Family:
             return self.store.admits(self, labels)
         return len(self.children) - (self._overflow is not None) < self.store.most_series
 
-    def _let_go(self, labels: Labels) -> None:
+    def _evict(self, labels: Labels) -> None:
         self._of_end_users -= self._is_of_end_user(labels)
         child = self.children.pop(labels)
         if child.value is None or isinstance(self, Gauge):
             return
-        if self.store.heir is None:
+        if self.store.removal_sink is None:
             self._retired(child)
         else:
-            self.store.heir(self, child)
+            self.store.removal_sink(self, child)
 
     def _retired(self, child: Child) -> None:
         """Keep what a series has come to, where that means something."""
@@ -320,7 +320,7 @@ class Counter(Family):
     clients = prometheus_client.Counter
 
     def __init__(
-        self, store: Store, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
+        self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
         super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
 
@@ -328,7 +328,7 @@ class Counter(Family):
         return CounterChild(self.store, labels, 0.0)
 
     def _retired(self, child: Child) -> None:
-        self.store.retired[f"{self.name}{TOTAL}"] += child.value or 0.0
+        self.store.removed_totals[f"{self.name}{TOTAL}"] += child.value or 0.0
 
     def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         metric.add_sample(f"{self.name}{TOTAL}", labels, value)
@@ -345,7 +345,7 @@ class Histogram(Family):
 
     def __init__(
         self,
-        store: Store,
+        store: MetricStore,
         name: str,
         documentation: str,
         labelnames: Sequence[str] = (),
@@ -362,8 +362,8 @@ class Histogram(Family):
 
     def _retired(self, child: Child) -> None:
         assert isinstance(child, HistogramChild)
-        self.store.retired[f"{self.name}_count"] += sum(child.counts)
-        self.store.retired[f"{self.name}_sum"] += child.value or 0.0
+        self.store.removed_totals[f"{self.name}_count"] += sum(child.counts)
+        self.store.removed_totals[f"{self.name}_sum"] += child.value or 0.0
 
     def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         assert isinstance(child, HistogramChild)

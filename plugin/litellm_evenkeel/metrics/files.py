@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from litellm_evenkeel.metrics.children import Child
-    from litellm_evenkeel.metrics.families import Store
+    from litellm_evenkeel.metrics.families import MetricStore
 
 MARK = "evenkeel"
 ALIGNED = 8
@@ -37,7 +37,7 @@ _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct(
 
 
 @dataclass(frozen=True)
-class Left:
+class RemovedSeries:
     """A counter or histogram that a worker has let go, and what it had come to."""
 
     child: Child
@@ -46,43 +46,43 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Found:
+class PendingWrite:
     """All that is to be written."""
 
     rows: Rows = field(default_factory=dict)
-    left: list[Left] = field(default_factory=list)
+    removed: list[RemovedSeries] = field(default_factory=list)
 
 
-class Heir(Protocol):
+class Compactor(Protocol):
     """Who takes in what a worker has let go."""
 
-    def inherit(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+    def absorb(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
         """Do it in one step with the worker's own files; return whether that can be done now."""
 
 
-class Files:
+class MultiprocessWriter:
     """Those of one worker.
 
     A counter that it has let go stays with it until an heir takes it in: another worker may have a part of the same
     series, and what all of them have together must never become less while anybody can see it.
     """
 
-    def __init__(self, store: Store, folder: Path, pid: int | None = None) -> None:
+    def __init__(self, store: MetricStore, folder: Path, pid: int | None = None) -> None:
         self._store, self._folder = store, folder
         # A worker may get the number of one that has died, whose counts still count.
         self._mine = f"{MARK}-{time.time_ns()}-{os.getpid() if pid is None else pid}"
         self._keys: WeakKeyDictionary[Child, list[bytes]] = WeakKeyDictionary()
-        self._left: list[Left] = []
-        store.heir = self._keep
+        self._left: list[RemovedSeries] = []
+        store.removal_sink = self._keep
 
-    def write(self, heir: Heir | None = None) -> None:
+    def write(self, heir: Compactor | None = None) -> None:
         """Write all that there is, at once."""
-        found = Found()
+        found = PendingWrite()
         for _ in self.gather(found):
             pass
         self.save(found, heir)
 
-    def gather(self, found: Found) -> Iterator[None]:
+    def gather(self, found: PendingWrite) -> Iterator[None]:
         """Find what is to be written; yields where others may have the loop, so that nobody waits for it."""
         seen = set()
         for family in list(self._store.families.values()):
@@ -93,19 +93,19 @@ class Files:
                 yield
         with self._store.lock:
             # What was let go meanwhile has been found already.
-            found.left.extend(one for one in self._left if one.child not in seen)
+            found.removed.extend(one for one in self._left if one.child not in seen)
 
-    def save(self, found: Found, heir: Heir | None = None) -> None:
+    def save(self, found: PendingWrite, heir: Compactor | None = None) -> None:
         """Write what was found; may be done beside the loop, once at a time."""
         # Whoever tidies up temporary folders may have taken it for a forgotten one.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {self._folder / f"{kind}_{self._mine}.db": rows for kind, rows in found.rows.items()}
-        if found.left and heir is not None and heir.inherit(_together(found.left), files):
-            taken = set(map(id, found.left))
+        if found.removed and heir is not None and heir.absorb(_together(found.removed), files):
+            taken = set(map(id, found.removed))
             with self._store.lock:
                 self._left = [one for one in self._left if id(one) not in taken]
             return
-        for one in found.left:
+        for one in found.removed:
             found.rows[one.kind].extend(row(key, value, at) for key, (value, at) in one.sums.items())
         for path, rows in files.items():
             unfinished(path, rows).replace(path)
@@ -113,7 +113,7 @@ class Files:
     def _keep(self, family: Family, child: Child) -> None:
         keys = [_key(family, name, labels) for name, labels in _samples(family, child)]
         sums = {key: (number, child.at) for key, number in zip(keys, _numbers(child), strict=True)}
-        self._left.append(Left(child, _kind(family), sums))
+        self._left.append(RemovedSeries(child, _kind(family), sums))
 
     def _rows(self, family: Family, child: Child) -> Iterator[bytes]:
         with self._store.lock:
@@ -131,7 +131,7 @@ def _numbers(child: Child) -> list[float]:
     return [*child.counts, child.value] if isinstance(child, HistogramChild) else [child.value]
 
 
-def _together(left: Iterable[Left]) -> dict[str, Sums]:
+def _together(left: Iterable[RemovedSeries]) -> dict[str, Sums]:
     found: dict[str, Sums] = {}
     for one in left:
         add(found.setdefault(one.kind, {}), one.sums)

@@ -33,21 +33,21 @@ UNFINISHED_SECONDS = 60.0
 KINDS = ("histogram", "counter")
 SUFFIXES = {"_bucket": "_count"}
 # What is to be done yet, written down before it is begun: whoever is killed meanwhile has not counted anything twice.
-WILL = "evenkeel-will.json"
+PLAN = "evenkeel-will.json"
 LOCK = "evenkeel-lock"
 PATIENCE_SECONDS, AGAIN_SECONDS = 1.0, 0.01
 # How often it is looked whether all workers have been silent about a series: all their files are read for that.
 LOOKED_EVERY_SECONDS = 60.0
 
 
-class Graves:
+class DeadWorkerCompactor:
     """Those of the workers that share a folder."""
 
     def __init__(self, folder: Path, idle: float = IDLE_SECONDS) -> None:
         self._folder, self._idle, self._looks_at = folder, idle, 0.0
 
     @contextlib.asynccontextmanager
-    async def undisturbed(self) -> AsyncIterator[None]:
+    async def read_lock(self) -> AsyncIterator[None]:
         """Have nobody bury anything meanwhile. Whoever takes too long about it is not waited for."""
         ends = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -57,7 +57,7 @@ class Graves:
                     return
             await asyncio.sleep(AGAIN_SECONDS)
 
-    def bury(self) -> None:
+    def compact(self) -> None:
         """Do it for all that have died, unless somebody else does it, or reads."""
         for path in self._folder.glob("gauge_live*.db"):
             found = LIVING.fullmatch(path.name)
@@ -67,15 +67,15 @@ class Graves:
             if is_locked:
                 self._tidy_up()
                 self._execute()
-                self._write_will({}, {})
+                self._write_plan({}, {})
                 self._execute()
 
-    def inherit(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+    def absorb(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
         """Put what a living worker has let go to what the dead have counted, in one step with its own files."""
         with self._locked(is_alone=True) as is_locked:
             if is_locked:
                 self._execute()
-                self._write_will(left, files)
+                self._write_plan(left, files)
                 # What is written down is done, now or by whoever comes next: it must not be inherited a second time.
                 with contextlib.suppress(OSError):
                     self._execute()
@@ -89,7 +89,7 @@ class Graves:
                 if found and not _is_alive(int(found[1])) and time.time() - path.stat().st_mtime > UNFINISHED_SECONDS:
                     path.unlink()
 
-    def _write_will(self, inherited: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> None:
+    def _write_plan(self, inherited: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> None:
         """Have what nobody counts any more together in new files, and say what is to be done with them."""
         renamed = {unfinished(path, rows).name: path.name for path, rows in files.items()}
         retired: dict[str, float] = {}
@@ -115,13 +115,13 @@ class Graves:
             rows = [row(key, value, at) for key, (value, at) in sums.items()]
             renamed[unfinished(together, rows).name] = together.name
         if renamed:
-            new = self._folder / f"{WILL}.new"
+            new = self._folder / f"{PLAN}.new"
             new.write_text(json.dumps({"renamed": renamed, "left": left}), encoding="utf-8")
-            new.replace(self._folder / WILL)
+            new.replace(self._folder / PLAN)
 
     def _execute(self) -> None:
         """Do what is written down, wherever whoever began with it was interrupted."""
-        will = self._folder / WILL
+        will = self._folder / PLAN
         try:
             told = json.loads(will.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -200,7 +200,7 @@ def _is_of_many(key: str) -> bool:
 
 def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:
     for name, amount in retired.items():
-        key = mmap_key(RETIRED.base_name, RETIRED.full_name, list(RETIRED.labels), [name], RETIRED.about)
+        key = mmap_key(RETIRED.base_name, RETIRED.full_name, list(RETIRED.labels), [name], RETIRED.help)
         sums[key] = sums.get(key, (0.0, 0.0))[0] + amount, time.time()
 
 

@@ -11,13 +11,13 @@ from collections import Counter, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.plans import Bundle
+from litellm_evenkeel.metrics.plans import BoundPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from litellm_evenkeel.metrics.children import Child
-    from litellm_evenkeel.metrics.families import Store
+    from litellm_evenkeel.metrics.families import MetricStore
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 # So many at once, that are much alike.
@@ -44,12 +44,12 @@ def _nothing() -> None:
     pass
 
 
-class Line:
+class UpdateQueue:
     """One worker's. Things come from any thread, and are counted in one loop."""
 
-    def __init__(self, store: Store, *, every: float, most: int) -> None:
+    def __init__(self, store: MetricStore, *, every: float, most: int) -> None:
         self._store, self._every, self._most = store, every, most
-        self._waiting: deque[tuple[Bundle | Child, Any]] = deque()
+        self._waiting: deque[tuple[BoundPlan | Child, Any]] = deque()
         self._round: Iterator[None] | None = None
         self._rounds = 0
         """How many were brought to their end."""
@@ -68,19 +68,19 @@ class Line:
         """What is to be done before anything is counted."""
         self.flushed: Callable[[], Iterable[None]] = tuple
         """What is to be done, as little at a time, when all that waited has been counted."""
-        store.later, store.is_waiting = self.later, self._is_waiting
+        store.defer, store.is_waiting = self.later, self._is_waiting
 
     @property
     def waiting(self) -> int:
         """How many wait."""
         return len(self._waiting) + self._left
 
-    def take(self, bundle: Bundle, numbers: Any) -> None:
+    def take(self, bound_plan: BoundPlan, numbers: Any) -> None:
         """Take in what is to be done with a bundle of series."""
         if len(self._waiting) >= self._most:
             self.dropped["full"] += 1
             return
-        self._waiting.append((bundle, numbers))
+        self._waiting.append((bound_plan, numbers))
         self._wake()
 
     def later(self, child: Child, value: float | None) -> bool:
@@ -146,12 +146,12 @@ class Line:
 
     def _counting(self) -> Iterator[None]:
         """Count a batch; yields where it may be left for a while."""
-        several: dict[Bundle, list[Any]] = {}
-        latest: dict[Bundle, int] = {}
+        several: dict[BoundPlan, list[Any]] = {}
+        latest: dict[BoundPlan, int] = {}
         self._left = min(len(self._waiting), BATCH)
         for number in range(self._left):
             one, told = self._waiting.popleft()
-            if isinstance(one, Bundle):
+            if isinstance(one, BoundPlan):
                 several.setdefault(one, []).append(told)
                 latest[one] = number
                 continue
@@ -161,21 +161,21 @@ class Line:
             self._left -= 1
         yield from self._applying(several, latest)
 
-    def _applying(self, several: dict[Bundle, list[Any]], latest: dict[Bundle, int]) -> Iterator[None]:
+    def _applying(self, several: dict[BoundPlan, list[Any]], latest: dict[BoundPlan, int]) -> Iterator[None]:
         if self._store.is_limited:
             # Series that went since they were looked up get their places anew, in the order of the events.
             with self._store.lock, suppress(OSError):
-                for bundle in several:
-                    bundle.prepare()
+                for bound_plan in several:
+                    bound_plan.prepare()
         # What several of them set is as the latest says.
-        for bundle in sorted(several, key=latest.__getitem__):
+        for bound_plan in sorted(several, key=latest.__getitem__):
             try:
                 with self._store.lock:
-                    bundle.apply(several[bundle], time.time())
+                    bound_plan.apply(several[bound_plan], time.time())
             except Exception as error:  # noqa: BLE001 - whatever it is, the others are counted
-                self.dropped["error"] += len(several[bundle])
+                self.dropped["error"] += len(several[bound_plan])
                 self._complain("events could not be counted", error)
-            self._left -= len(several[bundle])
+            self._left -= len(several[bound_plan])
             yield
         several.clear()
 

@@ -24,7 +24,7 @@ MOMENTS = {"start_time": 1.0, "api_call_start_time": 3.25, "completion_start_tim
 BEGAN, ENDED = 0.3125, 41.09375
 
 
-class Twin:
+class SentinelEvent:
     """Marks an event."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from litellm_evenkeel.metrics.graves import Graves
+from litellm_evenkeel.metrics.graves import DeadWorkerCompactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     undisturbed: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
     if folder is not None:
         _at_shutdown(proxy_server, callback.leave)
-        undisturbed = Graves(folder).undisturbed
+        undisturbed = DeadWorkerCompactor(folder).read_lock
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
         task = asyncio.get_running_loop().create_task(callback.keep_writing())

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.families import Family
 
 
-class Watched(NamedTuple):
+class RecordedUpdate(NamedTuple):
     """One thing that was done, or would have been."""
 
     family: Family
@@ -19,19 +19,19 @@ class Watched(NamedTuple):
     value: float
 
 
-class Tap(Protocol):
+class UpdateRecorder(Protocol):
     """What takes note of operations instead of having them done."""
 
-    def noted(self, watched: Watched) -> None:
+    def record(self, updates: RecordedUpdate) -> None:
         """Know of one."""
 
 
-class Noting:
+class RecordingMetric:
     """What stands in for a series while somebody takes note."""
 
     __slots__ = ("_family", "_labels", "_tap")
 
-    def __init__(self, family: Family, labels: Labels, tap: Tap) -> None:
+    def __init__(self, family: Family, labels: Labels, tap: UpdateRecorder) -> None:
         self._family, self._labels, self._tap = family, labels, tap
 
     def inc(self, amount: float = 1) -> None:
@@ -53,4 +53,4 @@ class Noting:
         self._note("observe", amount)
 
     def _note(self, verb: str, value: float) -> None:
-        self._tap.noted(Watched(self._family, self._labels, verb, float(value)))
+        self._tap.record(RecordedUpdate(self._family, self._labels, verb, float(value)))

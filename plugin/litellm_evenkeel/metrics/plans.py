@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litellm_evenkeel.metrics.children import Child, HistogramChild, Labels
-from litellm_evenkeel.metrics.facts import LABELS, Facts
-from litellm_evenkeel.metrics.noting import Watched
+from litellm_evenkeel.metrics.facts import LABELS, EventFacts
+from litellm_evenkeel.metrics.noting import RecordedUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONSTANTS = frozenset({0.0, 1.0, float(sys.maxsize)})
 
 
-class Field(NamedTuple):
+class LabelSource(NamedTuple):
     """A label whose value an event tells."""
 
     place: int
@@ -30,31 +30,31 @@ class Field(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MetricUpdate:
     """One thing to do."""
 
     family: Family
-    labels: tuple[str | Field, ...]
+    labels: tuple[str | LabelSource, ...]
     verb: str
     value: int | float
     """A place in `Facts.numbers` if it is an integer, else the number itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UpdatePlan:
     """All that is to be done for an event of a shape."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MetricUpdate, ...]
 
-    def predicted(self, facts: Facts, cleaned: Callable[[Any], Any]) -> list[Watched]:
+    def predicted(self, facts: EventFacts, cleaned: Callable[[Any], Any]) -> list[RecordedUpdate]:
         """Return what LiteLLM's code would do, for an event."""
         return [
-            Watched(step.family, labelled(step, facts.who, cleaned), step.verb, _value(step, facts))
+            RecordedUpdate(step.family, labelled(step, facts.label_values, cleaned), step.verb, _value(step, facts))
             for step in self.steps
         ]
 
 
-class Bundle:
+class BoundPlan:
     """A plan whose series are known, for all events of the same people and places."""
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Bundle:
         "plan",
     )
 
-    def __init__(self, plan: Plan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
+    def __init__(self, plan: UpdatePlan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
         self.plan, self._who, self._cleaned = plan, who, cleaned
         # Looked up when there is something to count: whoever makes one is in a request's way. Where families have only
         # so many series, it is done at once, by `prepare`: the first to come has the place.
@@ -95,7 +95,7 @@ class Bundle:
     def _now(self) -> int:
         return self.plan.steps[0].family.store.epoch if self.plan.steps else 0
 
-    def _add(self, step: Step, labels: Labels) -> None:
+    def _add(self, step: MetricUpdate, labels: Labels) -> None:
         if step.verb == "remove":
             self._removed.append((step.family, labels))
             return
@@ -149,43 +149,48 @@ class Bundle:
     def _put(self, last: Sequence[Any], now: float) -> None:
         for family, labels in self._removed:
             if family.children:
-                family.discard(labels)
+                family.hide(labels)
         for child, place in self._set:
             child.put(float(last[place]), now)
         for child, fixed in self._fixed:
             child.put(fixed, now)
 
 
-def planned(watched: Sequence[Watched], facts: Facts, cleaned: Callable[[Any], Any]) -> Plan | None:
+def derive_plan(
+    updates: Sequence[RecordedUpdate], facts: EventFacts, cleaned: Callable[[Any], Any]
+) -> UpdatePlan | None:
     """Return what was done for an event that was made of marks, as a plan for all of its shape; None if it is unclear.
 
     Each text and each number of such an event is there once, so whatever comes out of LiteLLM's code tells where it
     came from.
     """
-    fields: dict[str, Field] = {}
-    for place, mark in enumerate(facts.who[:LABELS]):
+    fields: dict[str, LabelSource] = {}
+    for place, mark in enumerate(facts.label_values[:LABELS]):
         if mark is not None and not isinstance(mark, str):
             # A name that is a number, say: it cannot be marked.
             return None
         if mark:
             # Cleaning changes each mark, so it is seen whether it was done.
-            fields[mark], fields[cleaned(mark)] = Field(place, is_cleaned=False), Field(place, is_cleaned=True)
+            fields[mark], fields[cleaned(mark)] = (
+                LabelSource(place, is_cleaned=False),
+                LabelSource(place, is_cleaned=True),
+            )
     numbers = {float(number): place for place, number in enumerate(facts.numbers) if number}
     steps = []
-    for family, labels, verb, value in watched:
+    for family, labels, verb, value in updates:
         sources = tuple([fields.get(label, label) for label in labels])
         if any(MARK in source for source in sources if isinstance(source, str)):
             return None
         is_known = verb == "remove" or value in numbers or value in CONSTANTS
         if not is_known or (verb == "observe" and value not in numbers and value != 0):
             return None
-        steps.append(Step(family, sources, verb, numbers.get(value, value)))
-    return Plan(tuple(steps))
+        steps.append(MetricUpdate(family, sources, verb, numbers.get(value, value)))
+    return UpdatePlan(tuple(steps))
 
 
-def leaks(plan: Plan, event: Raw, facts: Facts) -> bool:
+def has_unmarked_labels(plan: UpdatePlan, event: Raw, facts: EventFacts) -> bool:
     """Return whether a label comes from something in an event that nobody marked: a plan would repeat it for all."""
-    known = {"", "None", *_texts(facts.who[LABELS:])}
+    known = {"", "None", *_texts(facts.label_values[LABELS:])}
     told = {source for step in plan.steps for source in step.labels if isinstance(source, str)} - known
     payload, params = event["standard_logging_object"], event.get("litellm_params") or {}
     there = [event, payload, payload["metadata"], params, params.get("metadata"), params.get("litellm_metadata")]
@@ -200,18 +205,18 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
             yield str(value)
 
 
-def repeated(watched: Sequence[Watched]) -> Plan | None:
+def constant_plan(updates: Sequence[RecordedUpdate]) -> UpdatePlan | None:
     """Return what was done as a plan to do the very same again; None where that would not be what LiteLLM does."""
-    if any(one.verb == "observe" or (one.verb == "inc" and one.value != 1) for one in watched):
+    if any(one.verb == "observe" or (one.verb == "inc" and one.value != 1) for one in updates):
         return None
-    return Plan(tuple([Step(one.family, one.labels, one.verb, one.value) for one in watched]))
+    return UpdatePlan(tuple([MetricUpdate(one.family, one.labels, one.verb, one.value) for one in updates]))
 
 
 MARK = 'evenkeel"'
 """What each text of such an event begins with: it is in no real one, and LiteLLM cleans it."""
 
 
-def labelled(step: Step, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> Labels:
+def labelled(step: MetricUpdate, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> Labels:
     """Return the labels of a step for certain people and places."""
     return tuple(
         [
@@ -223,5 +228,5 @@ def labelled(step: Step, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> L
     )
 
 
-def _value(step: Step, facts: Facts) -> float:
+def _value(step: MetricUpdate, facts: EventFacts) -> float:
     return float(facts.numbers[step.value] or 0.0) if isinstance(step.value, int) else step.value

@@ -43,7 +43,7 @@ EACH_SECONDS = 1.0
 SILENT_SECONDS = 60.0
 
 
-class RouterUsage:
+class RemainingQuotaPoller:
     """One worker's. Its methods are called in one loop."""
 
     def __init__(
@@ -57,7 +57,7 @@ class RouterUsage:
         self._next: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def saw(self, event: Raw) -> None:
+    def observe(self, event: Raw) -> None:
         """Know of an event."""
         payload = event["standard_logging_object"]
         group = payload.get("model_group")
@@ -81,7 +81,7 @@ class RouterUsage:
         )
         users[user] = None
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Ask for those groups that were used, if nobody asks already, and if it is time."""
         now = self._clock()
         due = [group for group, users in self._users.items() if users and now >= self._next.get(group, 0.0)]

@@ -9,14 +9,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import steady
-from litellm_evenkeel.budgets import Budget, Kind, budget_of, counter_name, row_name
+from litellm_evenkeel.budgets import Budget, BudgetEntity, budget_of, counter_name, row_name
 from litellm_evenkeel.litellm_router import SERVER, remaining_usage, running_router
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def peek(kind: Kind, who: str) -> Budget | None:
+def peek(kind: BudgetEntity, who: str) -> Budget | None:
     """Return what the proxy has in its memory of a budget; raise whatever LiteLLM raises if it has changed."""
     server = sys.modules.get(SERVER)
     rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)

@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.facts import LABELS, Facts, Raw, Readers, read
-from litellm_evenkeel.metrics.line import Line
-from litellm_evenkeel.metrics.marks import Twin
-from litellm_evenkeel.metrics.plans import Bundle, Plan, leaks, planned, repeated
+from litellm_evenkeel.metrics.facts import LABELS, EventFacts, LiteLLMReaders, Raw, read
+from litellm_evenkeel.metrics.line import UpdateQueue
+from litellm_evenkeel.metrics.marks import SentinelEvent
+from litellm_evenkeel.metrics.plans import BoundPlan, UpdatePlan, constant_plan, derive_plan, has_unmarked_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from datetime import datetime
 
-    from litellm_evenkeel.metrics.families import Store
-    from litellm_evenkeel.metrics.noting import Watched
+    from litellm_evenkeel.metrics.families import MetricStore
+    from litellm_evenkeel.metrics.noting import RecordedUpdate
 
-    Watch = Callable[[Raw, object, datetime, datetime], list[Watched] | None]
+    Watch = Callable[[Raw, object, datetime, datetime], list[RecordedUpdate] | None]
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 # One event in so many is done by LiteLLM's own code as well, watched, and compared.
@@ -32,7 +32,7 @@ ANEW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesTerms:
+class PlanCacheSettings:
     """How much of it there may be."""
 
     every: float = 1.0
@@ -42,54 +42,54 @@ class SeriesTerms:
     most_failures: int = 5_000
 
 
-class Series:
+class PlanCache:
     """What is done for events. Events may come from any thread; what is done about them is done in one loop."""
 
     def __init__(
         self,
-        store: Store,
-        readers: Readers,
+        store: MetricStore,
+        readers: LiteLLMReaders,
         cleaned: Callable[[Any], Any],
         watch: Watch,
         *,
         clock: Callable[[], float],
-        terms: SeriesTerms | None = None,
+        settings: PlanCacheSettings | None = None,
     ) -> None:
         self._store, self._readers, self._cleaned, self._watch = store, readers, cleaned, watch
         self._clock = clock
         self._unbounded = replace(readers, bounded=lambda _name, value: value)
-        self._terms = terms or SeriesTerms()
-        self.line = Line(store, every=self._terms.every, most=self._terms.most_waiting)
-        self._bundles: OrderedDict[Hashable, Bundle] = OrderedDict()
-        self._plans: OrderedDict[Hashable, _Known] = OrderedDict()
-        self._failures: OrderedDict[Hashable, tuple[Bundle | None, float]] = OrderedDict()
+        self._settings = settings or PlanCacheSettings()
+        self.line = UpdateQueue(store, every=self._settings.every, most=self._settings.most_waiting)
+        self._bound_plans: OrderedDict[Hashable, BoundPlan] = OrderedDict()
+        self._plans: OrderedDict[Hashable, _CachedPlan] = OrderedDict()
+        self._failures: OrderedDict[Hashable, tuple[BoundPlan | None, float]] = OrderedDict()
         self.counts: Counter[str] = Counter()
         """Events by what became of them."""
 
-    def taken(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
+    def take_success(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
         """Take an event in, or return that it is one that LiteLLM's own code has to look at."""
         try:
             facts = read(event, answer, start, end, self._readers)
             key = facts[:2]
-            bundle = self._bundles.get(key)
+            bound_plan = self._bound_plans.get(key)
         except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
             self.counts["unusual"] += 1
             return False
         self.counts["seen"] += 1
-        if bundle is None:
-            bundle = self._bound(key, facts, event, answer, start, end)
-            if bundle is None:
+        if bound_plan is None:
+            bound_plan = self._bound(key, facts, event, answer, start, end)
+            if bound_plan is None:
                 self.counts["unplanned"] += 1
                 return False
-        elif not self.counts["seen"] % CHECKED and not self._is_as_planned(bundle.plan, event, answer, start, end):
-            self._distrust(bundle.plan)
+        elif not self.counts["seen"] % CHECKED and not self._is_as_planned(bound_plan.plan, event, answer, start, end):
+            self._reject_plan(bound_plan.plan)
             return False
         else:
-            self._bundles.move_to_end(key)
-        self.line.take(bundle, facts.numbers)
+            self._bound_plans.move_to_end(key)
+        self.line.take(bound_plan, facts.numbers)
         return True
 
-    def failed(self, key: Hashable, watch: Callable[[], list[Watched] | None]) -> bool:
+    def take_failure(self, key: Hashable, watch: Callable[[], list[RecordedUpdate] | None]) -> bool:
         """Take in a failure, or return that it is one that LiteLLM's own code has to look at.
 
         What is done for such failures is found out anew now and then: which models there are may change.
@@ -97,13 +97,13 @@ class Series:
         now = self._clock()
         known = self._failures.get(key)
         if known is None or known[1] <= now:
-            watched = watch()
+            updates = watch()
             # Where nothing is counted, LiteLLM may have failed: the next one is for its own code as well.
-            plan = repeated(watched) if watched else None
-            bundle = None if plan is None else self._admitted(Bundle(plan, (), self._cleaned))
-            known = self._failures[key] = bundle, now + ANEW_SECONDS
+            plan = constant_plan(updates) if updates else None
+            bound_plan = None if plan is None else self._admitted(BoundPlan(plan, (), self._cleaned))
+            known = self._failures[key] = bound_plan, now + ANEW_SECONDS
             self._failures.move_to_end(key)
-            while len(self._failures) > self._terms.most_failures:
+            while len(self._failures) > self._settings.most_failures:
                 self._failures.popitem(last=False)
         if known[0] is None:
             return False
@@ -112,12 +112,12 @@ class Series:
         return True
 
     def _bound(
-        self, key: tuple[Any, ...], facts: Facts, event: Raw, answer: object, start: datetime, end: datetime
-    ) -> Bundle | None:
+        self, key: tuple[Any, ...], facts: EventFacts, event: Raw, answer: object, start: datetime, end: datetime
+    ) -> BoundPlan | None:
         plan_key = _plan_key(facts)
         known = self._plans.get(plan_key)
         if known is None:
-            known = self._plans[plan_key] = _Known(self._made(event, answer, start, end))
+            known = self._plans[plan_key] = _CachedPlan(self._made(event, answer, start, end))
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         if known.plan is None:
@@ -125,41 +125,41 @@ class Series:
         if known.checks < FIRST_CHECKED:
             known.checks += 1
             if not self._is_as_planned(known.plan, event, answer, start, end):
-                self._distrust(known.plan)
+                self._reject_plan(known.plan)
                 return None
-        bundle = self._bundles[key] = self._admitted(Bundle(known.plan, facts.who, self._cleaned))
-        while len(self._bundles) > self._terms.most_bundles:
-            self._bundles.popitem(last=False)
-        return bundle
+        bound_plan = self._bound_plans[key] = self._admitted(BoundPlan(known.plan, facts.label_values, self._cleaned))
+        while len(self._bound_plans) > self._settings.most_bundles:
+            self._bound_plans.popitem(last=False)
+        return bound_plan
 
-    def _admitted(self, bundle: Bundle) -> Bundle:
+    def _admitted(self, bound_plan: BoundPlan) -> BoundPlan:
         """Return a bundle. Where series are few, its series get their places now, in the order of the events."""
         if self._store.is_limited:
             # If that fails, it is done again with the batch, which reports it.
             with self._store.lock, suppress(OSError):
-                bundle.prepare()
-        return bundle
+                bound_plan.prepare()
+        return bound_plan
 
-    def _made(self, event: Raw, answer: object, start: datetime, end: datetime) -> Plan | None:
+    def _made(self, event: Raw, answer: object, start: datetime, end: datetime) -> UpdatePlan | None:
         try:
-            twin = Twin()
-            marked, moments = twin.of(event), twin.moments(start, end)
+            sentinel = SentinelEvent()
+            marked, moments = sentinel.of(event), sentinel.moments(start, end)
             facts = read(marked, answer, *moments, self._unbounded)
-            watched = self._watch(marked, answer, *moments)
-            plan = None if watched is None else planned(watched, facts, self._cleaned)
-            return None if plan is None or leaks(plan, marked, facts) else plan
+            updates = self._watch(marked, answer, *moments)
+            plan = None if updates is None else derive_plan(updates, facts, self._cleaned)
+            return None if plan is None or has_unmarked_labels(plan, marked, facts) else plan
         except Exception as error:  # noqa: BLE001 - then there is no plan, and nothing is lost
             LOG.debug("evenkeel: no plan for such events: %s", type(error).__name__)
             return None
 
-    def _is_as_planned(self, plan: Plan, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
-        watched = self._watch(event, answer, start, end)
-        if watched is None:
+    def _is_as_planned(self, plan: UpdatePlan, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
+        updates = self._watch(event, answer, start, end)
+        if updates is None:
             return False
         facts = read(event, answer, start, end, self._unbounded)
-        return _alike(watched, plan.predicted(facts, self._cleaned))
+        return _alike(updates, plan.predicted(facts, self._cleaned))
 
-    def _distrust(self, plan: Plan) -> None:
+    def _reject_plan(self, plan: UpdatePlan) -> None:
         """Leave such events to LiteLLM's own code from now on."""
         self.counts["distrusted"] += 1
         LOG.warning(
@@ -168,28 +168,28 @@ class Series:
         for known in self._plans.values():
             if known.plan is plan:
                 known.plan = None
-        for key in [key for key, bundle in self._bundles.items() if bundle.plan is plan]:
-            del self._bundles[key]
+        for key in [key for key, bound_plan in self._bound_plans.items() if bound_plan.plan is plan]:
+            del self._bound_plans[key]
 
 
 @dataclass(slots=True)
-class _Known:
-    plan: Plan | None
+class _CachedPlan:
+    plan: UpdatePlan | None
     checks: int = 0
 
 
-def _plan_key(facts: Facts) -> Hashable:
+def _plan_key(facts: EventFacts) -> Hashable:
     """Return what events have in common of which the same is done."""
-    who = facts.who
+    who = facts.label_values
     kinds = tuple([True if value and isinstance(value, str) else value for value in who[:LABELS]])
     return kinds, who[LABELS:], facts.shape
 
 
-def _alike(watched: list[Watched], predicted: list[Watched]) -> bool:
-    def told(one: Watched) -> tuple[str, tuple[str, ...], str]:
+def _alike(updates: list[RecordedUpdate], predicted: list[RecordedUpdate]) -> bool:
+    def told(one: RecordedUpdate) -> tuple[str, tuple[str, ...], str]:
         return one.family.name, one.labels, one.verb
 
-    mine, theirs = sorted(predicted, key=told), sorted(watched, key=told)
+    mine, theirs = sorted(predicted, key=told), sorted(updates, key=told)
     return len(mine) == len(theirs) and all(
         told(one) == told(other) and (one.verb == "remove" or math.isclose(one.value, other.value, rel_tol=1e-9))
         for one, other in zip(mine, theirs, strict=True)

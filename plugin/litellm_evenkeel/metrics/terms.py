@@ -21,7 +21,7 @@ class Ablation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsTerms:
+class MetricsSettings:
     """All of it."""
 
     flush_every: Period = 1.0

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from litellm_evenkeel.metrics.families import Store
-    from litellm_evenkeel.metrics.noting import Watched
+    from litellm_evenkeel.metrics.families import MetricStore
+    from litellm_evenkeel.metrics.noting import RecordedUpdate
 
 
-def watched(store: Store, running: Coroutine[Any, Any, None]) -> list[Watched] | None:
+def record_updates(store: MetricStore, running: Coroutine[Any, Any, None]) -> list[RecordedUpdate] | None:
     """Run what writes to the families of a store, and return what it would have written.
 
     None if it waits for something on its way: nobody can say what others would write meanwhile.
@@ -31,7 +31,7 @@ def watched(store: Store, running: Coroutine[Any, Any, None]) -> list[Watched] |
 
 class _Notes:
     def __init__(self) -> None:
-        self.taken: list[Watched] = []
+        self.taken: list[RecordedUpdate] = []
 
-    def noted(self, watched: Watched) -> None:
-        self.taken.append(watched)
+    def record(self, updates: RecordedUpdate) -> None:
+        self.taken.append(updates)

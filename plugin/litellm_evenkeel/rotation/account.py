@@ -29,7 +29,7 @@ class Account:
     name: str
 
     @classmethod
-    def of(
+    def from_deployment(
         cls, litellm_params: Mapping[str, Any], model_info: Mapping[str, Any] | None = None, credential: str = ""
     ) -> Self:
         """Tell whose account a deployment uses: `model_info.account`, else a hash of api_base and api_key.

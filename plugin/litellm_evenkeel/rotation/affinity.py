@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class SessionOutcome(StrEnum):
     """What became of a request of a session."""
 
     HIT = "hit"
     """It went where its session is pinned."""
-    MISS = "miss"
+    NEW = "miss"
     """Its session was pinned to nobody."""
-    ESCAPE = "escape"
+    FALLBACK = "escape"
     """It went elsewhere, and its session will come back."""
-    REPIN = "repin"
+    MOVED = "repin"
     """It went elsewhere, and its session with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cached:
+class CachedPrompts:
     """How much of some requests' prompts was found in a cache."""
 
     requests: int = 0
@@ -34,13 +34,13 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class CacheSavings:
     """What was found in caches by requests that went to their pinned account, and by those that did not."""
 
-    hits: Cached
-    misses: Cached
+    hits: CachedPrompts
+    misses: CachedPrompts
     """First requests of a session, for the most part: of their own history nothing can be in any cache."""
-    away: Cached
+    away: CachedPrompts
     """Escapes and re-pins: sessions under way that went elsewhere. What hits would have found without a pin."""
 
     @property
@@ -57,15 +57,15 @@ class Worth:
         return _gained(self.hits, self.away)
 
 
-class Affinity:
+class CacheSavingsCounter:
     """Adds up what requests found in caches."""
 
     __slots__ = ("_told",)
 
     def __init__(self) -> None:
-        self._told = {outcome: [0, 0, 0] for outcome in Outcome}
+        self._told = {outcome: [0, 0, 0] for outcome in SessionOutcome}
 
-    def settled(self, outcome: Outcome, prompt_tokens: int, cached_tokens: int) -> None:
+    def observe(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
         """Count an answered request: what its provider read, and how much of that came from a cache."""
         if prompt_tokens <= 0:
             return
@@ -75,14 +75,18 @@ class Affinity:
         # Some providers count cached tokens beside the others instead of among them.
         told[2] += min(max(cached_tokens, 0), prompt_tokens)
 
-    def worth(self) -> Worth:
+    def savings(self) -> CacheSavings:
         """Return what it has come to."""
-        escapes, repins = self._told[Outcome.ESCAPE], self._told[Outcome.REPIN]
+        escapes, repins = self._told[SessionOutcome.FALLBACK], self._told[SessionOutcome.MOVED]
         away = (one + other for one, other in zip(escapes, repins, strict=True))
-        return Worth(Cached(*self._told[Outcome.HIT]), Cached(*self._told[Outcome.MISS]), Cached(*away))
+        return CacheSavings(
+            CachedPrompts(*self._told[SessionOutcome.HIT]),
+            CachedPrompts(*self._told[SessionOutcome.NEW]),
+            CachedPrompts(*away),
+        )
 
 
-def _gained(with_pin: Cached, without: Cached) -> float | None:
+def _gained(with_pin: CachedPrompts, without: CachedPrompts) -> float | None:
     if with_pin.share is None or without.share is None:
         return None
     return with_pin.cached_tokens - with_pin.prompt_tokens * without.share

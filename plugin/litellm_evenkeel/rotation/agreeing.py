@@ -6,33 +6,33 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.sticky_terms import Backend
+from litellm_evenkeel.rotation.sticky_terms import SessionBackend
 from litellm_evenkeel.rotation.terms import REDIS_SCHEMES
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
-    from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
+    from litellm_evenkeel.rotation.terms import RotationSettings
 
-SCHEMES = {Backend.REDIS: REDIS_SCHEMES, Backend.POSTGRES: ("postgresql://", "postgres://")}
+SCHEMES = {SessionBackend.REDIS: REDIS_SCHEMES, SessionBackend.POSTGRES: ("postgresql://", "postgres://")}
 
 
-def agree(terms: RotationTerms, where: str) -> None:
+def check_consistency(settings: RotationSettings, where: str) -> None:
     """Raise SettingsError for the first two that contradict each other; no address is shown."""
-    if terms.holds.most < terms.holds.first:
+    if settings.holds.most < settings.holds.first:
         raise SettingsError(
-            f"{where}.holds.most: {terms.holds.most:g}s is less than the first hold, {terms.holds.first:g}s. "
-            f"Write {terms.holds.first:g}s or more, or a shorter {where}.holds.first."
+            f"{where}.holds.most: {settings.holds.most:g}s is less than the first hold, {settings.holds.first:g}s. "
+            f"Write {settings.holds.first:g}s or more, or a shorter {where}.holds.first."
         )
-    if not terms.shared.prefix.strip():
+    if not settings.shared.prefix.strip():
         raise SettingsError(
             f"{where}.shared.prefix: this is empty, and would take other keys of that Redis for ours. "
             "Write such as evenkeel."
         )
-    _address(terms.sticky, f"{where}.sticky")
-    if terms.sticky.url is not None and terms.sticky.backend is Backend.REDIS:
-        _readable(terms.sticky.url, f"{where}.sticky.url")
-    if terms.shared.redis_url is not None:
-        _readable(terms.shared.redis_url.value, f"{where}.shared.redis_url")
+    _address(settings.sticky, f"{where}.sticky")
+    if settings.sticky.url is not None and settings.sticky.backend is SessionBackend.REDIS:
+        _readable(settings.sticky.url, f"{where}.sticky.url")
+    if settings.shared.redis_url is not None:
+        _readable(settings.shared.redis_url.value, f"{where}.shared.redis_url")
 
 
 def _readable(address: str, where: str) -> None:
@@ -46,16 +46,16 @@ def _readable(address: str, where: str) -> None:
         ) from None
 
 
-def _address(terms: StickyTerms, where: str) -> None:
-    if terms.url is None:
+def _address(settings: AffinitySettings, where: str) -> None:
+    if settings.url is None:
         return
-    schemes = SCHEMES.get(terms.backend)
+    schemes = SCHEMES.get(settings.backend)
     if schemes is None:
         raise SettingsError(
             f"{where}.url: pins in memory have no address. Write backend: redis or postgres, or leave out the url."
         )
-    if not terms.url.startswith(schemes):
+    if not settings.url.startswith(schemes):
         raise SettingsError(
-            f"{where}.url: this is no address of a {terms.backend}, which the backend is. "
+            f"{where}.url: this is no address of a {settings.backend}, which the backend is. "
             f"Let it begin with {' or '.join(schemes)}, or write another backend."
         )

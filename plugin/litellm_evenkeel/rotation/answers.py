@@ -10,7 +10,7 @@ from litellm_evenkeel.rotation.durations import number
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseUsage:
     """What matters of an answer."""
 
     prompt_tokens: float = 0.0
@@ -26,11 +26,11 @@ class Answer:
     """Whether it told what it used."""
 
 
-def answer(response: object) -> Answer:
+def usage_of_response(response: object) -> ResponseUsage:
     """Read an answer that is whole."""
     hidden = _field(response, "_hidden_params")
     usage = _field(response, "usage")
-    return told(
+    return parse_usage(
         usage,
         dollars=_field(hidden, "response_cost"),
         headers=_field(hidden, "additional_headers") or _field(hidden, "headers"),
@@ -38,7 +38,9 @@ def answer(response: object) -> Answer:
     )
 
 
-def told(usage: object, *, dollars: object = None, headers: object = None, is_from_cache: bool = False) -> Answer:
+def parse_usage(
+    usage: object, *, dollars: object = None, headers: object = None, is_from_cache: bool = False
+) -> ResponseUsage:
     """Read what was used as OpenAI's and Anthropic's answers tell it."""
     prompt = _number(usage, "prompt_tokens")
     output = _number(usage, "completion_tokens")
@@ -51,7 +53,7 @@ def told(usage: object, *, dollars: object = None, headers: object = None, is_fr
         output = _number(usage, "output_tokens")
         cached = cached or _number(details, "cached_tokens")
     total = max(_number(usage, "total_tokens"), prompt + output)
-    return Answer(
+    return ResponseUsage(
         prompt_tokens=prompt,
         output_tokens=output,
         total_tokens=total,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from litellm_evenkeel.rotation.need import ONE, Need
+from litellm_evenkeel.rotation.need import SINGLE_REQUEST, Usage
 
 
-class Asked(NamedTuple):
+class PickRequest(NamedTuple):
     """What is asked for."""
 
-    need: Need = ONE
-    tried: frozenset[str] = frozenset()
+    usage: Usage = SINGLE_REQUEST
+    excluded: frozenset[str] = frozenset()
     """The deployments at which this very request has failed."""
-    prefer: str | None = None
+    preferred_account: str | None = None
     """The account at which the session is pinned."""
     is_stream: bool = False
     client: str = ""
     """Whose request it is."""
-    presses: bool = False
+    is_final_try: bool = False
     """Whether it has waited, and would be refused otherwise."""

@@ -17,13 +17,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from litellm_evenkeel.rotation.answers import Answer, answer
+from litellm_evenkeel.rotation.answers import ResponseUsage, usage_of_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from litellm_evenkeel.rotation.affinity import Outcome
-    from litellm_evenkeel.rotation.call import Call
+    from litellm_evenkeel.rotation.affinity import SessionOutcome
+    from litellm_evenkeel.rotation.call import ClientRequest
     from litellm_evenkeel.rotation.picks import Pick
 
 # A stream that nobody holds may still have its event under way.
@@ -37,88 +37,92 @@ class Attempt:
     """One request at one account."""
 
     pick: Pick
-    group: str
-    call: Call
-    outcome: Outcome | None = None
+    model_group: str
+    request: ClientRequest
+    outcome: SessionOutcome | None = None
     """What the choice was to its session, if it has one."""
 
     @property
     def deployment(self) -> str:
         """The id of the deployment."""
-        return self.pick.place.seat.id
+        return self.pick.deployment.spec.id
 
 
-class Ends(Protocol):
+class AttemptListener(Protocol):
     """What wants to know how attempts end; each of them ends once."""
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Know that an answer came; it may not tell what it used."""
 
-    def streaming(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
+    def on_stream_start(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
         """Know that an answer has begun, and what its provider has said before it."""
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         """Know that nobody will ever tell how it ended."""
 
-    def gave_up(self, attempt: Attempt) -> None:
+    def release(self, attempt: Attempt) -> None:
         """Give back what it holds: of how it ended, an error of ours knows."""
 
 
-class Attempts:
+class AttemptTracker:
     """All attempts that are under way, in one event loop."""
 
-    def __init__(self, ends: Ends, errors: Callable[[str, Exception], None]) -> None:
+    def __init__(self, ends: AttemptListener, errors: Callable[[str, Exception], None]) -> None:
         self._ends, self._errors = ends, errors
-        self._running: dict[asyncio.Task[Any], Run] = {}
+        self._running: dict[asyncio.Task[Any], RequestAttempts] = {}
         self._streams: OrderedDict[Attempt, None] = OrderedDict()
 
-    def run(self, call: Call) -> Run:
+    def attempts_of(self, client_request: ClientRequest) -> RequestAttempts:
         """Return what is known of the request that the current task makes."""
         task = asyncio.current_task()
         assert task is not None
-        run = self._running.get(task)
-        if run is not None and run.call.is_same(call):
-            return run
-        if run is None:
+        attempts = self._running.get(task)
+        if attempts is not None and attempts.request.is_same(client_request):
+            return attempts
+        if attempts is None:
             task.add_done_callback(self._done)
         else:
             # A guardrail may ask a model in the very task of a request.
-            self.end_last(run)
-        run = self._running[task] = Run(call)
+            self.end_last(attempts)
+        attempts = self._running[task] = RequestAttempts(client_request)
         # A stream that broke off is taken up in another task; the event that tells of it may come before or after.
-        run.tried = call.broken.union([stream.deployment for stream in call.streams]) if call.streams else call.broken
-        return run
+        attempts.excluded = (
+            client_request.broken.union([stream.deployment for stream in client_request.streams])
+            if client_request.streams
+            else client_request.broken
+        )
+        return attempts
 
-    def end_last(self, run: Run) -> None:
+    def end_last(self, attempts: RequestAttempts) -> None:
         """Know that a request comes again: what it tried last is over, though nobody has said so."""
-        if run.current is not None:
-            attempt, run.current = run.current, None
-            run.tried |= {attempt.deployment}
-            self._ends.vanished(attempt)
+        if attempts.current is not None:
+            attempt, attempts.current = attempts.current, None
+            attempts.excluded |= {attempt.deployment}
+            self._ends.on_lost(attempt)
 
     def failed(self, deployment: str) -> Attempt | None:
         """Return the attempt of the current task that has failed at a deployment; its end is the caller's to tell."""
         task = asyncio.current_task()
-        run = self._running.get(task) if task is not None else None
-        if run is None or run.current is None or run.current.deployment != deployment:
+        attempts = self._running.get(task) if task is not None else None
+        if attempts is None or attempts.current is None or attempts.current.deployment != deployment:
             return None
-        attempt, run.current = run.current, None
-        run.tried |= {deployment}
+        attempt, attempts.current = attempts.current, None
+        attempts.excluded |= {deployment}
         return attempt
 
-    def stream_ended(self, call: Call, deployment: str | None) -> Attempt | None:
+    def stream_ended(self, client_request: ClientRequest, deployment: str | None) -> Attempt | None:
         """Return the attempt whose stream is over; its end is the caller's to tell."""
-        for attempt in call.streams:
+        for attempt in client_request.streams:
             if deployment is None or attempt.deployment == deployment:
                 self._forget(attempt)
                 return attempt
         return None
 
-    def stream_broke(self, call: Call) -> Attempt | None:
+    def stream_broke(self, client_request: ClientRequest) -> Attempt | None:
         """Return the attempt whose stream has broken off, the oldest; its end is the caller's to tell."""
-        attempt = self.stream_ended(call, None)
+        attempt = self.stream_ended(client_request, None)
         if attempt is not None:
-            call.broken |= {attempt.deployment}
+            client_request.broken |= {attempt.deployment}
         return attempt
 
     @property
@@ -127,28 +131,28 @@ class Attempts:
         return len(self._streams)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        run = self._running.pop(task)
-        attempt, run.current = run.current, None
+        attempts = self._running.pop(task)
+        attempt, attempts.current = attempts.current, None
         if attempt is not None:
             self._tell(attempt, lambda: self._ended(task, attempt))
 
     def _ended(self, task: asyncio.Task[Any], attempt: Attempt) -> None:
         if task.cancelled() or task.exception() is not None:
-            self._ends.vanished(attempt)
+            self._ends.on_lost(attempt)
             return
         result = task.result()
         if hasattr(result, "__aiter__"):
             self._is_streaming(attempt, result)
         elif result is None or isinstance(result, str | bytes):
             # It was a task that passes on the chunks of a stream.
-            self._ends.vanished(attempt)
+            self._ends.on_lost(attempt)
         else:
-            self._ends.answered(attempt, answer(result))
+            self._ends.on_success(attempt, usage_of_response(result))
 
     def _is_streaming(self, attempt: Attempt, stream: object) -> None:
         self._streams[attempt] = None
-        attempt.call.streams += (attempt,)
-        attempt.call.carry(getattr(stream, "logging_obj", None))
+        attempt.request.streams += (attempt,)
+        attempt.request.attach_to(getattr(stream, "logging_obj", None))
         if len(self._streams) > MOST_STREAMS:
             self._forget(next(iter(self._streams)))
         loop = asyncio.get_running_loop()
@@ -156,12 +160,12 @@ class Attempts:
         # expires.
         with contextlib.suppress(TypeError):
             weakref.finalize(stream, _soon, loop, weakref.ref(self), attempt).atexit = False
-        self._ends.streaming(attempt, answer(stream).headers)
+        self._ends.on_stream_start(attempt, usage_of_response(stream).headers)
 
     def _let_go(self, attempt: Attempt) -> None:
         if attempt in self._streams:
             self._forget(attempt)
-            self._tell(attempt, lambda: self._ends.vanished(attempt))
+            self._tell(attempt, lambda: self._ends.on_lost(attempt))
 
     def _tell(self, attempt: Attempt, end: Callable[[], None]) -> None:
         try:
@@ -169,28 +173,28 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop has no use for it
             self._errors("learning from an end", error)
             if attempt not in self._streams:
-                self._ends.gave_up(attempt)
+                self._ends.release(attempt)
 
     def _forget(self, attempt: Attempt) -> None:
         self._streams.pop(attempt, None)
-        attempt.call.streams = tuple([one for one in attempt.call.streams if one is not attempt])
+        attempt.request.streams = tuple([one for one in attempt.request.streams if one is not attempt])
 
 
-class Run:
+class RequestAttempts:
     """The attempts of one request."""
 
-    __slots__ = ("call", "current", "tried", "waited")
+    __slots__ = ("current", "excluded", "request", "waited")
 
-    def __init__(self, call: Call) -> None:
-        self.call = call
+    def __init__(self, client_request: ClientRequest) -> None:
+        self.request = client_request
         self.current: Attempt | None = None
-        self.tried: frozenset[str] = frozenset()
+        self.excluded: frozenset[str] = frozenset()
         """The deployments at which it has failed."""
         self.waited = 0.0
         """Seconds that it has waited for accounts, over all attempts."""
 
 
-def _soon(loop: asyncio.AbstractEventLoop, attempts: weakref.ref[Attempts], attempt: Attempt) -> None:
+def _soon(loop: asyncio.AbstractEventLoop, attempts: weakref.ref[AttemptTracker], attempt: Attempt) -> None:
     """Finalizers run anywhere, in any thread: what is to be done is done in the loop."""
 
     def later() -> None:

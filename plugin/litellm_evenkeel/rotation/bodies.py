@@ -44,7 +44,7 @@ _MESSAGES = ("message", "Message", "detail", "error", "error_description", "msg"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorBody:
     """What a body says."""
 
     codes: frozenset[str]
@@ -59,7 +59,7 @@ class Told:
     """LiteLLM's classes, as far as the wrapping names them."""
 
 
-def read(body: object) -> Told:
+def parse_error_body(body: object) -> ErrorBody:
     """Read a body: text, bytes, or what was parsed already."""
     codes: set[str] = set()
     statuses: list[int] = []
@@ -86,7 +86,7 @@ def read(body: object) -> Told:
         statuses += layer[:1]
         message = left = _sentence(left)
     # What is innermost was said first, by whoever knows best; within a layer, by the error itself.
-    return Told(frozenset(codes), statuses[-1] if statuses else None, message, tree, tuple(names))
+    return ErrorBody(frozenset(codes), statuses[-1] if statuses else None, message, tree, tuple(names))
 
 
 def code(text: str) -> str:

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.pool import Pool
-    from litellm_evenkeel.rotation.seat import Seat
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.pool import AccountPool
+    from litellm_evenkeel.rotation.seat import DeploymentSpec
 
     Deployment = Mapping[str, Any]
     Ends = tuple[object, ...]
-    FilteredBy = tuple[bool, object]
+    FilterFields = tuple[bool, object]
 
 MOST = 512
 # How many candidates each request compares, beside the chosen one, with what was read of them.
@@ -44,13 +44,22 @@ EACH = 256
 MOST_ALIKE = 16
 
 
-class Known:
+class CachedCandidates:
     """A list of candidates that was read, and the group that it is."""
 
-    __slots__ = ("compared", "filtered_by", "fingerprint", "group", "has_order", "has_tags", "is_used", "next")
+    __slots__ = (
+        "candidates",
+        "compared_at",
+        "filtered_by",
+        "fingerprint",
+        "has_order",
+        "has_tags",
+        "is_used",
+        "next_compared",
+    )
 
-    def __init__(self, group: Group, filtered_by: Sequence[FilteredBy], fingerprint: int) -> None:
-        self.group = group
+    def __init__(self, candidates: CandidateSet, filtered_by: Sequence[FilterFields], fingerprint: int) -> None:
+        self.candidates = candidates
         self.fingerprint = fingerprint
         """Of all its ids."""
         self.filtered_by = tuple(filtered_by)
@@ -58,13 +67,13 @@ class Known:
         self.has_tags = any(is_tagged for is_tagged, _ in filtered_by)
         self.has_order = any(order is not None for _, order in filtered_by)
         self.is_used = True
-        self.next = 0
+        self.next_compared = 0
         """The candidate that is compared next with what was read of it."""
-        self.compared = -math.inf
+        self.compared_at = -math.inf
         """When all of them were compared last, by the pool's clock."""
 
 
-class Candidates:
+class CandidateCache:
     """The groups that are known: the latest `most` of them.
 
     With `is_cached` off nothing is believed of a list that was seen before: each is looked through, deployment by
@@ -72,109 +81,120 @@ class Candidates:
     """
 
     def __init__(
-        self, pool: Pool, seat: Callable[[Deployment, str], Seat], *, is_cached: bool = True, most: int = MOST
+        self,
+        pool: AccountPool,
+        seat: Callable[[Deployment, str], DeploymentSpec],
+        *,
+        is_cached: bool = True,
+        most: int = MOST,
     ) -> None:
         self._pool, self._seat, self._most, self._is_cached = pool, seat, most, is_cached
-        self._by_ends: dict[Ends, list[Known]] = {}
-        self._latest: OrderedDict[Known, Ends] = OrderedDict()
+        self._by_ends: dict[Ends, list[CachedCandidates]] = {}
+        self._latest: OrderedDict[CachedCandidates, Ends] = OrderedDict()
         self.hits = self.misses = 0
         self._sweeps_at = pool.now() + IDLE_SECONDS
 
-    def of(self, model: str, deployments: Sequence[Deployment]) -> Known:
+    def lookup(self, model: str, deployments: Sequence[Deployment]) -> CachedCandidates:
         """Return what is known of a list of candidates that is not empty."""
         alike = self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ()
         fingerprint = _fingerprint(deployments) if len(alike) > 1 else None
-        for known in alike:
-            is_other = known.group.is_left or (fingerprint is not None and fingerprint != known.fingerprint)
-            if not is_other and self._are_next_as_read(known, deployments):
+        for cached in alike:
+            is_other = cached.candidates.is_retired or (fingerprint is not None and fingerprint != cached.fingerprint)
+            if not is_other and self._are_next_unchanged(cached, deployments):
                 self.hits += 1
-                return self._used(known, self.hits)
-        return self.anew(model, deployments)
+                return self._mark_used(cached, self.hits)
+        return self.resolve(model, deployments)
 
-    def anew(self, model: str, deployments: Sequence[Deployment]) -> Known:
+    def resolve(self, model: str, deployments: Sequence[Deployment]) -> CachedCandidates:
         """Return the same after reading each of them."""
         self.misses += 1
         ends, fingerprint = _ends(model, deployments), _fingerprint(deployments)
-        seats = [self._seat(one, model) for one in deployments]
-        filtered_by = [_filtered_by(one) for one in deployments]
-        for known in self._by_ends.get(ends, ()):
-            is_same = not known.group.is_left and known.fingerprint == fingerprint
-            if is_same and _says(known, seats, filtered_by):
-                _remember(known.group, deployments, filtered_by)
-                return self._used(known, self.misses)
-        group = self._pool.group(model, seats)
-        _remember(group, deployments, filtered_by)
-        known = Known(group, filtered_by, fingerprint)
-        alike = [one for one in self._by_ends.get(ends, ()) if one.fingerprint != fingerprint and not one.group.is_left]
-        self._by_ends[ends] = [known, *alike]
-        self._latest[known] = ends
+        specs = [self._seat(one, model) for one in deployments]
+        filtered_by = [_filter_fields(one) for one in deployments]
+        for cached in self._by_ends.get(ends, ()):
+            is_same = not cached.candidates.is_retired and cached.fingerprint == fingerprint
+            if is_same and _is_equal(cached, specs, filtered_by):
+                _remember_sources(cached.candidates, deployments, filtered_by)
+                return self._mark_used(cached, self.misses)
+        candidates = self._pool.candidate_set(model, specs)
+        _remember_sources(candidates, deployments, filtered_by)
+        cached = CachedCandidates(candidates, filtered_by, fingerprint)
+        alike = [
+            one
+            for one in self._by_ends.get(ends, ())
+            if one.fingerprint != fingerprint and not one.candidates.is_retired
+        ]
+        self._by_ends[ends] = [cached, *alike]
+        self._latest[cached] = ends
         if len(alike) >= MOST_ALIKE:
             self._drop(alike[-1])
         while len(self._latest) > self._most:
             self._drop(next(iter(self._latest)))
-        self._sweep()
-        return known
+        self._evict_unused()
+        return cached
 
-    def is_there(self, known: Known, deployments: Sequence[Deployment]) -> Callable[[int, Place], bool]:
+    def matches_at(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment]
+    ) -> Callable[[int, DeploymentState], bool]:
         """Return what tells whether the candidate at a position is, in this list, still as it was read."""
-        return lambda position, _place: self._is_as_read(known, position, deployments[position])
+        return lambda position, _place: self._is_unchanged(cached, position, deployments[position])
 
-    def has_changed(self, known: Known, deployments: Sequence[Deployment]) -> bool:
+    def has_changed(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> bool:
         """Return whether any candidate is not as it was read: looked for before a request is refused."""
         now = self._pool.now()
-        if now - known.compared < COMPARED_EVERY_SECONDS:
+        if now - cached.compared_at < COMPARED_EVERY_SECONDS:
             return False
-        known.compared = now
-        return not all(self._is_as_read(known, position, one) for position, one in enumerate(deployments))
+        cached.compared_at = now
+        return not all(self._is_unchanged(cached, position, one) for position, one in enumerate(deployments))
 
-    def groups(self) -> list[Group]:
+    def candidate_sets(self) -> list[CandidateSet]:
         """Return all groups that are known."""
-        return [known.group for known in self._latest]
+        return [cached.candidates for cached in self._latest]
 
-    def _are_next_as_read(self, known: Known, deployments: Sequence[Deployment]) -> bool:
+    def _are_next_unchanged(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> bool:
         number = len(deployments)
-        first = known.next if known.next < number else 0
-        known.next = last = min(first + IN_TURN, number)
-        return all(self._is_as_read(known, position, deployments[position]) for position in range(first, last))
+        first = cached.next_compared if cached.next_compared < number else 0
+        cached.next_compared = last = min(first + IN_TURN, number)
+        return all(self._is_unchanged(cached, position, deployments[position]) for position in range(first, last))
 
-    def _is_as_read(self, known: Known, position: int, deployment: Deployment) -> bool:
+    def _is_unchanged(self, cached: CachedCandidates, position: int, deployment: Deployment) -> bool:
         """Return whether a deployment says what was read of it, perhaps in other words."""
-        place = known.group.places[position]
-        source = place.source
+        state = cached.candidates.deployments[position]
+        source = state.litellm_deployment
         if source is not deployment and source != deployment:
-            if source is None or self._seat(deployment, known.group.name) != place.seat:
+            if source is None or self._seat(deployment, cached.candidates.name) != state.spec:
                 return False
-            place.source, place.filtered_by = deployment, _filtered_by(deployment)
-        return place.filtered_by == known.filtered_by[position]
+            state.litellm_deployment, state.filter_fields = deployment, _filter_fields(deployment)
+        return state.filter_fields == cached.filtered_by[position]
 
-    def _used(self, known: Known, count: int) -> Known:
+    def _mark_used(self, cached: CachedCandidates, count: int) -> CachedCandidates:
         """Keep one that was asked for again, and at each so many of these let others go."""
-        known.is_used = True
-        self._latest.move_to_end(known)
+        cached.is_used = True
+        self._latest.move_to_end(cached)
         if count % EACH == 0:
-            self._sweep()
-        return known
+            self._evict_unused()
+        return cached
 
-    def _sweep(self) -> None:
+    def _evict_unused(self) -> None:
         """Let go what nobody has asked for since the last time."""
         now = self._pool.now()
         if now < self._sweeps_at:
             return
         self._sweeps_at = now + IDLE_SECONDS
-        for known in list(self._latest):
-            if not known.is_used:
-                self._drop(known)
-            known.is_used = False
-        self._pool.tidy()
+        for cached in list(self._latest):
+            if not cached.is_used:
+                self._drop(cached)
+            cached.is_used = False
+        self._pool.evict_idle()
 
-    def _drop(self, known: Known) -> None:
-        ends = self._latest.pop(known)
-        alike = [one for one in self._by_ends.get(ends, ()) if one is not known]
+    def _drop(self, cached: CachedCandidates) -> None:
+        ends = self._latest.pop(cached)
+        alike = [one for one in self._by_ends.get(ends, ()) if one is not cached]
         if alike:
             self._by_ends[ends] = alike
         else:
             self._by_ends.pop(ends, None)
-        self._pool.dissolve(known.group)
+        self._pool.retire(cached.candidates)
 
 
 def _ids(deployments: Sequence[Deployment]) -> list[object]:
@@ -194,20 +214,24 @@ def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), *_ids([deployments[0], deployments[-1]])
 
 
-def _says(known: Known, seats: Sequence[Seat], filtered_by: Sequence[FilteredBy]) -> bool:
+def _is_equal(cached: CachedCandidates, specs: Sequence[DeploymentSpec], filtered_by: Sequence[FilterFields]) -> bool:
     """Return whether a list that was read anew says what is known of it, perhaps in other words."""
-    return [place.seat for place in known.group.places] == seats and known.filtered_by == tuple(filtered_by)
+    return [deployment.spec for deployment in cached.candidates.deployments] == specs and cached.filtered_by == tuple(
+        filtered_by
+    )
 
 
-def _remember(group: Group, deployments: Sequence[Deployment], filtered_by: Sequence[FilteredBy]) -> None:
+def _remember_sources(
+    candidates: CandidateSet, deployments: Sequence[Deployment], filtered_by: Sequence[FilterFields]
+) -> None:
     """Keep of each candidate what was read of it."""
-    for place, deployment, by in zip(group.places, deployments, filtered_by, strict=True):
-        if place.source != deployment:
-            place.source = deployment
-        place.filtered_by = by
+    for state, deployment, by in zip(candidates.deployments, deployments, filtered_by, strict=True):
+        if state.litellm_deployment != deployment:
+            state.litellm_deployment = deployment
+        state.filter_fields = by
 
 
-def _filtered_by(deployment: Deployment) -> FilteredBy:
+def _filter_fields(deployment: Deployment) -> FilterFields:
     """Return whether a deployment has tags, and its order: by these LiteLLM filters after its plugins."""
     params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
     is_tagged = bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 
-class Credentials:
+class CredentialTracker:
     """Those of one account, or of one model at it. All times are the same clock's, in seconds."""
 
     __slots__ = ("_in_use", "_newest", "_since")
@@ -16,7 +16,7 @@ class Credentials:
         """How many deployments use each."""
         self._newest, self._since = "", -math.inf
 
-    def join(self, credential: str, now: float) -> bool:
+    def add(self, credential: str, now: float) -> bool:
         """Know of a deployment's; return whether it came after others: it may have replaced them."""
         is_new = bool(self._in_use) and credential not in self._in_use
         self._in_use[credential] += 1
@@ -24,7 +24,7 @@ class Credentials:
             self._newest, self._since = credential, now
         return is_new
 
-    def leave(self, credential: str) -> None:
+    def remove(self, credential: str) -> None:
         """Know that a deployment is no more."""
         self._in_use[credential] -= 1
         if self._in_use[credential] <= 0:

@@ -7,78 +7,78 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+    from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
 
-class Advice(StrEnum):
+class AffinityDecision(StrEnum):
     """What becomes of a request whose session is pinned, and why."""
 
     FOLLOW = "follow"
-    NOT_OFFERED = "not offered"
+    NOT_A_CANDIDATE = "not offered"
     """The account may not answer this one request: it has been tried already, or a filter has left it out."""
-    HELD = "held"
+    COOLING_DOWN = "held"
     FAILING = "failing"
     SLOW = "slow"
-    HOT = "hot"
+    OVERLOADED = "hot"
     """What the session is known by is shared by so many that they would crowd the account."""
-    HELD_LONG = "held long"
+    COOLING_DOWN_LONG = "held long"
     QUARANTINED = "quarantined"
 
     @property
     def follows(self) -> bool:
         """Whether the request goes to the pinned account."""
-        return self is Advice.FOLLOW
+        return self is AffinityDecision.FOLLOW
 
     @property
     def keeps_pin(self) -> bool:
         """Whether the session comes back later: what is chosen now is then a fallback."""
-        return self not in {Advice.HELD_LONG, Advice.QUARANTINED}
+        return self not in {AffinityDecision.COOLING_DOWN_LONG, AffinityDecision.QUARANTINED}
 
     @property
-    def only_waits(self) -> bool:
+    def is_temporary(self) -> bool:
         """Whether nothing but want of room, or of an offer, may have kept the request from the pinned account."""
-        return self in {Advice.FOLLOW, Advice.NOT_OFFERED}
+        return self in {AffinityDecision.FOLLOW, AffinityDecision.NOT_A_CANDIDATE}
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class PinnedAccount:
     """The pinned account, as it looks when the request comes."""
 
-    is_offered: bool = True
+    is_candidate: bool = True
     is_quarantined: bool = False
-    held_for: float = 0.0
+    cooldown_left: float = 0.0
     """Seconds until it is free again."""
     failures: float = 0
     """How often it has failed since its last success."""
     latency: float | None = None
     """Seconds, of late; None if nobody knows, or what is known is old: who is left alone gets no newer figure."""
-    median: float | None = None
+    median_latency: float | None = None
     """The same of its group."""
-    is_hot: bool = False
+    is_overloaded: bool = False
 
 
-def advise(sight: Sight, terms: StickyTerms) -> Advice:
+def decide(pinned_account: PinnedAccount, settings: AffinitySettings) -> AffinityDecision:
     """Say whether a request follows its session's pin. What ends a pin is told before what only passes it by."""
-    if sight.is_quarantined:
-        return Advice.QUARANTINED
-    if sight.held_for > terms.repin_after:
-        return Advice.HELD_LONG
-    return _passing(sight, terms)
+    if pinned_account.is_quarantined:
+        return AffinityDecision.QUARANTINED
+    if pinned_account.cooldown_left > settings.repin_after:
+        return AffinityDecision.COOLING_DOWN_LONG
+    return _passing(pinned_account, settings)
 
 
-def _passing(sight: Sight, terms: StickyTerms) -> Advice:
-    if not sight.is_offered:
-        return Advice.NOT_OFFERED
-    if sight.held_for > 0:
-        return Advice.HELD
-    if sight.failures >= terms.failing_after:
-        return Advice.FAILING
-    if _is_slow(sight, terms):
-        return Advice.SLOW
-    return Advice.HOT if sight.is_hot else Advice.FOLLOW
+def _passing(pinned_account: PinnedAccount, settings: AffinitySettings) -> AffinityDecision:
+    if not pinned_account.is_candidate:
+        return AffinityDecision.NOT_A_CANDIDATE
+    if pinned_account.cooldown_left > 0:
+        return AffinityDecision.COOLING_DOWN
+    if pinned_account.failures >= settings.failing_after:
+        return AffinityDecision.FAILING
+    if _is_slow(pinned_account, settings):
+        return AffinityDecision.SLOW
+    return AffinityDecision.OVERLOADED if pinned_account.is_overloaded else AffinityDecision.FOLLOW
 
 
-def _is_slow(sight: Sight, terms: StickyTerms) -> bool:
-    if sight.latency is None or sight.median is None:
+def _is_slow(pinned_account: PinnedAccount, settings: AffinitySettings) -> bool:
+    if pinned_account.latency is None or pinned_account.median_latency is None:
         return False
-    return sight.latency > max(sight.median * terms.slow_factor, terms.slow_floor)
+    return pinned_account.latency > max(pinned_account.median_latency * settings.slow_factor, settings.slow_floor)

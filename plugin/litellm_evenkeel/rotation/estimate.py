@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.need import Usage
 
 CHARACTERS_A_TOKEN = 4
 # An image or a recording, whatever its size: most providers count some hundreds to a thousand tokens.
@@ -26,14 +26,14 @@ MEMORY = 0.9
 MOST_GROUPS = 1000
 
 
-class Estimates:
+class UsageEstimator:
     """What answers of each model group were like."""
 
     def __init__(self, expected_output: int) -> None:
         self._expected = float(expected_output)
         self._groups: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def of(self, group: str, request: Mapping[str, Any], messages: object) -> Need:
+    def estimate(self, group: str, request: Mapping[str, Any], messages: object) -> Usage:
         """Return what a request is thought to need; whatever it is made of, this does not fail."""
         output, price = self._groups.get(group, (self._expected, 0.0))
         for name in MAXIMA:
@@ -51,9 +51,9 @@ class Estimates:
         if tools and isinstance(tools, list):
             some = tools[:SOME_TOOLS]
             tokens += _walked(some) / CHARACTERS_A_TOKEN * len(tools) / len(some)
-        return Need(1.0, tokens, tokens * price)
+        return Usage(1.0, tokens, tokens * price)
 
-    def learn(self, group: str, output: float, total: float, dollars: float) -> None:
+    def observe(self, group: str, output: float, total: float, dollars: float) -> None:
         """Know of an answer."""
         if total <= 0:
             return

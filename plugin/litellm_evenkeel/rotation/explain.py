@@ -6,28 +6,34 @@ import math
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation import said
-from litellm_evenkeel.rotation.chances import SAMPLES, Coin, chances
-from litellm_evenkeel.rotation.counterfactuals import Scene, changes
-from litellm_evenkeel.rotation.explanation import Candidate, Explanation, Obstacle
+from litellm_evenkeel.rotation.chances import SAMPLES, CountingRandom, selection_odds
+from litellm_evenkeel.rotation.counterfactuals import ExplainContext, required_changes
+from litellm_evenkeel.rotation.explanation import Candidate, CandidateBlocker, Explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.bars import Bar
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.picks import Full
-    from litellm_evenkeel.rotation.pool import Pool
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.bars import Blocker
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.picks import NoCapacity
+    from litellm_evenkeel.rotation.pool import AccountPool
 
 # After so many candidates, others get the thread.
 SLICE = 16
 
 
 def explain(
-    pool: Pool, group: Group, asked: Asked, now: float, *, random: Callable[[], float], samples: int = SAMPLES
+    pool: AccountPool,
+    candidates: CandidateSet,
+    request: PickRequest,
+    now: float,
+    *,
+    random: Callable[[], float],
+    samples: int = SAMPLES,
 ) -> Explanation:
     """Say what a pick would be now; `random` is not the pool's own source, so that its next draws stay the same."""
-    steps = explaining(pool, group, asked, now, random=random, samples=samples)
+    steps = explaining(pool, candidates, request, now, random=random, samples=samples)
     while True:
         try:
             next(steps)
@@ -37,71 +43,84 @@ def explain(
 
 
 def explaining(
-    pool: Pool, group: Group, asked: Asked, now: float, *, random: Callable[[], float], samples: int = SAMPLES
+    pool: AccountPool,
+    candidate_set: CandidateSet,
+    request: PickRequest,
+    now: float,
+    *,
+    random: Callable[[], float],
+    samples: int = SAMPLES,
 ) -> Generator[None, None, Explanation]:
     """Say the same, and yield at times; what happens meanwhile is partly in it."""
-    pool.expire(now)
-    coin = Coin(random)
-    twin = pool.twin(group, coin)
-    found = yield from chances(twin, asked, now, coin, samples)
-    scene = Scene.of(twin, asked, now, found)
+    pool.expire_reservations(now)
+    coin = CountingRandom(random)
+    twin = pool.twin(candidate_set, coin)
+    found = yield from selection_odds(twin, request, now, coin, samples)
+    scene = ExplainContext.of(twin, request, now, found)
     candidates = []
-    for position in range(len(twin.places)):
+    for position in range(len(twin.deployments)):
         if position % SLICE == SLICE - 1:
             yield
         candidates.append(_candidate(position, scene))
     candidates.sort(key=lambda one: (-one.chance, not one.is_possible, one.tier, -(one.score or 0.0)))
     best = found.likeliest
     return Explanation(
-        model=group.name,
-        asked=asked,
-        strategy=str(pool.terms.strategy),
+        model=candidate_set.name,
+        request=request,
+        strategy=str(pool.settings.strategy),
         snapshot_age=max(now - twin.snapshot.taken, 0.0),
         verdict=_verdict(scene),
-        chosen=None if best is None else twin.places[best].seat.account,
-        opens_in=found.full.opens_in if found.full else None,
+        chosen=None if best is None else twin.deployments[best].spec.account,
+        opens_in=found.no_capacity.available_in if found.no_capacity else None,
         samples=found.samples,
         candidates=tuple(candidates),
     )
 
 
-def _candidate(position: int, scene: Scene) -> Candidate:
-    place, now = scene.twin.places[position], scene.now
-    seat, found = place.seat, scene.chances
-    bar = place.bar(scene.asked.need, now)
+def _candidate(position: int, scene: ExplainContext) -> Candidate:
+    deployment, now = scene.twin.deployments[position], scene.now
+    spec, found = deployment.spec, scene.chances
+    blocker = deployment.blocker(scene.request.usage, now)
     return Candidate(
-        account=seat.account,
-        deployment=seat.id,
-        model=seat.model,
-        tier=seat.priority,
+        account=spec.account,
+        deployment=spec.id,
+        model=spec.model,
+        tier=spec.priority,
         chance=found.shares.get(position, 0.0),
         is_possible=position in found.possible,
         reason=found.reasons.get(position),
         score=scene.score(position),
         weight=scene.twin.snapshot.weights[position],
-        account_state=place.account.hold.state(now),
-        model_state=place.model.hold.state(now),
-        obstacle=None if bar is None else _obstacle(bar, now),
-        ramp=place.share(now),
-        in_flight=place.account.in_flight,
-        latency=place.latency.lately(now) or None,
-        changes=tuple(changes(position, scene)),
+        account_state=deployment.account.cooldown.state(now),
+        model_state=deployment.model.cooldown.state(now),
+        obstacle=None if blocker is None else _obstacle(blocker, now),
+        ramp=deployment.traffic_share(now),
+        in_flight=deployment.account.in_flight,
+        latency=deployment.latency.current(now) or None,
+        changes=tuple(required_changes(position, scene)),
     )
 
 
-def _obstacle(bar: Bar, now: float) -> Obstacle:
-    return Obstacle(bar.why, bar.what, max(bar.opens_at - now, 0.0), bar.is_sure, bar.wanted, bar.left)
+def _obstacle(blocker: Blocker, now: float) -> CandidateBlocker:
+    return CandidateBlocker(
+        blocker.reason,
+        blocker.detail,
+        max(blocker.until - now, 0.0),
+        blocker.is_confirmed,
+        blocker.needed,
+        blocker.available,
+    )
 
 
-def _verdict(scene: Scene) -> str:
+def _verdict(scene: ExplainContext) -> str:
     found, best = scene.chances, scene.best
     if best is None:
-        return _nobody(found.full)
-    account = scene.twin.places[best].seat.account
-    if found.samples == 1 or {scene.twin.places[one].seat.account for one in found.possible} == {account}:
+        return _nobody(found.no_capacity)
+    account = scene.twin.deployments[best].spec.account
+    if found.samples == 1 or {scene.twin.deployments[one].spec.account for one in found.possible} == {account}:
         return f"{account} is chosen ({found.reasons[best]})"
     others = [
-        f"{scene.twin.places[position].seat.account} {said.share(chance)}"
+        f"{scene.twin.deployments[position].spec.account} {said.share(chance)}"
         for position, chance in sorted(found.shares.items(), key=lambda one: -one[1])
         if position != best
     ]
@@ -109,10 +128,10 @@ def _verdict(scene: Scene) -> str:
     return f"{account} gets {said.share(found.shares[best])} of such requests ({found.reasons[best]}){also}"
 
 
-def _nobody(full: Full | None) -> str:
-    if full is None or full.bar is None:
+def _nobody(no_capacity: NoCapacity | None) -> str:
+    if no_capacity is None or no_capacity.blocker is None:
         return "nobody: there are no candidates"
-    if full.opens_in == math.inf:
-        return f"nobody: {full.bar.why}, and waiting does not help"
-    what = f" ({full.bar.what})" if full.bar.what else ""
-    return f"nobody now; the first opens in {said.time(full.opens_in)}: {full.bar.why}{what}"
+    if no_capacity.available_in == math.inf:
+        return f"nobody: {no_capacity.blocker.reason}, and waiting does not help"
+    what = f" ({no_capacity.blocker.detail})" if no_capacity.blocker.detail else ""
+    return f"nobody now; the first opens in {said.time(no_capacity.available_in)}: {no_capacity.blocker.reason}{what}"

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.rotation.said import finite
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.bars import Why
-    from litellm_evenkeel.rotation.holds import State
-    from litellm_evenkeel.rotation.picks import Reason
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.bars import BlockReason
+    from litellm_evenkeel.rotation.holds import HealthState
+    from litellm_evenkeel.rotation.picks import PickReason
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class CandidateBlocker:
     """What keeps the request from a candidate."""
 
-    why: Why
+    why: BlockReason
     what: str
     """The limit or the reason, by name."""
     opens_in: float | None
@@ -41,15 +41,15 @@ class Candidate:
     """Which share of such requests it would get now."""
     is_possible: bool
     """Whether it may be chosen at all, however unlikely."""
-    reason: Reason | None
+    reason: PickReason | None
     """Why it is chosen, if it is."""
     score: float | None
     """How good the strategy finds it; more is better."""
     weight: float
     """How often it is drawn, beside others; 0 if it was shut when the snapshot was made."""
-    account_state: State
-    model_state: State
-    obstacle: Obstacle | None
+    account_state: HealthState
+    model_state: HealthState
+    obstacle: CandidateBlocker | None
     ramp: float
     """Which share of its traffic it may have: less than 1 on its way back from a hold."""
     in_flight: int
@@ -65,7 +65,7 @@ class Explanation:
     """One request, and all that could have answered it, the likeliest first."""
 
     model: str
-    asked: Asked
+    request: PickRequest
     strategy: str
     snapshot_age: float
     verdict: str
@@ -80,13 +80,13 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Return it for a program; what is infinite or unknown is null."""
-        asked = self.asked
+        request = self.request
         told = {
-            "tokens": asked.need.tokens,
-            "dollars": asked.need.dollars,
-            "tried": sorted(asked.tried),
-            "pinned_to": asked.prefer,
-            "stream": asked.is_stream,
+            "tokens": request.usage.tokens,
+            "dollars": request.usage.dollars,
+            "tried": sorted(request.excluded),
+            "pinned_to": request.preferred_account,
+            "stream": request.is_stream,
         }
         return {
             "model": self.model,

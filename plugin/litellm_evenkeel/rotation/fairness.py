@@ -32,7 +32,7 @@ LONGEST_SECONDS = 1.0
 MOST_CLIENTS = 10_000
 
 
-class Stock:
+class RemainingCapacity:
     """What is left of all accounts, added up."""
 
     __slots__ = ("_left", "_seconds", "_whole")
@@ -46,7 +46,7 @@ class Stock:
         self._whole += whole
         self._seconds += whole * returns_in if whole < math.inf else 0.0
 
-    def share(self, fairness: Fairness, now: float) -> bool:
+    def share(self, fairness: FairShare, now: float) -> bool:
         """Share it among the clients; return whether it is so little that it should be looked at often."""
         if not 0 < self._whole < math.inf:
             fairness.share(math.inf, math.inf, 1.0, now)
@@ -55,7 +55,7 @@ class Stock:
         return self._left <= WATCHED * self._whole
 
 
-class Fairness:
+class FairShare:
     """The clients of one group of candidates. All times are the same clock's, in seconds."""
 
     __slots__ = ("_clients", "is_scarce")
@@ -65,7 +65,7 @@ class Fairness:
         self.is_scarce = False
         """Whether clients are held to their parts."""
 
-    def asks(self, client: str, now: float) -> float:
+    def admission_delay(self, client: str, now: float) -> float:
         """Know that a client asks for an account; return in how many seconds it may have one, for all others need."""
         found = self._clients.get(client)
         if found is None:
@@ -75,14 +75,14 @@ class Fairness:
         found.wanted.add(now)
         return found.waits(now) if self.is_scarce else 0.0
 
-    def used(self, client: str, now: float) -> None:
+    def record_pick(self, client: str, now: float) -> None:
         """Know that a client got an account."""
         found = self._clients.get(client)
         if found is not None:
             found.got.add(now)
             found.credit -= 1
 
-    def waits(self, client: str, now: float) -> float:
+    def delay(self, client: str, now: float) -> float:
         """Return the same of a client that has asked before."""
         found = self._clients.get(client) if self.is_scarce else None
         return 0.0 if found is None else found.waits(now)
@@ -98,7 +98,7 @@ class Fairness:
         # What they got of late counts: who has had more than the others waits for them.
         got = [client.got.rate(now) * REMEMBERED_SECONDS for client in clients]
         wanted = [max(had, rate * REMEMBERED_SECONDS) for had, rate in zip(got, rates, strict=True)]
-        each = level(wanted, sum(got) + left)
+        each = water_fill(wanted, sum(got) + left)
         for client, had in zip(clients, got, strict=True):
             client.part = max(each - had, 0.0) / seconds
 
@@ -145,7 +145,7 @@ class _Client:
         return (1 - self.credit) / self.part if self.part > 0 else LONGEST_SECONDS
 
 
-def level(wanted: Iterable[float], total: float) -> float:
+def water_fill(wanted: Iterable[float], total: float) -> float:
     """Return how much each gets at most, so that all of it is given: who wants less than that gets what it wants."""
     rising = sorted(wanted)
     for number, one in enumerate(rising):

@@ -6,43 +6,51 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from litellm_evenkeel.rotation import series
-from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.holds import HealthState
 from litellm_evenkeel.rotation.labels import OTHER
-from litellm_evenkeel.rotation.standing import side_standing, sides
+from litellm_evenkeel.rotation.standing import scope_status, scopes_by_account
 from litellm_evenkeel.scraping import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.labels import Labels
-    from litellm_evenkeel.rotation.pool import Pool
-    from litellm_evenkeel.rotation.side import Side
-    from litellm_evenkeel.rotation.standing import SideStanding
-    from litellm_evenkeel.rotation.sticky import StickyCounts
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.labels import LabelLimiter
+    from litellm_evenkeel.rotation.pool import AccountPool
+    from litellm_evenkeel.rotation.side import AccountScope
+    from litellm_evenkeel.rotation.standing import ScopeStatus
+    from litellm_evenkeel.rotation.sticky import SessionCounts
 
 # Looking at more would keep requests waiting: accounts as a whole and models at them, together.
 MOST_SIDES = 500
-SESSIONS = ("hits", "misses", "escapes", "repins", "refused", "evicted", "adopted")
+SESSIONS = {
+    "hits": "hits",
+    "misses": "new",
+    "escapes": "fallbacks",
+    "repins": "moved",
+    "refused": "refused",
+    "evicted": "evicted",
+    "adopted": "merged",
+}
 
 
-class Watched(Protocol):
+class GaugeSource(Protocol):
     """What is looked at: the rotation of one worker."""
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> AccountPool:
         """All accounts."""
 
     def now(self) -> float:
         """Return the time by the pool's clock."""
 
-    def groups(self) -> Sequence[Group]:
+    def candidate_sets(self) -> Sequence[CandidateSet]:
         """Return all sets of candidates that are in use."""
 
-    def sticky_counts(self) -> StickyCounts:
+    def session_counts(self) -> SessionCounts:
         """Return what has happened to sessions."""
 
-    def waiting(self) -> Mapping[str, int]:
+    def queue_lengths(self) -> Mapping[str, int]:
         """Return how many requests wait for each model group."""
 
     def route_cache(self) -> tuple[int, int]:
@@ -54,9 +62,9 @@ class Gauges:
 
     def __init__(
         self,
-        watched: Watched,
-        accounts: Labels,
-        models: Labels,
+        watched: GaugeSource,
+        accounts: LabelLimiter,
+        models: LabelLimiter,
         is_shared: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self._watched, self._accounts, self._models, self._is_shared = watched, accounts, models, is_shared
@@ -67,12 +75,12 @@ class Gauges:
         yield from self._of_accounts(now)
         yield from self._of_sessions()
         waiting: dict[str, int] = {}
-        for group, number in self._watched.waiting().items():
-            label = self._models.of(group)
+        for group, number in self._watched.queue_lengths().items():
+            label = self._models.bound(group)
             waiting[label] = waiting.get(label, 0) + number
         for label, number in waiting.items():
             yield Sample(series.WAITING, (label,), number)
-        ages = [now - group.snapshot.taken for group in self._watched.groups()]
+        ages = [now - group.snapshot.taken for group in self._watched.candidate_sets()]
         yield Sample(series.SNAPSHOT_AGE, (), max(ages, default=0.0))
         hits, misses = self._watched.route_cache()
         yield Sample(series.ROUTE_CACHE, ("hit",), hits)
@@ -83,42 +91,42 @@ class Gauges:
 
     def _of_accounts(self, now: float) -> Iterator[Sample]:
         looked_at = 0
-        others: list[Side] = []
-        for account, several in sides(self._watched.pool).items():
+        others: list[AccountScope] = []
+        for account, several in scopes_by_account(self._watched.pool).items():
             looked_at += len(several)
-            if self._accounts.of(account) == OTHER or looked_at > MOST_SIDES:
+            if self._accounts.bound(account) == OTHER or looked_at > MOST_SIDES:
                 others.append(several[0])
                 continue
-            for side in several:
-                yield from _of_side(account, side_standing(side, now))
+            for scope in several:
+                yield from _of_side(account, scope_status(scope, now))
         if others:
             # So many that each can only be glanced at.
-            yield Sample(series.IN_FLIGHT, (OTHER,), sum(side.in_flight for side in others))
-            held = [side.hold.until - now for side in others if side.hold.kind is not None]
+            yield Sample(series.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in others))
+            held = [scope.cooldown.until - now for scope in others if scope.cooldown.kind is not None]
             yield Sample(series.HOLD_SECONDS, (OTHER, "", "any"), max(held, default=0.0))
 
     def _of_sessions(self) -> Iterator[Sample]:
-        counts = self._watched.sticky_counts()
+        counts = self._watched.session_counts()
         pins: dict[str, int] = {}
         for account, number in counts.accounts.items():
-            label = self._accounts.of(account)
+            label = self._accounts.bound(account)
             pins[label] = pins.get(label, 0) + number
         for label, number in pins.items():
             yield Sample(series.PINS, (label,), number)
-        for kind in SESSIONS:
-            yield Sample(series.SESSIONS, (kind,), getattr(counts, kind))
-        worth = counts.worth
-        for reason, gained in (("misses", worth.gained_over_misses), ("away", worth.gained_over_away)):
+        for kind, name in SESSIONS.items():
+            yield Sample(series.SESSIONS, (kind,), getattr(counts, name))
+        savings = counts.savings
+        for reason, gained in (("misses", savings.gained_over_misses), ("away", savings.gained_over_away)):
             if gained is not None:
                 yield Sample(series.GAINED_TOKENS, (reason,), gained)
 
 
-def _of_side(account: str, one: SideStanding) -> Iterator[Sample]:
+def _of_side(account: str, one: ScopeStatus) -> Iterator[Sample]:
     model = one.model or ""
     if one.model is None:
         yield Sample(series.IN_FLIGHT, (account,), one.in_flight)
     if one.kind is not None:
-        left = math.inf if one.state is State.QUARANTINED else one.held_for or 0.0
+        left = math.inf if one.state is HealthState.QUARANTINED else one.held_for or 0.0
         yield Sample(series.HOLD_SECONDS, (account, model, one.kind.value), left)
     yield Sample(series.TRAFFIC_SHARE, (account, model), one.share)
     if one.latency is not None and one.model is not None:

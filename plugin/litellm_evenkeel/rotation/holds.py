@@ -14,14 +14,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.reading.kinds import Count, Factor, Period, Seconds, Share  # noqa: TC001 - settings are read by them
-from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.kinds import FailureKind
 from litellm_evenkeel.rotation.signals import LONGEST_QUOTA, LONGEST_RATE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.rotation.held import Held
-    from litellm_evenkeel.rotation.signals import Signal
+    from litellm_evenkeel.rotation.held import CooldownUpdate
+    from litellm_evenkeel.rotation.signals import Failure
 
 
 # Beyond it, every hold is the longest.
@@ -32,18 +32,18 @@ TRIAL_SECONDS = 1.0
 FORGIVEN_BY_SUCCESS = 0.25
 
 
-class State(StrEnum):
+class HealthState(StrEnum):
     """How far an account is from full traffic."""
 
-    OPEN = "open"
-    HELD = "held"
+    HEALTHY = "open"
+    COOLING_DOWN = "held"
     PROBING = "probing"
-    RAMPING = "ramping"
+    RAMPING_UP = "ramping"
     QUARANTINED = "quarantined"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CooldownSettings:
     """How failures are answered."""
 
     first: Period = 1.0
@@ -70,168 +70,168 @@ class Terms:
     """For how long an account is held at most when a provider names the reset of a quota."""
 
 
-class Hold:
+class Cooldown:
     """What keeps one account, or one model at it, from being used. All times are the same clock's, in seconds."""
 
     __slots__ = (
         "_at",
+        "_estimate_probe",
         "_failures",
         "_probe",
         "_random",
+        "_settings",
         "_step",
-        "_terms",
-        "_trial",
         "credential",
         "kind",
-        "ramped",
+        "provider_until",
+        "ramp_up_until",
         "reason",
-        "told_until",
         "until",
     )
 
-    def __init__(self, terms: Terms, random: Callable[[], float]) -> None:
-        self._terms, self._random = terms, random
+    def __init__(self, settings: CooldownSettings, random: Callable[[], float]) -> None:
+        self._settings, self._random = settings, random
         self.until = -math.inf
-        self.kind: Kind | None = None
+        self.kind: FailureKind | None = None
         self.reason = ""
         self.credential = ""
         """Of what has died: the fingerprint of its key, if anybody knows."""
-        self.told_until = -math.inf
+        self.provider_until = -math.inf
         """Until when its provider said; what goes beyond is a guess of ours."""
         self._step = 0
         self._failures = 0.0
         self._at = -math.inf
         self._probe = -math.inf
-        self._trial = -math.inf
+        self._estimate_probe = -math.inf
         """When the first went there since it failed last, to see; infinite as soon as one has come back well."""
-        self.ramped = -math.inf
+        self.ramp_up_until = -math.inf
         """When it comes, or came, to full traffic after a hold."""
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> HealthState:
         """Return how far it is from full traffic."""
         if self.kind is None:
-            return State.RAMPING if now < self.ramped else State.OPEN
-        if self.kind is Kind.PERMANENT:
-            return State.QUARANTINED
-        return State.HELD if now < self.until else State.PROBING
+            return HealthState.RAMPING_UP if now < self.ramp_up_until else HealthState.HEALTHY
+        if self.kind is FailureKind.PERMANENT:
+            return HealthState.QUARANTINED
+        return HealthState.COOLING_DOWN if now < self.until else HealthState.PROBING
 
     @property
-    def is_told(self) -> bool:
+    def is_provider_stated(self) -> bool:
         """Whether its provider said how long, all of it."""
-        return self.until <= self.told_until
+        return self.until <= self.provider_until
 
     @property
     def failures(self) -> float:
         """How often it has failed lately, less for each success since."""
         return self._failures
 
-    def share(self, now: float) -> float:
+    def traffic_share(self, now: float) -> float:
         """Return which share of its traffic it may have: nothing while it is held, or while its probe is under way."""
         if self.kind is None:
-            missing = self.ramped - now
-            return 1.0 if missing <= 0 else max(1.0 - missing / self._terms.ramp, 0.0)
-        if self.kind is Kind.PERMANENT or now < self.until or now < self._probe + self._terms.probe:
+            missing = self.ramp_up_until - now
+            return 1.0 if missing <= 0 else max(1.0 - missing / self._settings.ramp, 0.0)
+        if self.kind is FailureKind.PERMANENT or now < self.until or now < self._probe + self._settings.probe:
             return 0.0
         return 1.0
 
-    def probe_ends(self) -> float:
+    def probe_until(self) -> float:
         """Return when a probe that tells nothing is given up."""
-        return self._probe + self._terms.probe
+        return self._probe + self._settings.probe
 
     @property
-    def trial_ends(self) -> float:
+    def estimate_probe_until(self) -> float:
         """Until when those that need not go there wait for the one that has gone to see."""
-        return self._trial + TRIAL_SECONDS if self._trial < math.inf else -math.inf
+        return self._estimate_probe + TRIAL_SECONDS if self._estimate_probe < math.inf else -math.inf
 
-    def picked(self, now: float) -> None:
+    def on_pick(self, now: float) -> None:
         """Know that a request goes there: the first one after a hold is its probe."""
-        if self.kind is not None and self._trial == -math.inf:
-            self._trial = now
-        if self.state(now) is State.PROBING:
+        if self.kind is not None and self._estimate_probe == -math.inf:
+            self._estimate_probe = now
+        if self.state(now) is HealthState.PROBING:
             self._probe = now
 
-    def succeeded(self, now: float, began: float) -> bool:
+    def on_success(self, now: float, began: float) -> bool:
         """Know of a success, and return whether it changes anything: who began before a hold says nothing of it."""
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
-            if now >= self._at + self._terms.forgives:
+            if now >= self._at + self._settings.forgives:
                 self._step = 0
             return False
-        if self.state(now) is not State.PROBING or began < self.until:
-            is_news = -math.inf < self._trial <= began
+        if self.state(now) is not HealthState.PROBING or began < self.until:
+            is_news = -math.inf < self._estimate_probe <= began
             if is_news:
-                self._trial = math.inf
+                self._estimate_probe = math.inf
             return is_news
-        self.kind, self.ramped, self._probe, self._failures = None, now + self._terms.ramp, -math.inf, 0.0
+        self.kind, self.ramp_up_until, self._probe, self._failures = None, now + self._settings.ramp, -math.inf, 0.0
         return True
 
-    def gave_up(self, now: float, began: float) -> bool:
+    def on_no_result(self, now: float, began: float) -> bool:
         """Know that a request ended that tells nothing; return whether others waited for it, and another may go."""
-        was_trial = self._trial <= began and now < self.trial_ends
+        was_trial = self._estimate_probe <= began and now < self.estimate_probe_until
         if was_trial:
-            self._trial = -math.inf
-        if self.state(now) is not State.PROBING or began < self._probe or now >= self.probe_ends():
+            self._estimate_probe = -math.inf
+        if self.state(now) is not HealthState.PROBING or began < self._probe or now >= self.probe_until():
             return was_trial
         self._probe = -math.inf
         return True
 
-    def failed(self, signal: Signal, now: float, began: float, credential: str = "") -> bool:
+    def apply_failure(self, failure: Failure, now: float, began: float, credential: str = "") -> bool:
         """Know of a failure with a key, and believe it; return whether it has changed anything."""
-        if self.kind is Kind.PERMANENT or signal.kind is Kind.CLIENT:
+        if self.kind is FailureKind.PERMANENT or failure.kind is FailureKind.CLIENT:
             return False
-        if signal.kind is Kind.PERMANENT:
-            self.kind, self.reason, self.credential = signal.kind, signal.reason, credential
-            self.until = self.told_until = math.inf
+        if failure.kind is FailureKind.PERMANENT:
+            self.kind, self.reason, self.credential = failure.kind, failure.reason, credential
+            self.until = self.provider_until = math.inf
             return True
-        if now >= self._at + self._terms.forgives and self.kind is None:
+        if now >= self._at + self._settings.forgives and self.kind is None:
             self._step, self._failures = 0, 0.0
         self._at = now
-        if began >= self._trial or self._trial == math.inf:
-            self._trial = -math.inf
+        if began >= self._estimate_probe or self._estimate_probe == math.inf:
+            self._estimate_probe = -math.inf
         self._failures += 1
-        is_slight = signal.kind is Kind.TRANSIENT and signal.seconds is None and self.kind is None
-        if is_slight and self._failures <= self._terms.tolerated:
+        is_slight = failure.kind is FailureKind.TRANSIENT and failure.retry_after is None and self.kind is None
+        if is_slight and self._failures <= self._settings.tolerated:
             return False
         # Of all that fail in one hold, only the first is one more failure: the others had begun before they could know.
         is_open = self.kind is not None and (now < self.until or began < self.until)
         if not is_open:
             self._step += 1
-        until = now + self._length(signal)
-        is_news = signal.seconds is not None and until > self.told_until
+        until = now + self._duration(failure)
+        is_news = failure.retry_after is not None and until > self.provider_until
         if is_news:
-            self.told_until = until
+            self.provider_until = until
         if is_open and until <= self.until:
             return is_news
-        self.kind, self.reason, self.until, self._probe = signal.kind, signal.reason, until, -math.inf
+        self.kind, self.reason, self.until, self._probe = failure.kind, failure.reason, until, -math.inf
         return True
 
-    def told(self, held: Held, now: float) -> bool:
+    def merge_update(self, update: CooldownUpdate, now: float) -> bool:
         """Know what another worker says; return whether it has changed anything: the longer hold wins here too."""
-        until = held.until
-        if held.kind is None:
+        until = update.until
+        if update.kind is None:
             is_news = self.kind is not None
-            self.release(now)
+            self.reset(now)
             return is_news
         if until <= now:
             return False
-        is_surer = held.is_told and until > self.told_until
+        is_surer = update.is_provider_stated and until > self.provider_until
         if is_surer:
-            self.told_until = until
+            self.provider_until = until
         if self.kind is not None and until <= self.until:
             return is_surer
-        self.kind, self.reason, self.until, self.credential = held.kind, held.reason, until, held.credential
-        self._at, self._probe, self._trial = now, -math.inf, -math.inf
+        self.kind, self.reason, self.until, self.credential = update.kind, update.reason, until, update.credential
+        self._at, self._probe, self._estimate_probe = now, -math.inf, -math.inf
         return True
 
-    def release(self, now: float) -> None:
+    def reset(self, now: float) -> None:
         """Let it be used again, as an operator says."""
-        self.kind, self.reason, self.until, self.told_until = None, "", -math.inf, -math.inf
-        self._step, self._failures, self._trial = 0, 0.0, -math.inf
+        self.kind, self.reason, self.until, self.provider_until = None, "", -math.inf, -math.inf
+        self._step, self._failures, self._estimate_probe = 0, 0.0, -math.inf
         self.credential = ""
-        self.ramped = now + self._terms.ramp
+        self.ramp_up_until = now + self._settings.ramp
 
-    def _length(self, signal: Signal) -> float:
-        terms = self._terms
-        backoff = min(terms.first * terms.factor ** min(self._step - 1, MOST_STEPS), terms.most)
-        told = signal.seconds if signal.seconds is not None else backoff
-        return told + self._random() * min(told * terms.jitter, terms.most_jitter)
+    def _duration(self, failure: Failure) -> float:
+        settings = self._settings
+        backoff = min(settings.first * settings.factor ** min(self._step - 1, MOST_STEPS), settings.most)
+        told = failure.retry_after if failure.retry_after is not None else backoff
+        return told + self._random() * min(told * settings.jitter, settings.most_jitter)

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.windows import HAIR
+from litellm_evenkeel.rotation.windows import EPSILON
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.side import Key, Side
+    from litellm_evenkeel.rotation.side import AccountScope, ScopeKey
 
 # Whoever asks for models that nobody has heard of cannot fill our memory with them.
 MOST = 1000
 
 
-class Idle:
+class IdleScopes:
     """The latest of them. All times are the same clock's, in seconds."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._sides: dict[Key, Side] = {}
+        self._scopes: dict[ScopeKey, AccountScope] = {}
 
-    def add(self, side: Side, now: float) -> list[Side]:
+    def add(self, scope: AccountScope, now: float) -> list[AccountScope]:
         """Keep one, and return those for which there is no more room: first those of which nothing counts."""
-        self._sides[side.key] = side
-        if len(self._sides) <= self._most:
+        self._scopes[scope.scope_key] = scope
+        if len(self._scopes) <= self._most:
             return []
-        found = self.spent(now)
-        return found + [self._sides.pop(next(iter(self._sides))) for _ in range(len(self._sides) - self._most)]
+        found = self.pop_expired(now)
+        return found + [self._scopes.pop(next(iter(self._scopes))) for _ in range(len(self._scopes) - self._most)]
 
-    def wakes(self, key: Key) -> None:
+    def take(self, key: ScopeKey) -> None:
         """Know that one is used again."""
-        self._sides.pop(key, None)
+        self._scopes.pop(key, None)
 
-    def spent(self, now: float) -> list[Side]:
+    def pop_expired(self, now: float) -> list[AccountScope]:
         """Let those go of which nothing counts any more, and return them."""
-        counting = {side.key for side in self._sides.values() if _counts(side, now)}
+        counting = {scope.scope_key for scope in self._scopes.values() if _still_counts(scope, now)}
         # An account goes after all its models.
         counting |= {(account, None) for account, _ in counting}
-        found = [side for key, side in self._sides.items() if key not in counting]
-        for side in found:
-            del self._sides[side.key]
+        found = [scope for key, scope in self._scopes.items() if key not in counting]
+        for scope in found:
+            del self._scopes[scope.scope_key]
         return found
 
 
-def _counts(side: Side, now: float) -> bool:
-    is_used = any(window.remains(now) + HAIR < window.limit.amount for window in side.windows)
-    return is_used or side.in_flight > 0 or side.hold.kind is not None
+def _still_counts(scope: AccountScope, now: float) -> bool:
+    is_used = any(window.available_total(now) + EPSILON < window.limit.amount for window in scope.windows)
+    return is_used or scope.in_flight > 0 or scope.cooldown.kind is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """What went wrong, the gravest first: where several seem to hold, the first of them does."""
 
     PERMANENT = "permanent"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
     """The request itself is at fault, and would be with any account."""
 
 
-class Scope(StrEnum):
+class FailureScope(StrEnum):
     """What is to be left alone."""
 
     ACCOUNT = "account"

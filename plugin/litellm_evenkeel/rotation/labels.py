@@ -5,14 +5,14 @@ from __future__ import annotations
 OTHER = "other"
 
 
-class Labels:
+class LabelLimiter:
     """Who comes first has a label of its own, for good: a series that changes its name is two."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: dict[str, None] = {}
 
-    def of(self, name: str) -> str:
+    def bound(self, name: str) -> str:
         """Return the label of a name."""
         if name in self._known:
             return name

@@ -8,7 +8,7 @@ MEMORY_SECONDS = 10.0
 FRESH_SECONDS = 60.0
 
 
-class Latency:
+class PeakEwma:
     """A peak-sensitive moving average, in seconds."""
 
     __slots__ = ("_at", "seconds")
@@ -18,11 +18,11 @@ class Latency:
         """0 as long as nothing is known."""
         self._at = 0.0
 
-    def lately(self, now: float) -> float:
+    def current(self, now: float) -> float:
         """Return it as of now: what has been heard of long ago counts for less, so that it is tried again."""
         return self.seconds * math.exp(-max(now - self._at, 0.0) / MEMORY_SECONDS)
 
-    def fresh(self, now: float) -> float | None:
+    def recent(self, now: float) -> float | None:
         """Return it if it was heard of lately; who is left alone gets no newer figure."""
         return self.seconds if self._at and now < self._at + FRESH_SECONDS else None
 

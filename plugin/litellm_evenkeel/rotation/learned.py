@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.limits import DAY, MINUTE, Limit, Unit
-from litellm_evenkeel.rotation.shares import ShareWindow
+from litellm_evenkeel.rotation.limits import DAY, MINUTE, RateLimit, Unit
+from litellm_evenkeel.rotation.shares import UtilizationWindow
 from litellm_evenkeel.rotation.signals import LONGEST_QUOTA
-from litellm_evenkeel.rotation.windows import Window
+from litellm_evenkeel.rotation.windows import QuotaWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from litellm_evenkeel.rotation.limit_headers import Reading
-    from litellm_evenkeel.rotation.need import Need
+    from litellm_evenkeel.rotation.limit_headers import LimitReading
+    from litellm_evenkeel.rotation.need import Usage
 
 # A provider's limit is an operator's if they differ by no more than this share.
 SAME = 0.01
@@ -22,33 +22,33 @@ MOST = 12
 WEEK = 7 * DAY
 
 
-class Learned:
+class ProviderLimits:
     """The windows of one side; `windows` holds the operator's first."""
 
     __slots__ = ("_by_dimension", "_own", "windows")
 
-    def __init__(self, own: Iterable[Window]) -> None:
+    def __init__(self, own: Iterable[QuotaWindow]) -> None:
         self._own = tuple(own)
-        self._by_dimension: dict[tuple[str, float | None], Window] = {}
-        self.windows: tuple[Window, ...] = self._own
+        self._by_dimension: dict[tuple[str, float | None], QuotaWindow] = {}
+        self.windows: tuple[QuotaWindow, ...] = self._own
 
-    def with_own(self, own: Iterable[Window]) -> Learned:
+    def with_operator_windows(self, own: Iterable[QuotaWindow]) -> ProviderLimits:
         """Return it with other limits of the operator's: what else its provider has told of stays."""
-        found = Learned(own)
+        found = ProviderLimits(own)
         kept = {window for window in self._by_dimension.values() if found._keeps(window, self._own)}
         found._by_dimension = {key: window for key, window in self._by_dimension.items() if window in kept}
         found._put_together()
         return found
 
-    def forgotten(self) -> Learned:
+    def without_readings(self) -> ProviderLimits:
         """Return it with the operator's limits alone."""
-        return Learned(self._own)
+        return ProviderLimits(self._own)
 
-    def knows(self, reading: Reading) -> bool:
+    def is_operator_limit(self, reading: LimitReading) -> bool:
         """Return whether this is a limit that the operator wrote."""
         return self._same(reading) is not None
 
-    def learn(self, readings: Iterable[Reading], began: float, now: float, pending: Sequence[Need] = ()) -> None:
+    def apply(self, readings: Iterable[LimitReading], began: float, now: float, pending: Sequence[Usage] = ()) -> None:
         """Believe what a provider says of its limits, in answer to a request that began at a moment.
 
         What is pending was begun since, and is still under way.
@@ -60,11 +60,11 @@ class Learned:
             window = self._window(reading)
             if window is not None:
                 resets_in = reading.resets_in if reading.resets_in is not None else window.limit.seconds
-                begun_since = sum(window.amount(need) for need in pending)
+                begun_since = sum(window.amount_of(usage) for usage in pending)
                 # A hold is no longer either, whatever a provider says.
-                window.learn(began, now, left, min(resets_in, LONGEST_QUOTA), begun_since)
+                window.apply_reading(began, now, left, min(resets_in, LONGEST_QUOTA), begun_since)
 
-    def _window(self, reading: Reading) -> Window | None:
+    def _window(self, reading: LimitReading) -> QuotaWindow | None:
         key = (reading.dimension, reading.limit)
         window = self._by_dimension.get(key)
         if window is None:
@@ -80,13 +80,13 @@ class Learned:
         told = dict.fromkeys(self._by_dimension.values())
         self.windows = (*self._own, *(one for one in told if one not in self._own))
 
-    def _keeps(self, window: Window, former: Sequence[Window]) -> bool:
+    def _keeps(self, window: QuotaWindow, former: Sequence[QuotaWindow]) -> bool:
         """Return whether a window of a provider's limit is still needed, after other limits of the operator's."""
         return window in self._own or not (
             window in former or any(_is_same(window.limit, one.limit) for one in self._own)
         )
 
-    def _same(self, reading: Reading) -> Window | None:
+    def _same(self, reading: LimitReading) -> QuotaWindow | None:
         """Return the operator's limit that is this one."""
         if reading.limit is None:
             return None
@@ -94,26 +94,28 @@ class Learned:
         for window in self._own:
             limit = window.limit
             if reading.window_seconds in {None, limit.seconds} and _is_same(
-                Limit(unit, reading.limit, limit.seconds), limit
+                RateLimit(unit, reading.limit, limit.seconds), limit
             ):
                 return window
         return None
 
-    def _new(self, reading: Reading) -> Window:
+    def _new(self, reading: LimitReading) -> QuotaWindow:
         seconds = reading.window_seconds
         if reading.limit:
             resets_in = reading.resets_in or 0.0
             # Who does not say how long a window is means a minute's, unless its reset is further off.
-            return Window(Limit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY)))
-        return ShareWindow(Limit(Unit.SHARE, 1.0, seconds or WEEK))
+            return QuotaWindow(
+                RateLimit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY))
+            )
+        return UtilizationWindow(RateLimit(Unit.SHARE, 1.0, seconds or WEEK))
 
 
-def _is_same(one: Limit, other: Limit) -> bool:
+def _is_same(one: RateLimit, other: RateLimit) -> bool:
     is_close = abs(one.amount - other.amount) <= SAME * other.amount
     return is_close and (one.unit, one.seconds) == (other.unit, other.seconds)
 
 
-def _left(reading: Reading) -> float | None:
+def _left(reading: LimitReading) -> float | None:
     if reading.limit and reading.remaining is not None:
         return reading.remaining
     if reading.used_share is None:
@@ -122,5 +124,5 @@ def _left(reading: Reading) -> float | None:
     return left * reading.limit if reading.limit else left
 
 
-def _unit(reading: Reading) -> Unit:
+def _unit(reading: LimitReading) -> Unit:
     return Unit.TOKENS if "token" in reading.dimension else Unit.REQUESTS

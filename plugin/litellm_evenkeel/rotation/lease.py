@@ -5,25 +5,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.need import Need
-    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.need import Usage
+    from litellm_evenkeel.rotation.place import DeploymentState
 
 
-class Lease:
+class Reservation:
     """One attempt at one place, until it is settled, has failed or was forgotten."""
 
-    __slots__ = ("answered", "began", "client", "is_open", "is_stream", "is_taught", "kept", "need", "place", "until")
+    __slots__ = (
+        "client",
+        "counted_after_expiry",
+        "deployment",
+        "expires_at",
+        "has_readings",
+        "is_open",
+        "is_stream",
+        "started_at",
+        "stream_started_at",
+        "usage",
+    )
 
     def __init__(
-        self, place: Place, need: Need, began: float, until: float, client: str = "", *, is_stream: bool
+        self,
+        deployment: DeploymentState,
+        usage: Usage,
+        began: float,
+        until: float,
+        client: str = "",
+        *,
+        is_stream: bool,
     ) -> None:
         self.client = client
         """Whose request it is."""
-        self.place, self.need, self.began, self.until, self.is_stream = place, need, began, until, is_stream
+        self.deployment, self.usage, self.started_at, self.expires_at, self.is_stream = (
+            deployment,
+            usage,
+            began,
+            until,
+            is_stream,
+        )
         self.is_open = True
-        self.answered: float | None = None
+        self.stream_started_at: float | None = None
         """When its stream began."""
-        self.is_taught = False
+        self.has_readings = False
         """Whether its stream's beginning has told of the limits."""
-        self.kept: Need | None = None
+        self.counted_after_expiry: Usage | None = None
         """What still counts of it after nothing was heard of it for too long; None if its end is known."""

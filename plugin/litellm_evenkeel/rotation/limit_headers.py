@@ -37,7 +37,7 @@ _SUBSCRIPTIONS = ("unified", "codex")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LimitReading:
     """One limit, as of one response; what was not said is None."""
 
     dimension: str
@@ -62,7 +62,7 @@ class Reading:
         return self.dimension.startswith(_SUBSCRIPTIONS)
 
 
-def readings(headers: Mapping[str, str] | object, *, now: float) -> tuple[Reading, ...]:
+def parse_limit_headers(headers: Mapping[str, str] | object, *, now: float) -> tuple[LimitReading, ...]:
     """Return every limit that the headers tell about; garbage is as good as nothing."""
     found: dict[tuple[str, float | None], dict[str, str]] = {}
     for name, value in plain(headers).items():
@@ -77,7 +77,7 @@ def readings(headers: Mapping[str, str] | object, *, now: float) -> tuple[Readin
     )
 
 
-def closed(limits: Iterable[Reading]) -> list[Reading]:
+def exhausted_subscriptions(limits: Iterable[LimitReading]) -> list[LimitReading]:
     """Return the windows of a subscription that let nothing through until they end.
 
     Where Anthropic says that the whole is allowed, a window that is used up does not matter: more is being bought.
@@ -115,7 +115,7 @@ def _claimed(claim: str | None) -> float | None:
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
-def _reading(dimension: str, seconds: float | None, said: dict[str, str], now: float) -> Reading | None:
+def _reading(dimension: str, seconds: float | None, said: dict[str, str], now: float) -> LimitReading | None:
     limit, remaining = durations.number(said.get("limit")), durations.number(said.get("remaining"))
     share, resets = None, durations.wait(said.get("reset"), now)
     if limit and remaining is not None:
@@ -137,4 +137,4 @@ def _reading(dimension: str, seconds: float | None, said: dict[str, str], now: f
         resets = durations.wait(said.get("reset-at"), now)
     if limit is None and remaining is None and share is None and not resets:
         return None
-    return Reading(dimension, seconds, limit, remaining, share, resets)
+    return LimitReading(dimension, seconds, limit, remaining, share, resets)

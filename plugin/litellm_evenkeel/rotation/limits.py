@@ -46,7 +46,7 @@ COUNTED = (Unit.REQUESTS, Unit.TOKENS, Unit.DOLLARS)
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimit:
     """So much in any period of so many seconds."""
 
     unit: Unit
@@ -63,11 +63,11 @@ class Limit:
 class Limits:
     """All limits of an account, or of one model at it. Without any: none."""
 
-    windows: tuple[Limit, ...] = ()
+    windows: tuple[RateLimit, ...] = ()
     concurrent: int | None = None
 
     @classmethod
-    def tightest(cls, several: Iterable[Limits]) -> Self:
+    def strictest(cls, several: Iterable[Limits]) -> Self:
         """Return what holds where all of these do."""
         amounts: dict[tuple[Unit, float], float] = {}
         concurrent = []
@@ -77,7 +77,7 @@ class Limits:
             for limit in limits.windows:
                 key = limit.unit, limit.seconds
                 amounts[key] = min(amounts.get(key, limit.amount), limit.amount)
-        windows = (Limit(unit, amount, seconds) for (unit, seconds), amount in amounts.items())
+        windows = (RateLimit(unit, amount, seconds) for (unit, seconds), amount in amounts.items())
         return cls(tuple(windows), min(concurrent, default=None))
 
     @classmethod
@@ -92,7 +92,7 @@ class Limits:
         concurrent = fields.get("concurrent")
         if concurrent is not None and (not isinstance(concurrent, int) or concurrent < 1 or concurrent is True):
             raise SettingsError(f"{where}.concurrent: {concurrent!r} is no number of requests. Write 1 or more.")
-        return cls.tightest([cls(windows, concurrent)])
+        return cls.strictest([cls(windows, concurrent)])
 
 
 FREE = Limits()
@@ -107,10 +107,10 @@ def period(told: object, where: str) -> float:
     return found
 
 
-def _windows(fields: Mapping[str, Any], where: str) -> Iterator[Limit]:
+def _windows(fields: Mapping[str, Any], where: str) -> Iterator[RateLimit]:
     for name, unit in (("rpm", Unit.REQUESTS), ("tpm", Unit.TOKENS)):
         if fields.get(name) is not None:
-            yield Limit(unit, _amount(fields[name], f"{where}.{name}"), MINUTE)
+            yield RateLimit(unit, _amount(fields[name], f"{where}.{name}"), MINUTE)
     windows = fields.get("windows") or ()
     if not isinstance(windows, list | tuple):
         raise SettingsError(f"{where}.windows: this is a list, such as [{{for: 5h, requests: 200}}].")
@@ -124,14 +124,14 @@ def _windows(fields: Mapping[str, Any], where: str) -> Iterator[Limit]:
         yield from _window(budget, f"{where}.budget", None)
 
 
-def _window(told: object, where: str, length: float | None) -> Iterator[Limit]:
+def _window(told: object, where: str, length: float | None) -> Iterator[RateLimit]:
     fields = _fields(told, (*COUNTED, *(() if length else ("for",))), where)
     seconds = length or period(fields.get("for"), f"{where}.for")
     counted = [unit for unit in COUNTED if fields.get(unit) is not None]
     if not counted:
         raise SettingsError(f"{where}: nothing is counted. Write one of {', '.join(COUNTED)}.")
     for unit in counted:
-        yield Limit(unit, _amount(fields[unit], f"{where}.{unit}"), seconds)
+        yield RateLimit(unit, _amount(fields[unit], f"{where}.{unit}"), seconds)
 
 
 def _fields(told: object, names: tuple[str, ...], where: str) -> Mapping[str, Any]:

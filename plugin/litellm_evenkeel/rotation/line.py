@@ -16,17 +16,17 @@ Waiter = TypeVar("Waiter", bound=Hashable)
 SWEPT_TIMES, SWEPT_FROM = 2, 64
 
 
-class Answer(Enum):
+class OfferResult(Enum):
     """What one who waits says to an offer."""
 
-    TAKEN = "taken"
-    PASSED = "passed"
+    ACCEPTED = "taken"
+    SKIPPED = "passed"
     """There is nothing for it now; there may be for those behind it of the same client."""
-    KEPT = "kept"
+    BLOCKED = "kept"
     """There is nothing for it now, nor is it for those behind it."""
 
 
-class Line(Generic[Waiter]):
+class FairQueue(Generic[Waiter]):
     """Waiters by client, each with how much it needs; clients take turns, and the requests of one are in order."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Line(Generic[Waiter]):
     def __len__(self) -> int:
         return self._length
 
-    def join(self, client: str, waiter: Waiter, needs: float = 0.0) -> None:
+    def add(self, client: str, waiter: Waiter, needs: float = 0.0) -> None:
         """Stand behind the others of the same client."""
         self._clients.setdefault(client, {})[waiter] = None
         self._length += 1
@@ -48,7 +48,7 @@ class Line(Generic[Waiter]):
             heapify(self._needs)
         heappush(self._needs, (needs, next(self._numbers), client, waiter))
 
-    def leave(self, client: str, waiter: Waiter) -> bool:
+    def remove(self, client: str, waiter: Waiter) -> bool:
         """Go away, served or not; return whether one stood there."""
         waiters = self._clients.get(client)
         if waiters is None or waiter not in waiters:
@@ -62,7 +62,7 @@ class Line(Generic[Waiter]):
     def __iter__(self) -> Iterator[Waiter]:
         return iter([waiter for waiters in self._clients.values() for waiter in waiters])
 
-    def serve(self, offer: Callable[[Waiter], Answer]) -> Iterator[None]:
+    def serve(self, offer: Callable[[Waiter], OfferResult]) -> Iterator[None]:
         """Offer to each client in turn, until nobody takes anything more; whoever drives it may pause after each step.
 
         Who gets nothing keeps the turn: the next free account is offered to it first. Meanwhile others may come and go;
@@ -76,12 +76,12 @@ class Line(Generic[Waiter]):
                     # It has left while this paused.
                     continue
                 answer = offer(waiter)
-                if answer is Answer.TAKEN:
-                    self.leave(client, waiter)
+                if answer is OfferResult.ACCEPTED:
+                    self.remove(client, waiter)
                     if client in self._clients:
                         self._clients.move_to_end(client)
                         turns.append(client)
-                if answer is not Answer.PASSED:
+                if answer is not OfferResult.SKIPPED:
                     break
                 yield
             yield

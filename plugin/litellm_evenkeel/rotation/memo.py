@@ -12,14 +12,14 @@ Value = TypeVar("Value")
 MOST = 4096
 
 
-class Memo(Generic[Value]):
+class ParsedSettings(Generic[Value]):
     """Values that never change, by what they were read from; of the plain kinds that YAML and JSON have."""
 
     def __init__(self, read: Callable[[object, str], Value]) -> None:
         self._read = read
         self._known: dict[str, Value] = {}
 
-    def of(self, told: object, where: str) -> Value:
+    def parse(self, told: object, where: str) -> Value:
         """Read it, if it was not read before; what is wrong is so each time, and `where` is named then."""
         # A text tells 1 from True and from "1", which as keys would be the same or none at all.
         written = repr(told)

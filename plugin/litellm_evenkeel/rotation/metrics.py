@@ -7,82 +7,82 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import REGISTRY
 
 from litellm_evenkeel.rotation import series
-from litellm_evenkeel.rotation.labels import Labels
-from litellm_evenkeel.rotation.tally import Tally
+from litellm_evenkeel.rotation.labels import LabelLimiter
+from litellm_evenkeel.rotation.tally import PickCounts
 from litellm_evenkeel.scraping import made
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from litellm_evenkeel.described import Series
-    from litellm_evenkeel.rotation.answers import Answer
+    from litellm_evenkeel.described import MetricDefinition
+    from litellm_evenkeel.rotation.answers import ResponseUsage
     from litellm_evenkeel.rotation.attempts import Attempt
-    from litellm_evenkeel.rotation.picks import Full, Pick
-    from litellm_evenkeel.rotation.signals import Signal
+    from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+    from litellm_evenkeel.rotation.signals import Failure
 
 MOST_ACCOUNTS = 200
 MOST_MODELS = 200
 NO_CANDIDATES = "no candidates"
 
 
-class Metrics:
+class RotationMetrics:
     """An observer that counts. A series that was there once costs a look into a dictionary."""
 
     def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, most_accounts: int = MOST_ACCOUNTS) -> None:
-        self.accounts, self.models = Labels(most_accounts), Labels(MOST_MODELS)
-        self.tally = Tally()
+        self.accounts, self.models = LabelLimiter(most_accounts), LabelLimiter(MOST_MODELS)
+        self.counts = PickCounts()
         self.registry = registry
         self._made = {one: made(one, registry) for one in series.WRITTEN}
         self._picks: dict[tuple[str, str], Any] = {}
-        self._others: dict[tuple[Series, str, str], Any] = {}
+        self._others: dict[tuple[MetricDefinition, str, str], Any] = {}
         self._pick_seconds = self._made[series.PICK_SECONDS]
         self._rebuild_seconds = self._made[series.REBUILD_SECONDS]
         waits = self._made[series.WAIT_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("given up")}
 
-    def picked(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
         """Know of a choice, and how long it took."""
         del group
-        key = (pick.place.seat.account, pick.reason)
-        self.tally.picks[key] += 1
+        key = (pick.deployment.spec.account, pick.reason)
+        self.counts.picks[key] += 1
         child = self._picks.get(key)
         if child is None:
-            child = self._picks[key] = self._made[series.PICKS].labels(self.accounts.of(key[0]), key[1].value)
+            child = self._picks[key] = self._made[series.PICKS].labels(self.accounts.bound(key[0]), key[1].value)
         child.inc()
         self._pick_seconds.observe(seconds)
 
-    def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
         """Know of a request that has waited for an account."""
         del group
         self._waits[is_served].observe(seconds)
 
-    def refused(self, group: str, full: Full) -> None:
+    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
         """Know of a request for which there was none."""
-        reason = full.bar.why.value if full.bar else NO_CANDIDATES
-        self._made[series.REFUSALS].labels(self.models.of(group), reason).inc()
+        reason = no_capacity.blocker.reason.value if no_capacity.blocker else NO_CANDIDATES
+        self._made[series.REFUSALS].labels(self.models.bound(group), reason).inc()
 
-    def failed(self, attempt: Attempt, signal: Signal) -> None:
+    def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         """Know of a failed attempt."""
-        account = attempt.pick.place.seat.account
-        self.tally.failures[account, signal.kind] += 1
-        self._of_account(series.FAILURES, account, signal.kind.value).inc()
+        account = attempt.pick.deployment.spec.account
+        self.counts.failures[account, failure.kind] += 1
+        self._of_account(series.FAILURES, account, failure.kind.value).inc()
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Know of an answer."""
-        account = attempt.pick.place.seat.account
-        self._of_account(series.ENDS, account, "from cache" if answer.is_from_cache else "answered").inc()
-        if answer.is_from_cache:
+        account = attempt.pick.deployment.spec.account
+        self._of_account(series.ENDS, account, "from cache" if usage.is_from_cache else "answered").inc()
+        if usage.is_from_cache:
             return
-        told = (("prompt", answer.prompt_tokens), ("cached", answer.cached_tokens), ("output", answer.output_tokens))
+        told = (("prompt", usage.prompt_tokens), ("cached", usage.cached_tokens), ("output", usage.output_tokens))
         for kind, tokens in told:
             if tokens > 0:
                 self._of_account(series.TOKENS, account, kind).inc(tokens)
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         """Know of an attempt of whose end nobody told."""
-        self._of_account(series.ENDS, attempt.pick.place.seat.account, "vanished").inc()
+        self._of_account(series.ENDS, attempt.pick.deployment.spec.account, "vanished").inc()
 
-    def rebuilt(self, seconds: float) -> None:
+    def on_snapshot(self, seconds: float) -> None:
         """Know that a snapshot was made anew."""
         self._rebuild_seconds.observe(seconds)
 
@@ -90,9 +90,9 @@ class Metrics:
         """Know of an error of ours, by where it happened."""
         self._made[series.ERRORS].labels(where).inc()
 
-    def _of_account(self, one: Series, account: str, kind: str) -> Any:
+    def _of_account(self, one: MetricDefinition, account: str, kind: str) -> Any:
         key = (one, account, kind)
         child = self._others.get(key)
         if child is None:
-            child = self._others[key] = self._made[one].labels(self.accounts.of(account), kind)
+            child = self._others[key] = self._made[one].labels(self.accounts.bound(account), kind)
         return child

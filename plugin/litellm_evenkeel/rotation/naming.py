@@ -13,11 +13,11 @@ from litellm_evenkeel.rotation.seat import named_model
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.terms import AccountTerms
+    from litellm_evenkeel.rotation.terms import AccountSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class SettingsWarning:
     """One of them."""
 
     where: str
@@ -28,28 +28,32 @@ class Doubt:
         return f"{self.where}: {self.what} {self.cure}"
 
 
-def doubts(
-    accounts: Mapping[str, AccountTerms], deployments: Sequence[Mapping[str, Any]], where: str
-) -> Iterator[Doubt]:
+def settings_warnings(
+    accounts: Mapping[str, AccountSettings], deployments: Sequence[Mapping[str, Any]], where: str
+) -> Iterator[SettingsWarning]:
     """Yield what is doubtful of the settings of accounts, beside these deployments; none of a key is shown."""
     models: dict[str, set[tuple[str, str]]] = {}
     for deployment in deployments:
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
-        account, group = Account.of(params, info).name, str(deployment.get("model_name"))
+        account, group = Account.from_deployment(params, info).name, str(deployment.get("model_name"))
         models.setdefault(account, set()).add((str(params.get("model") or ""), group))
         if looks_like_key(str(info.get("account") or "")):
             place = f"model_info.account of a deployment of {group[:60]!r}"
-            yield Doubt(place, f"this looks like a key, so the account is called {account}.", "Give it a name.")
-    for account, terms in accounts.items():
+            yield SettingsWarning(
+                place, f"this looks like a key, so the account is called {account}.", "Give it a name."
+            )
+    for account, settings in accounts.items():
         here = f"{where}.{shown_name(account)}"
         if account not in models:
             # Of one that is known by its key alone, nobody can tell here whose key will come.
             if models and not account.startswith(FINGERPRINTED):
-                yield Doubt(here, "no deployment in the configuration has this account.", hint(account, sorted(models)))
+                yield SettingsWarning(
+                    here, "no deployment in the configuration has this account.", hint(account, sorted(models))
+                )
             continue
-        for name, limits in terms.models.items():
+        for name, limits in settings.models.items():
             # Of a wildcard, any model may be asked for.
             if not any("*" in model or named_model({name: limits}, model, group) for model, group in models[account]):
                 what = "no deployment of this account in the configuration has such a model."
                 there = {one for model, group in models[account] for one in (model.rpartition("/")[2], group)}
-                yield Doubt(f"{here}.models.{name}", what, hint(name, sorted(there)))
+                yield SettingsWarning(f"{here}.models.{name}", what, hint(name, sorted(there)))

@@ -19,7 +19,7 @@ from litellm_evenkeel.litellm_router import has_routing_plugins, routing_context
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.rotation.candidates import Known
+    from litellm_evenkeel.rotation.candidates import CachedCandidates
 
 Deployments = list[dict[str, Any]]
 # LiteLLM up to 1.101 has it under a private name.
@@ -31,15 +31,15 @@ _CALLS_ON_A_VIDEO: frozenset[str] = getattr(videos, "VIDEO_ID_CALL_TYPES", froze
 ALLOWED_MODELS = "_routing_plugin_candidate_models"
 
 
-async def narrowed(
-    router: Any, known: Known, deployments: Deployments, messages: object, request: dict[str, Any]
+async def apply_litellm_filters(
+    router: Any, cached: CachedCandidates, deployments: Deployments, messages: object, request: dict[str, Any]
 ) -> Deployments:
     """Return those that LiteLLM would leave, in their order; the very list that was given if it would leave all."""
-    settings, model = settings_of(router), known.group.name
+    settings, model = settings_of(router), cached.candidates.name
     has_input = messages is not None or request.get("input") is not None
     if settings.pre_call_checks and has_input:
         deployments = await _after_pre_call_checks(router, model, deployments, messages, request)
-    if known.has_tags or settings.tag_filtering or request.get("enable_tag_filtering"):
+    if cached.has_tags or settings.tag_filtering or request.get("enable_tag_filtering"):
         deployments = await _called(
             tag_based_routing.get_deployments_for_tag,
             llm_router_instance=router,
@@ -53,7 +53,7 @@ async def narrowed(
     deployments = _after_routing_plugins(router, deployments, request)
     if "video_id" in request:
         deployments = _after_video(deployments, request)
-    if known.has_order:
+    if cached.has_order:
         deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
     if excluded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Need(NamedTuple):
+class Usage(NamedTuple):
     """So much of each unit, in the order of `limits.COUNTED`."""
 
     requests: float = 1.0
@@ -13,5 +13,5 @@ class Need(NamedTuple):
     dollars: float = 0.0
 
 
-ONE = Need()
+SINGLE_REQUEST = Usage()
 """One request of which nothing is known."""

@@ -5,57 +5,57 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.answers import Answer
+    from litellm_evenkeel.rotation.answers import ResponseUsage
     from litellm_evenkeel.rotation.attempts import Attempt
-    from litellm_evenkeel.rotation.picks import Full, Pick
-    from litellm_evenkeel.rotation.signals import Signal
+    from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+    from litellm_evenkeel.rotation.signals import Failure
 
 
 class Observer(Protocol):
     """What is told as it happens. Nothing of it may take long, or raise."""
 
-    def picked(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
         """Know of a choice, and how long it took."""
 
-    def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
         """Know of a request that has waited for an account."""
 
-    def refused(self, group: str, full: Full) -> None:
+    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
         """Know of a request for which there was none."""
 
-    def failed(self, attempt: Attempt, signal: Signal) -> None:
+    def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         """Know of a failed attempt."""
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Know of an answer."""
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         """Know of an attempt of whose end nobody told."""
 
-    def rebuilt(self, seconds: float) -> None:
+    def on_snapshot(self, seconds: float) -> None:
         """Know that a snapshot was made anew."""
 
 
-class Unobserved:
+class NullObserver:
     """Nobody."""
 
-    def picked(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
         """Look away."""
 
-    def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
         """Look away."""
 
-    def refused(self, group: str, full: Full) -> None:
+    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
         """Look away."""
 
-    def failed(self, attempt: Attempt, signal: Signal) -> None:
+    def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         """Look away."""
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Look away."""
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         """Look away."""
 
-    def rebuilt(self, seconds: float) -> None:
+    def on_snapshot(self, seconds: float) -> None:
         """Look away."""

@@ -7,41 +7,41 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.bars import Bar
-    from litellm_evenkeel.rotation.lease import Lease
-    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.bars import Blocker
+    from litellm_evenkeel.rotation.lease import Reservation
+    from litellm_evenkeel.rotation.place import DeploymentState
 
 
-class Reason(StrEnum):
+class PickReason(StrEnum):
     """Why it was this one."""
 
     STRATEGY = "strategy"
     STICKY = "sticky"
     PROBE = "probe"
     """To find out whether it works again."""
-    RAMP = "ramp"
+    RAMP_UP = "ramp"
     """It is on its way back to full traffic, and no other was free."""
-    SOONEST = "soonest"
+    EARLIEST_RECOVERY = "soonest"
     """All are held, by guesses of ours; this one's hold ends first."""
-    AGAIN = "again"
+    RETRY_SAME = "again"
     """The request has failed here, and there is no other."""
 
 
 class Pick(NamedTuple):
     """The one that was chosen."""
 
-    place: Place
+    deployment: DeploymentState
     position: int
     """Where it stands among the candidates."""
-    lease: Lease
-    reason: Reason
+    reservation: Reservation
+    reason: PickReason
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class NoCapacity:
     """There is none now."""
 
-    opens_in: float
+    available_in: float
     """Seconds until there may be one; infinite if waiting does not help."""
-    bar: Bar | None
+    blocker: Blocker | None
     """What stands before the one that opens first; None where there are no candidates."""

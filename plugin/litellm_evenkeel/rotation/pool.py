@@ -10,373 +10,398 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.choosing import choose
-from litellm_evenkeel.rotation.group import Group
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.holds import Hold
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.lease import Lease
-from litellm_evenkeel.rotation.picks import Full, Pick, Reason
-from litellm_evenkeel.rotation.place import Place
-from litellm_evenkeel.rotation.side import Side
-from litellm_evenkeel.rotation.sides import Sides
-from litellm_evenkeel.rotation.signals import Signal, clamped
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.choosing import select
+from litellm_evenkeel.rotation.group import CandidateSet
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.holds import Cooldown
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.lease import Reservation
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick, PickReason
+from litellm_evenkeel.rotation.place import DeploymentState
+from litellm_evenkeel.rotation.side import AccountScope
+from litellm_evenkeel.rotation.sides import ScopeRegistry
+from litellm_evenkeel.rotation.signals import Failure, clamp_retry_after
 from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.windows import Window
+from litellm_evenkeel.rotation.windows import QuotaWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from litellm_evenkeel.rotation.limit_headers import Reading
-    from litellm_evenkeel.rotation.need import Need
-    from litellm_evenkeel.rotation.seat import Seat
-    from litellm_evenkeel.rotation.side import Key, MakeWindow, ShareSlots
-    from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.limit_headers import LimitReading
+    from litellm_evenkeel.rotation.need import Usage
+    from litellm_evenkeel.rotation.seat import DeploymentSpec
+    from litellm_evenkeel.rotation.side import MakeWindow, ScopeKey, ShareSlots
+    from litellm_evenkeel.rotation.terms import RotationSettings
 
 
-class Pool:
+class AccountPool:
     """All accounts."""
 
     def __init__(
         self,
-        terms: RotationTerms,
+        settings: RotationSettings,
         *,
         clock: Callable[[], float],
         random: Callable[[], float],
-        refresh: Callable[[Group], None] | None = None,
-        tell: Callable[[Held], None] | None = None,
-        window: MakeWindow | None = None,
-        opened: Callable[[Group], None] | None = None,
-        slots: ShareSlots | None = None,
+        refresh: Callable[[CandidateSet], None] | None = None,
+        broadcast: Callable[[CooldownUpdate], None] | None = None,
+        make_window: MakeWindow | None = None,
+        on_capacity: Callable[[CandidateSet], None] | None = None,
+        share_slots: ShareSlots | None = None,
     ) -> None:
-        self.terms = terms
+        self.settings = settings
         self._clock, self._random = clock, random
         self._refresh = refresh or self.refresh
-        self._tell = tell or (lambda _: None)
-        self._opened = opened or (lambda _: None)
-        self._window = window or (lambda _key, limit: Window(limit))
-        self._slots = slots or (lambda _: None)
-        self._sides = Sides(self._made)
-        self.sides = self._sides.known
-        self.places: dict[tuple[str, str], Place] = {}
-        self._leaving: dict[Place, None] = {}
+        self._broadcast = broadcast or (lambda _: None)
+        self._on_capacity = on_capacity or (lambda _: None)
+        self._make_window = make_window or (lambda _key, limit: QuotaWindow(limit))
+        self._share_slots = share_slots or (lambda _: None)
+        self._registry = ScopeRegistry(self._make_scope)
+        self.scopes = self._registry.scopes
+        self.deployments: dict[tuple[str, str], DeploymentState] = {}
+        self._retired: dict[DeploymentState, None] = {}
         """Those that stood in groups that are no more, as long as they have something under way."""
         # The oldest is found at once, however many have left before it; in a dictionary it is searched for.
-        self._leases: OrderedDict[Lease, None] = OrderedDict()
+        self._reservations: OrderedDict[Reservation, None] = OrderedDict()
 
     def now(self) -> float:
         """Return what its clock says."""
         return self._clock()
 
-    def place(self, seat: Seat) -> Place:
+    def deployment(self, spec: DeploymentSpec) -> DeploymentState:
         """Return the place of a seat; a seat that has changed takes what was used so far with it."""
-        key = (seat.id, seat.model)
-        place = self.places.get(key)
-        if place is not None and place.seat == seat:
-            return place
-        former, now = place, self._clock()
-        account, model = self._sides.of((seat.account, None)), self._sides.of((seat.account, seat.model))
-        place = self.places[key] = Place(seat, account, model)
-        is_new_key = account.join(place, seat.limits, now)
-        model.join(place, seat.model_limits, now)
+        key = (spec.id, spec.model)
+        deployment = self.deployments.get(key)
+        if deployment is not None and deployment.spec == spec:
+            return deployment
+        former, now = deployment, self._clock()
+        account, model = (
+            self._registry.get_or_create((spec.account, None)),
+            self._registry.get_or_create((spec.account, spec.model)),
+        )
+        deployment = self.deployments[key] = DeploymentState(spec, account, model)
+        is_new_key = account.add_deployment(deployment, spec.limits, now)
+        model.add_deployment(deployment, spec.model_limits, now)
         if former is not None:
-            self._part(former)
-            for side in (former.model, former.account):
-                self._sides.rests(side, now)
-        for side in self._sides.of_account(seat.account) if is_new_key else (account, model):
-            if side.has_outlived(seat.credential if is_new_key else None):
-                self._free(side)
-        for side in (account, model):
-            held = self._sides.recall(side.key)
-            if held is not None:
-                self.hold(held)
-        return place
+            self._detach(former)
+            for scope in (former.model, former.account):
+                self._registry.note_if_idle(scope, now)
+        for scope in self._registry.scopes_of_account(spec.account) if is_new_key else (account, model):
+            if scope.is_credential_replaced(spec.credential if is_new_key else None):
+                self._reset_scope(scope)
+        for scope in (account, model):
+            update = self._registry.take_update(scope.scope_key)
+            if update is not None:
+                self.apply_cooldown_update(update)
+        return deployment
 
-    def group(self, name: str, seats: Sequence[Seat]) -> Group:
+    def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Return candidates as a group of its own."""
-        strategy = STRATEGIES[self.terms.strategy](self._random)
-        return Group(name, [self.place(seat) for seat in seats], strategy, self._clock())
+        strategy = STRATEGIES[self.settings.strategy](self._random)
+        return CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
 
-    def twin(self, group: Group, random: Callable[[], float]) -> Group:
+    def twin(self, candidates: CandidateSet, random: Callable[[], float]) -> CandidateSet:
         """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
-        found, now = group.twin(random), self._clock()
-        if self._refresh == self.refresh or not self.terms.snapshot_ttl:
-            self.keep_fresh(found, now)
+        found, now = candidates.twin(random), self._clock()
+        if self._refresh == self.refresh or not self.settings.snapshot_ttl:
+            self.ensure_fresh(found, now)
         return found
 
-    def forget(self, place: Place) -> None:
+    def remove_deployment(self, deployment: DeploymentState) -> None:
         """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
-        self._part(place)
-        del self.places[place.seat.id, place.seat.model]
-        for side in (place.model, place.account):
-            self._sides.rests(side, self._clock())
+        self._detach(deployment)
+        del self.deployments[deployment.spec.id, deployment.spec.model]
+        for scope in (deployment.model, deployment.account):
+            self._registry.note_if_idle(scope, self._clock())
 
-    def dissolve(self, group: Group) -> None:
+    def retire(self, candidates: CandidateSet) -> None:
         """Let candidates go that are asked for no more, but for those that stand in another group."""
-        group.leave()
-        self._opened(group)
-        self._leaving.update(dict.fromkeys(group.places))
-        self._let_go()
+        candidates.retire()
+        self._on_capacity(candidates)
+        self._retired.update(dict.fromkeys(candidates.deployments))
+        self._remove_retired()
 
-    def tidy(self) -> None:
+    def evict_idle(self) -> None:
         """Let accounts go that have no deployment, and of which nothing counts any more."""
-        self._let_go()
-        self._sides.tidy(self._clock())
+        self._remove_retired()
+        self._registry.evict_idle(self._clock())
 
     def pick(
-        self, group: Group, asked: Asked, is_there: Callable[[int, Place], bool] = lambda _position, _place: True
-    ) -> Pick | Full | None:
+        self,
+        candidates: CandidateSet,
+        request: PickRequest,
+        is_there: Callable[[int, DeploymentState], bool] = lambda _position, _place: True,
+    ) -> Pick | NoCapacity | None:
         """Choose; None where the candidates are no longer those of the group."""
-        if group.is_left:
+        if candidates.is_retired:
             return None
         now = self._clock()
-        self.expire(now)
-        self.keep_fresh(group, now)
-        found = choose(group, asked, now, self._random)
-        if isinstance(found, Full):
+        self.expire_reservations(now)
+        self.ensure_fresh(candidates, now)
+        found = select(candidates, request, now, self._random)
+        if isinstance(found, NoCapacity):
             return found
         position, reason = found
-        return self._take(group, position, asked, now, reason) if is_there(position, group.places[position]) else None
+        return (
+            self._take(candidates, position, request, now, reason)
+            if is_there(position, candidates.deployments[position])
+            else None
+        )
 
-    def known_full(self, group: Group, asked: Asked) -> Full | None:
+    def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
         """Return what stands before a request if all were found shut for such ones; nothing is looked at anew."""
         now = self._clock()
-        if group.full is None or now >= group.full_until or asked.need.tokens < group.full_tokens or group.freed:
+        if (
+            candidates.blocker is None
+            or now >= candidates.blocked_until
+            or request.usage.tokens < candidates.blocked_tokens
+            or candidates.freed_positions
+        ):
             return None
-        return Full(group.full_until - now, group.full)
+        return NoCapacity(candidates.blocked_until - now, candidates.blocker)
 
-    def is_full(self, group: Group, need: Need) -> bool:
+    def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
         """Return whether there is nothing for such a request, whoever makes it; nothing is taken."""
-        return isinstance(choose(group, Asked(need), self._clock(), self._random), Full)
+        return isinstance(select(candidates, PickRequest(usage), self._clock(), self._random), NoCapacity)
 
     def settle(
         self,
-        lease: Lease,
-        used: Need,
+        reservation: Reservation,
+        used: Usage,
         *,
         latency: float | None = None,
-        readings: tuple[Reading, ...] = (),
+        readings: tuple[LimitReading, ...] = (),
         is_success: bool = True,
     ) -> None:
         """Know how a request ended that has used something: what was reserved is replaced by it, however late."""
-        if not self._close(lease, used) and not self._amend(lease, used):
+        if not self._close(reservation, used) and not self._amend(reservation, used):
             return
         now = self._clock()
-        place = lease.place
+        deployment = reservation.deployment
         if latency is not None:
-            place.latency.observe(now, latency)
-        if not lease.is_taught:
-            self._learn(lease, readings, now)
+            deployment.latency.observe(now, latency)
+        if not reservation.has_readings:
+            self._apply_readings(reservation, readings, now)
         if is_success:
-            self._succeeded(lease, now)
-        self._changed(place, now)
+            self._on_success(reservation, now)
+        self._mark_if_changed(deployment, now)
 
-    def began(self, lease: Lease, readings: tuple[Reading, ...] = ()) -> None:
+    def on_stream_start(self, reservation: Reservation, readings: tuple[LimitReading, ...] = ()) -> None:
         """Know that an answer has begun, however long it will take, and what its provider says of its limits."""
         now = self._clock()
-        lease.answered = now
+        reservation.stream_started_at = now
         # What was true at its beginning is old at its end.
-        lease.is_taught = bool(readings)
-        self._learn(lease, readings, now)
-        self._succeeded(lease, now)
+        reservation.has_readings = bool(readings)
+        self._apply_readings(reservation, readings, now)
+        self._on_success(reservation, now)
 
-    def release(self, lease: Lease) -> None:
+    def release(self, reservation: Reservation) -> None:
         """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
-        lease.kept = None
-        if not self._close(lease, _without_end(lease)):
+        reservation.counted_after_expiry = None
+        if not self._close(reservation, _usage_without_result(reservation)):
             return
         now = self._clock()
-        for side in (lease.place.account, lease.place.model):
-            if side.hold.gave_up(now, lease.began):
-                self._touch(side)
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            if scope.cooldown.on_no_result(now, reservation.started_at):
+                self._cooldown_changed(scope)
 
-    def fail(self, lease: Lease, signal: Signal, readings: tuple[Reading, ...] = ()) -> Signal:
+    def fail(self, reservation: Reservation, failure: Failure, readings: tuple[LimitReading, ...] = ()) -> Failure:
         """Know of a failed attempt and of what it says; return what is believed of that."""
         now = self._clock()
-        self.release(lease)
-        lease.kept = None
-        place = lease.place
-        self._learn(lease, readings, now)
-        credential = place.seat.credential
-        if signal.kind is Kind.PERMANENT and place.account.credentials.is_outdated(credential, lease.began):
+        self.release(reservation)
+        reservation.counted_after_expiry = None
+        deployment = reservation.deployment
+        self._apply_readings(reservation, readings, now)
+        credential = deployment.spec.credential
+        if failure.kind is FailureKind.PERMANENT and deployment.account.credentials.is_outdated(
+            credential, reservation.started_at
+        ):
             # It went out with a key that has been replaced since.
-            return signal
-        if not signal.is_certain and not place.account.suspicion.is_proved(lease.client, lease.began, now):
-            signal = Signal(Kind.TRANSIENT, Scope.ACCOUNT_MODEL, None, signal.reason)
-        signal = self._believed(signal)
-        side = {Scope.ACCOUNT: place.account, Scope.ACCOUNT_MODEL: place.model}.get(signal.scope)
-        if side is not None and side.hold.failed(signal, now, lease.began, credential):
-            self._touch(side)
-            self._tell(side.held())
-        return signal
+            return failure
+        if not failure.is_certain and not deployment.account.forbidden_streak.record_forbidden(
+            reservation.client, reservation.started_at, now
+        ):
+            failure = Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, failure.reason)
+        failure = self._clamped(failure)
+        scope = {FailureScope.ACCOUNT: deployment.account, FailureScope.ACCOUNT_MODEL: deployment.model}.get(
+            failure.scope
+        )
+        if scope is not None and scope.cooldown.apply_failure(failure, now, reservation.started_at, credential):
+            self._cooldown_changed(scope)
+            self._broadcast(scope.cooldown_update())
+        return failure
 
-    def hold(self, held: Held) -> None:
+    def apply_cooldown_update(self, update: CooldownUpdate) -> None:
         """Know what another worker has learned; nobody is told again."""
-        if held.kind is None and held.model is None:
-            self._release(held.account)
+        if update.kind is None and update.model is None:
+            self._release(update.account)
             return
-        side = self.sides.get((held.account, held.model))
-        if side is None or not side.credentials.has(held.credential):
-            self._sides.remember(held, self._clock())
+        scope = self.scopes.get((update.account, update.model))
+        if scope is None or not scope.credentials.has(update.credential):
+            self._registry.remember_update(update, self._clock())
             return
-        if side.hold.told(held, self._clock()):
-            self._touch(side)
+        if scope.cooldown.merge_update(update, self._clock()):
+            self._cooldown_changed(scope)
 
     def release_account(self, account: str) -> bool:
         """Free an account and all its models of whatever holds them, as an operator says; whether there is one."""
         if not self._release(account):
             return False
-        self._tell(Held(account, None, None, "", self._clock(), is_told=True))
+        self._broadcast(CooldownUpdate(account, None, None, "", self._clock(), is_provider_stated=True))
         return True
 
-    def expire(self, now: float) -> int:
+    def expire_reservations(self, now: float) -> int:
         """Give back what was reserved by those of whom nothing was heard for too long; return how many these were."""
         number = 0
-        while self._leases:
-            lease = next(iter(self._leases))
-            if lease.until > now:
+        while self._reservations:
+            reservation = next(iter(self._reservations))
+            if reservation.expires_at > now:
                 break
-            self.release(lease)
-            lease.kept = _without_end(lease)
+            self.release(reservation)
+            reservation.counted_after_expiry = _usage_without_result(reservation)
             number += 1
         return number
 
-    def refresh(self, group: Group) -> None:
+    def refresh(self, candidates: CandidateSet) -> None:
         """Make the snapshot anew, now."""
         now = self._clock()
-        if now >= group.snapshot.taken + group.lasts(self.terms.snapshot_ttl):
-            for _ in group.refreshing(now):
+        if now >= candidates.snapshot.taken + candidates.snapshot_ttl(self.settings.snapshot_ttl):
+            for _ in candidates.rebuild_steps(now):
                 pass
         else:
-            group.patch(now)
+            candidates.refresh_dirty(now)
 
-    def keep_fresh(self, group: Group, now: float) -> None:
+    def ensure_fresh(self, candidates: CandidateSet, now: float) -> None:
         """See to it that a group's snapshot is no older than it may be; with it, clients share anew what is left."""
-        snapshot = group.snapshot
-        if not self.terms.snapshot_ttl:
-            self.refresh(group)
+        snapshot = candidates.snapshot
+        if not self.settings.snapshot_ttl:
+            self.refresh(candidates)
             return
-        ttl = self.terms.snapshot_ttl
-        if group.is_low:
-            ttl = group.lasts(ttl)
-        if now >= snapshot.taken + ttl or group.dirty or now >= snapshot.opens_at:
-            self._refresh(group)
+        ttl = self.settings.snapshot_ttl
+        if candidates.is_low:
+            ttl = candidates.snapshot_ttl(ttl)
+        if now >= snapshot.taken + ttl or candidates.dirty or now >= snapshot.next_reopening:
+            self._refresh(candidates)
 
-    def _take(self, group: Group, position: int, asked: Asked, now: float, reason: Reason) -> Pick:
-        place = group.places[position]
-        account, model = place.account, place.model
-        if account.hold.kind is not None or model.hold.kind is not None:
-            reason = Reason.PROBE if reason is Reason.STRATEGY else reason
-        account.take(asked.need, now)
-        model.take(asked.need, now)
-        lease = Lease(place, asked.need, now, now + self.terms.lease, asked.client, is_stream=asked.is_stream)
-        self._leases[lease] = place.leases[lease] = None
-        group.strategy.chosen(position)
-        return Pick(place, position, lease, reason)
+    def _take(
+        self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
+    ) -> Pick:
+        deployment = candidates.deployments[position]
+        account, model = deployment.account, deployment.model
+        if account.cooldown.kind is not None or model.cooldown.kind is not None:
+            reason = PickReason.PROBE if reason is PickReason.STRATEGY else reason
+        account.reserve(request.usage, now)
+        model.reserve(request.usage, now)
+        reservation = Reservation(
+            deployment, request.usage, now, now + self.settings.lease, request.client, is_stream=request.is_stream
+        )
+        self._reservations[reservation] = deployment.reservations[reservation] = None
+        candidates.strategy.on_pick(position)
+        return Pick(deployment, position, reservation, reason)
 
-    def _close(self, lease: Lease, used: Need) -> bool:
-        if not lease.is_open:
+    def _close(self, reservation: Reservation, used: Usage) -> bool:
+        if not reservation.is_open:
             return False
-        lease.is_open = False
-        self._leases.pop(lease, None)
-        place = lease.place
-        place.leases.pop(lease, None)
+        reservation.is_open = False
+        self._reservations.pop(reservation, None)
+        deployment = reservation.deployment
+        deployment.reservations.pop(reservation, None)
         now = self._clock()
-        for side in (place.account, place.model):
-            opened = side.opened
-            side.settle(lease.need, used, lease.began, now)
-            if side.opened != opened:
-                self.freed(side)
+        for scope in (deployment.account, deployment.model):
+            opened = scope.freed_count
+            scope.settle(reservation.usage, used, reservation.started_at, now)
+            if scope.freed_count != opened:
+                self.capacity_freed(scope)
         return True
 
-    def _amend(self, lease: Lease, used: Need) -> bool:
+    def _amend(self, reservation: Reservation, used: Usage) -> bool:
         """Count what a request has used of whom nothing was heard for too long, beside what was kept of it."""
-        kept, lease.kept = lease.kept, None
+        kept, reservation.counted_after_expiry = reservation.counted_after_expiry, None
         if kept is None:
             return False
         now = self._clock()
-        for side in (lease.place.account, lease.place.model):
-            side.amend(kept, used, lease.began, now)
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            scope.amend(kept, used, reservation.started_at, now)
         return True
 
-    def _learn(self, lease: Lease, readings: tuple[Reading, ...], now: float) -> None:
+    def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
         if readings:
-            place = lease.place
-            place.learn(readings, lease.began, now)
-            self.freed(place.account)
-            self.freed(place.model)
+            deployment = reservation.deployment
+            deployment.apply_readings(readings, reservation.started_at, now)
+            self.capacity_freed(deployment.account)
+            self.capacity_freed(deployment.model)
 
-    def _succeeded(self, lease: Lease, now: float) -> None:
-        lease.place.account.suspicion.clear()
-        for side in (lease.place.account, lease.place.model):
-            if side.hold.succeeded(now, lease.began):
-                self._touch(side)
-                self.freed(side)
+    def _on_success(self, reservation: Reservation, now: float) -> None:
+        reservation.deployment.account.forbidden_streak.clear()
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            if scope.cooldown.on_success(now, reservation.started_at):
+                self._cooldown_changed(scope)
+                self.capacity_freed(scope)
 
-    def freed(self, side: Side) -> None:
+    def capacity_freed(self, scope: AccountScope) -> None:
         """Know that more is left of a side's limits than was."""
         now = self._clock()
-        side.opened += 1
-        for place in side.places:
-            for group, position in place.groups:
-                if now < group.full_until:
-                    group.freed.add(position)
-                self._opened(group)
+        scope.freed_count += 1
+        for deployment in scope.deployments:
+            for candidates, position in deployment.candidate_sets:
+                if now < candidates.blocked_until:
+                    candidates.freed_positions.add(position)
+                self._on_capacity(candidates)
 
-    def _changed(self, place: Place, now: float) -> None:
-        for group, position in place.groups:
-            if group.has_changed(position, now):
-                group.dirty.add(position)
+    def _mark_if_changed(self, deployment: DeploymentState, now: float) -> None:
+        for candidates, position in deployment.candidate_sets:
+            if candidates.has_changed(position, now):
+                candidates.dirty.add(position)
 
-    def _touch(self, side: Side) -> None:
-        for place in side.places:
-            place.forget()
-            for group, position in place.groups:
-                group.dirty.add(position)
-                group.full = None
-                self._refresh(group)
-                self._opened(group)
+    def _cooldown_changed(self, scope: AccountScope) -> None:
+        for deployment in scope.deployments:
+            deployment.clear_cache()
+            for candidates, position in deployment.candidate_sets:
+                candidates.dirty.add(position)
+                candidates.blocker = None
+                self._refresh(candidates)
+                self._on_capacity(candidates)
 
-    def _believed(self, signal: Signal) -> Signal:
-        seconds = clamped(
-            signal.seconds,
-            signal.kind,
-            rate_limit=self.terms.holds.longest_rate_limit,
-            quota=self.terms.holds.longest_quota,
+    def _clamped(self, failure: Failure) -> Failure:
+        seconds = clamp_retry_after(
+            failure.retry_after,
+            failure.kind,
+            rate_limit=self.settings.holds.longest_rate_limit,
+            quota=self.settings.holds.longest_quota,
         )
-        return signal if seconds == signal.seconds else replace(signal, seconds=seconds)
+        return failure if seconds == failure.retry_after else replace(failure, retry_after=seconds)
 
     def _release(self, account: str) -> bool:
-        was_heard = self._sides.forget(account)
-        sides = self._sides.of_account(account)
-        for side in sides:
-            self._free(side)
-        return was_heard or bool(sides)
+        was_heard = self._registry.forget_updates(account)
+        scopes = self._registry.scopes_of_account(account)
+        for scope in scopes:
+            self._reset_scope(scope)
+        return was_heard or bool(scopes)
 
-    def _free(self, side: Side) -> None:
-        side.release(self._clock())
-        self._touch(side)
+    def _reset_scope(self, scope: AccountScope) -> None:
+        scope.release(self._clock())
+        self._cooldown_changed(scope)
 
-    def _made(self, key: Key) -> Side:
-        return Side(key, Hold(self.terms.holds, self._random), self._window, self._slots)
+    def _make_scope(self, key: ScopeKey) -> AccountScope:
+        return AccountScope(key, Cooldown(self.settings.holds, self._random), self._make_window, self._share_slots)
 
-    def _part(self, place: Place) -> None:
-        for side in (place.account, place.model):
-            side.leave(place)
-        for group in dict.fromkeys(group for group, _ in place.groups):
-            group.leave()
+    def _detach(self, deployment: DeploymentState) -> None:
+        for scope in (deployment.account, deployment.model):
+            scope.remove_deployment(deployment)
+        for candidates in dict.fromkeys(candidates for candidates, _ in deployment.candidate_sets):
+            candidates.retire()
 
-    def _let_go(self) -> None:
-        for place in list(self._leaving):
-            is_gone = self.places.get((place.seat.id, place.seat.model)) is not place
-            if place.leases and not place.groups and not is_gone:
+    def _remove_retired(self) -> None:
+        for deployment in list(self._retired):
+            is_gone = self.deployments.get((deployment.spec.id, deployment.spec.model)) is not deployment
+            if deployment.reservations and not deployment.candidate_sets and not is_gone:
                 continue
-            del self._leaving[place]
-            if not place.groups and not is_gone:
-                self.forget(place)
+            del self._retired[deployment]
+            if not deployment.candidate_sets and not is_gone:
+                self.remove_deployment(deployment)
 
 
-def _without_end(lease: Lease) -> Need:
+def _usage_without_result(reservation: Reservation) -> Usage:
     """Return what counts of a request of whose end nobody tells."""
-    return lease.need._replace(tokens=0.0, dollars=0.0)
+    return reservation.usage._replace(tokens=0.0, dollars=0.0)

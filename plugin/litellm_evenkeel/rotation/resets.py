@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import durations
 from litellm_evenkeel.rotation.bodies import error_of
-from litellm_evenkeel.rotation.limit_headers import closed, readings
+from litellm_evenkeel.rotation.limit_headers import exhausted_subscriptions, parse_limit_headers
 from litellm_evenkeel.rotation.provider_headers import plain
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.limit_headers import LimitReading
 
 _LONGEST_TEXT = 2000
 _DEEPEST = 6
@@ -74,16 +74,16 @@ def until_reset(headers: Mapping[Any, Any] | None, body: object, text: str | Non
     The body is the parsed one; the text is its message.
     """
     fields = plain(headers)
-    return of_limits(fields, readings(fields, now=now), body, text, now=now)
+    return reset_after(fields, parse_limit_headers(fields, now=now), body, text, now=now)
 
 
-def of_limits(
-    headers: Mapping[Any, Any], limits: Iterable[Reading], body: object, text: str | None, *, now: float
+def reset_after(
+    headers: Mapping[Any, Any], limits: Iterable[LimitReading], body: object, text: str | None, *, now: float
 ) -> float | None:
     """Return the same, the limits having been read already."""
     limits = tuple(limits)
-    stated = [one.resets_in for one in closed(limits) if one.resets_in is not None]
-    refusal = said(headers, body, text, now=now)
+    stated = [one.resets_in for one in exhausted_subscriptions(limits) if one.resets_in is not None]
+    refusal = retry_after(headers, body, text, now=now)
     if refusal is not None:
         stated.append(refusal)
     if stated:
@@ -91,7 +91,7 @@ def of_limits(
     return _refilled([one for one in limits if not one.is_subscription and one.resets_in], body, text)
 
 
-def said(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
+def retry_after(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
     """Return the seconds after which a refusal itself says to come again; None if it does not."""
     found = [*_retry_after(plain(headers), now), *_fields(body, now), *_texts(text or "", now)]
     return max(found, default=None)
@@ -170,7 +170,7 @@ def _behind(text: str, start: int, now: float) -> float | None:
     return None
 
 
-def _refilled(limits: list[Reading], body: object, text: str | None) -> float | None:
+def _refilled(limits: list[LimitReading], body: object, text: str | None) -> float | None:
     """Return when a limit is whole again: the one that is named, else the longest that may be the one."""
     named = _named(body, text)
     for candidates in (

@@ -16,18 +16,18 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_evenkeel.litellm_router import disable_cooldowns, running_router
 from litellm_evenkeel.rotation import answers, refusals
-from litellm_evenkeel.rotation.call import Call
-from litellm_evenkeel.rotation.narrowing import narrowed
-from litellm_evenkeel.rotation.picks import Full
-from litellm_evenkeel.rotation.signals import Signal, classify
+from litellm_evenkeel.rotation.call import ClientRequest
+from litellm_evenkeel.rotation.narrowing import apply_litellm_filters
+from litellm_evenkeel.rotation.picks import NoCapacity
+from litellm_evenkeel.rotation.signals import Failure, classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from litellm_evenkeel.mishaps import Mishaps
-    from litellm_evenkeel.rotation.candidates import Known
-    from litellm_evenkeel.rotation.steering import Steering
-    from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.mishaps import ErrorReporter
+    from litellm_evenkeel.rotation.candidates import CachedCandidates
+    from litellm_evenkeel.rotation.steering import AccountRouter
+    from litellm_evenkeel.rotation.terms import RotationSettings
 
 ACCOUNT_HEADER = "x-evenkeel-account"
 # How often the start looks whether LiteLLM has made its router.
@@ -40,21 +40,21 @@ CLIENT_CREDENTIALS = ("api_key", "api_base", "base_url")
 
 # LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. Nothing of ours
 # logs what was asked, and streams end with an event only.
-class Rotation_PROXY_(CustomLogger):  # noqa: N801
+class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
     """The callback."""
 
     def __init__(
         self,
-        terms: RotationTerms,
-        steering: Steering,
-        errors: Mishaps,
+        settings: RotationSettings,
+        router: AccountRouter,
+        errors: ErrorReporter,
         begin: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         super().__init__()
-        self.terms, self.steering, self._errors = terms, steering, errors
+        self.settings, self.router, self._errors = settings, router, errors
         self._begin = begin
         self._tasks: set[asyncio.Task[None]] = set()
-        self._router: Any = None
+        self._litellm_router: Any = None
         self._has_begun = False
         self._begin_once()
 
@@ -74,17 +74,17 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
             self._begin_once()
         try:
             request = request_kwargs if request_kwargs is not None else {}
-            known = self.steering.candidates.of(model, healthy_deployments)
-            candidates = await self._candidates(known, healthy_deployments, messages, request)
+            cached = self.router.candidates.lookup(model, healthy_deployments)
+            candidates = await self._candidates(cached, healthy_deployments, messages, request)
             if not candidates:
                 return healthy_deployments
             if candidates is not healthy_deployments:
-                known = self.steering.candidates.of(model, candidates)
-            found = await self.steering.choose(model, candidates, messages, request, known)
+                cached = self.router.candidates.lookup(model, candidates)
+            found = await self.router.pick(model, candidates, messages, request, cached)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes on
-            self._errors.happened("choosing", error)
+            self._errors.report("choosing", error)
             return healthy_deployments
-        if isinstance(found, Full):
+        if isinstance(found, NoCapacity):
             raise _refusal(model, found)
         return [candidates[found.position]]
 
@@ -97,48 +97,48 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
             info = request_data.get("model_info") or {}
             headers = _headers(exception)
             wall = time.time()
-            self.steering.failed(str(info.get("id") or ""), _signal(exception, headers, wall), headers, wall)
+            self.router.on_failure(str(info.get("id") or ""), _signal(exception, headers, wall), headers, wall)
         except Exception as error:  # noqa: BLE001
-            self._errors.happened("learning from a failure", error)
+            self._errors.report("learning from a failure", error)
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Learn from the end of a stream."""
         del response_obj, start_time, end_time
-        if not self.steering.attempts.streams:
+        if not self.router.attempts.streams:
             return
         try:
-            call = Call.told(kwargs)
-            if call is None or not call.streams:
+            client_request = ClientRequest.from_event(kwargs)
+            if client_request is None or not client_request.streams:
                 return
             told = kwargs.get("standard_logging_object") or {}
             usage = (told.get("metadata") or {}).get("usage_object") or told
             hidden = told.get("hidden_params") or {}
-            answer = answers.told(
+            response_usage = answers.parse_usage(
                 usage,
                 dollars=told.get("response_cost"),
                 headers=hidden.get("additional_headers"),
                 is_from_cache=bool(told.get("cache_hit")),
             )
-            self.steering.stream_ended(call, told.get("model_id"), answer)
+            self.router.on_stream_end(client_request, told.get("model_id"), response_usage)
         except Exception as error:  # noqa: BLE001
-            self._errors.happened("learning from an answer", error)
+            self._errors.report("learning from an answer", error)
 
     async def async_log_failure_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Learn from a stream that broke off; of all other failures, this event names the wrong account at times."""
         del response_obj, start_time, end_time
-        if not self.steering.attempts.streams:
+        if not self.router.attempts.streams:
             return
         try:
-            call, exception = Call.told(kwargs), kwargs.get("exception")
-            if call is not None and isinstance(exception, Exception):
+            client_request, exception = ClientRequest.from_event(kwargs), kwargs.get("exception")
+            if client_request is not None and isinstance(exception, Exception):
                 headers, wall = _headers(exception), time.time()
-                self.steering.stream_failed(call, _signal(exception, headers, wall), headers, wall)
+                self.router.on_stream_failure(client_request, _signal(exception, headers, wall), headers, wall)
         except Exception as error:  # noqa: BLE001
-            self._errors.happened("learning from a broken stream", error)
+            self._errors.report("learning from a broken stream", error)
 
     def _begin_once(self) -> None:
         """Start what runs beside the requests: at the import, in a proxy's loop, else with the first request."""
@@ -160,16 +160,20 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LAST_LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001 - the first request looks again
-            self._errors.happened("preparing the router", error)
+            self._errors.report("preparing the router", error)
 
     async def _candidates(
-        self, known: Known, deployments: list[dict[str, Any]], messages: list[Any] | None, request: dict[str, Any]
+        self,
+        cached: CachedCandidates,
+        deployments: list[dict[str, Any]],
+        messages: list[Any] | None,
+        request: dict[str, Any],
     ) -> list[dict[str, Any]]:
         router = self._running_router()
         if router is None:
             return deployments
         try:
-            return await narrowed(router, known, deployments, messages, request)
+            return await apply_litellm_filters(router, cached, deployments, messages, request)
         except LITELLMS_OWN:
             # It will come to the same, and say so itself.
             return []
@@ -177,9 +181,9 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
     def _running_router(self) -> Any:
         """Return the proxy's router; a new one must not hold accounts by rules of its own."""
         router = running_router()
-        if router is not None and router is not self._router:
-            self._router = router
-            if not self.terms.stock_cooldowns:
+        if router is not None and router is not self._litellm_router:
+            self._litellm_router = router
+            if not self.settings.stock_cooldowns:
                 self._disable_cooldowns(router)
         return router
 
@@ -187,10 +191,10 @@ class Rotation_PROXY_(CustomLogger):  # noqa: N801
         try:
             disable_cooldowns(router)
         except Exception as error:  # noqa: BLE001 - the rotation goes on, beside LiteLLM's cooldowns
-            self._errors.happened("switching off LiteLLM's cooldowns", error)
+            self._errors.report("switching off LiteLLM's cooldowns", error)
 
 
-class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
+class AccountRotationWithHeader_PROXY_(AccountRotation_PROXY_):  # noqa: N801 - see above
     """The same, naming the account in each answer. LiteLLM does more for each request as soon as this hook is there."""
 
     async def async_post_call_response_headers_hook(
@@ -204,7 +208,7 @@ class RotationWithHeader_PROXY_(Rotation_PROXY_):  # noqa: N801 - see above
         """Name the account of the final attempt."""
         # Not all answers can tell which deployment they are of, the non-streamed of /v1/messages for one.
         del user_api_key_dict, response, request_headers, litellm_call_info
-        picked = Call.of(data).picked
+        picked = ClientRequest.of(data).picked
         # A name may hold what no header may.
         return None if picked is None else {ACCOUNT_HEADER: quote(picked.account, safe=" @:/+,;=")}
 
@@ -219,15 +223,15 @@ def _brings_its_own_key(request: Mapping[str, Any] | None) -> bool:
     return False
 
 
-def _refusal(model: str, full: Full) -> Exception:
+def _refusal(model: str, no_capacity: NoCapacity) -> Exception:
     """Return what LiteLLM answers with, without trying again; its fallbacks are tried."""
-    told = refusals.sentence(model, full)
-    if refusals.is_hopeless(full):
+    told = refusals.rejection_message(model, no_capacity)
+    if refusals.is_permanent(no_capacity):
         hopeless: Exception = litellm.ServiceUnavailableError(told, llm_provider="", model=model, num_retries=0)
         return hopeless
     error: Exception = litellm.RateLimitError(told, llm_provider="", model=model, num_retries=0)
     # LiteLLM sends on what stands here.
-    error.headers = {"retry-after": str(refusals.retry_after(full))}  # type: ignore[attr-defined]
+    error.headers = {"retry-after": str(refusals.retry_after(no_capacity))}  # type: ignore[attr-defined]
     return error
 
 
@@ -241,7 +245,7 @@ def _headers(exception: Exception) -> Mapping[str, Any] | None:
     return None
 
 
-def _signal(exception: Exception, headers: Mapping[str, Any] | None, wall: float) -> Signal:
+def _signal(exception: Exception, headers: Mapping[str, Any] | None, wall: float) -> Failure:
     status, body = getattr(exception, "status_code", None), getattr(exception, "body", None)
     names = [one.__name__ for one in type(exception).__mro__[:-3]]
     return classify(

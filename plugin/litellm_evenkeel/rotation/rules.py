@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 
 from litellm_evenkeel.rotation import classes, codes, sentences
 from litellm_evenkeel.rotation.bodies import FLAGGED, PAGE
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
 
-_PERMANENT, _QUOTA, _RATE_LIMIT = Kind.PERMANENT, Kind.QUOTA, Kind.RATE_LIMIT
-_OVERLOADED, _TRANSIENT, _CLIENT = Kind.OVERLOADED, Kind.TRANSIENT, Kind.CLIENT
-_ACCOUNT, _MODEL, _NOTHING = Scope.ACCOUNT, Scope.ACCOUNT_MODEL, Scope.NOTHING
+_PERMANENT, _QUOTA, _RATE_LIMIT = FailureKind.PERMANENT, FailureKind.QUOTA, FailureKind.RATE_LIMIT
+_OVERLOADED, _TRANSIENT, _CLIENT = FailureKind.OVERLOADED, FailureKind.TRANSIENT, FailureKind.CLIENT
+_ACCOUNT, _MODEL, _NOTHING = FailureScope.ACCOUNT, FailureScope.ACCOUNT_MODEL, FailureScope.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Rule:
 
     name: str
     """Given as the reason; never anything of a body."""
-    kind: Kind
-    scope: Scope
+    kind: FailureKind
+    scope: FailureScope
     matches: tuple[str | int, ...] = ()
     """Codes, classes or statuses, or patterns of how a sentence begins."""
     only: frozenset[int | None] = frozenset()

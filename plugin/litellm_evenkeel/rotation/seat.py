@@ -10,17 +10,17 @@ from litellm_evenkeel.reading import tree
 from litellm_evenkeel.rotation.account import Account, fingerprint
 from litellm_evenkeel.rotation.durations import number
 from litellm_evenkeel.rotation.limits import FREE, Limits
-from litellm_evenkeel.rotation.memo import Memo
-from litellm_evenkeel.rotation.terms import AccountTerms
+from litellm_evenkeel.rotation.memo import ParsedSettings
+from litellm_evenkeel.rotation.terms import AccountSettings
 
-NOTHING = AccountTerms()
+NOTHING = AccountSettings()
 
-_TERMS = Memo(lambda told, where: tree.read(AccountTerms, told, where))
-_LIMITS = Memo(Limits.of)
+_TERMS = ParsedSettings(lambda told, where: tree.read(AccountSettings, told, where))
+_LIMITS = ParsedSettings(Limits.of)
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class DeploymentSpec:
     """What does not change of a deployment."""
 
     id: str
@@ -37,17 +37,19 @@ class Seat:
     """What tells the account's key from the one that it had before."""
 
     @classmethod
-    def of(cls, deployment: Mapping[str, Any], accounts: Mapping[str, AccountTerms], requested: str = "") -> Self:
+    def from_litellm(
+        cls, deployment: Mapping[str, Any], accounts: Mapping[str, AccountSettings], requested: str = ""
+    ) -> Self:
         """Read a deployment as LiteLLM keeps it."""
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
         credential = fingerprint(params)
-        account = Account.of(params, info, credential).name
+        account = Account.from_deployment(params, info, credential).name
         where = f"model_info of a deployment of {str(deployment.get('model_name'))[:60]!r}"
         own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
         if isinstance(info.get("models"), Mapping):
             # Of another form, it is somebody else's.
             own["models"] = info["models"]
-        told = (accounts.get(account, NOTHING), _TERMS.of(own, where))
+        told = (accounts.get(account, NOTHING), _TERMS.parse(own, where))
         model = str(params.get("model") or "")
         if "*" in model:
             model = requested or model
@@ -56,7 +58,7 @@ class Seat:
             (one.models[name] for one in told if (name := named_model(one.models, model, group)) is not None), None
         )
         if model_limits is None:
-            model_limits = _LIMITS.of(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
+            model_limits = _LIMITS.parse(info.get("model_limits") or _litellms_own(params), f"{where}, model_limits")
         return cls(
             id=str(info.get("id") or ""),
             account=account,

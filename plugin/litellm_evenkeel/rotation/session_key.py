@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from litellm_evenkeel.rotation.prompt_prefix import prompt_prefix
-from litellm_evenkeel.rotation.sticky_terms import Source, StickyTerms
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings, KeySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,27 +33,29 @@ class SessionKey(NamedTuple):
 
     text: str
     """32 hexadecimal digits."""
-    source: Source
+    source: KeySource
     group: str
 
 
-class SessionKeys:
+class SessionKeyReader:
     """Tells sessions apart. What a request may be made of is up to its client: nothing of it makes this fail."""
 
-    def __init__(self, terms: StickyTerms | None = None) -> None:
-        terms = terms or StickyTerms()
-        self._headers = tuple(name.lower() for name in terms.headers)
-        self._characters = terms.prompt_characters
-        readers: dict[Source, Reader] = {
-            Source.SESSION_ID: _session_id,
-            Source.HEADER: self._header,
-            Source.CACHE_KEY: lambda request, _, __: _id(request.get("prompt_cache_key")),
-            Source.USER: lambda request, _, __: _id(request.get("user")),
-            Source.PROMPT: self._prompt,
+    def __init__(self, settings: AffinitySettings | None = None) -> None:
+        settings = settings or AffinitySettings()
+        self._headers = tuple(name.lower() for name in settings.headers)
+        self._characters = settings.prompt_characters
+        readers: dict[KeySource, Reader] = {
+            KeySource.SESSION_ID: _session_id,
+            KeySource.HEADER: self._header,
+            KeySource.CACHE_KEY: lambda request, _, __: _id(request.get("prompt_cache_key")),
+            KeySource.USER: lambda request, _, __: _id(request.get("user")),
+            KeySource.PROMPT: self._prompt,
         }
-        self._read = tuple((source, source.value, readers[source]) for source in terms.by) if terms.enabled else ()
+        self._read = (
+            tuple((source, source.value, readers[source]) for source in settings.by) if settings.enabled else ()
+        )
 
-    def of(self, group: str, request: object, messages: object = None) -> SessionKey | None:
+    def read(self, group: str, request: object, messages: object = None) -> SessionKey | None:
         """Return the session of a request to a model group, as LiteLLM hands it to its hooks; None if it has none."""
         if not isinstance(request, dict):
             return None

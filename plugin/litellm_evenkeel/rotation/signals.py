@@ -16,17 +16,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation import bodies, resets, rules
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.limit_headers import closed, readings
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.limit_headers import exhausted_subscriptions, parse_limit_headers
 from litellm_evenkeel.rotation.provider_headers import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from litellm_evenkeel.rotation.limit_headers import Reading
+    from litellm_evenkeel.rotation.limit_headers import LimitReading
     from litellm_evenkeel.rotation.provider_headers import Fields
 
-__all__ = ["Kind", "Scope", "Signal", "clamped", "classify"]
+__all__ = ["Failure", "FailureKind", "FailureScope", "clamp_retry_after", "classify"]
 
 LONGEST_RATE_LIMIT = 30 * 60.0
 LONGEST_QUOTA = 8 * 86400.0
@@ -43,12 +43,12 @@ _MADE_UP = frozenset({None, 408, 500, 503})
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Failure:
     """What a failed attempt says."""
 
-    kind: Kind
-    scope: Scope
-    seconds: float | None
+    kind: FailureKind
+    scope: FailureScope
+    retry_after: float | None
     """What the provider asks to wait, as it said it (`clamped` tells what to believe); None if it said nothing."""
     reason: str
     """The name of the rule that matched; never anything that a provider or a user wrote."""
@@ -63,22 +63,24 @@ def classify(
     exception: str | Iterable[str] | None,
     *,
     now: float,
-) -> Signal:
+) -> Failure:
     """Say what a failed attempt means.
 
     The body is text as it came or as LiteLLM wrapped it, or what was parsed already; the exception is the name of its
     class, or several names; now is in seconds since 1970. Nothing that is handed in makes it raise.
     """
-    told = bodies.read(body)
+    error_body = bodies.parse_error_body(body)
     fields = plain(headers)
-    limits = readings(fields, now=now)
-    rule = _rule(told, _status(status, told), fields, limits, _names(exception, told))
-    return Signal(rule.kind, rule.scope, _seconds(rule.kind, fields, limits, told, now), rule.name, rule.is_certain)
+    limits = parse_limit_headers(fields, now=now)
+    rule = _rule(error_body, _status(status, error_body), fields, limits, _names(exception, error_body))
+    return Failure(
+        rule.kind, rule.scope, _seconds(rule.kind, fields, limits, error_body, now), rule.name, rule.is_certain
+    )
 
 
-def clamped(
+def clamp_retry_after(
     seconds: float | None,
-    kind: Kind,
+    kind: FailureKind,
     *,
     rate_limit: float = LONGEST_RATE_LIMIT,
     quota: float = LONGEST_QUOTA,
@@ -86,25 +88,25 @@ def clamped(
     """Return how long to believe what a provider asks for; None where there is nothing to believe."""
     if seconds is None or not math.isfinite(seconds) or not 0 <= seconds <= ABSURD:
         return None
-    if kind in {Kind.PERMANENT, Kind.CLIENT}:
+    if kind in {FailureKind.PERMANENT, FailureKind.CLIENT}:
         return None
-    return min(seconds, quota if kind is Kind.QUOTA else rate_limit)
+    return min(seconds, quota if kind is FailureKind.QUOTA else rate_limit)
 
 
 def _rule(
-    told: bodies.Told, status: int | None, fields: Fields, limits: tuple[Reading, ...], names: tuple[str, ...]
+    body: bodies.ErrorBody, status: int | None, fields: Fields, limits: tuple[LimitReading, ...], names: tuple[str, ...]
 ) -> rules.Rule:
     """Return the first row of the tables that matches."""
-    codes = told.codes
+    codes = body.codes
     if "x-amzn-errortype" in fields:
         codes |= {bodies.code(fields["x-amzn-errortype"])}
     rule = rules.CODES.first(codes, status) or rules.OWN.first(names, status)
     if rule:
         return rule
     label = rules.LABELS.first(codes, status)
-    if status == _TOO_MANY or (label and label.kind is Kind.RATE_LIMIT):
+    if status == _TOO_MANY or (label and label.kind is FailureKind.RATE_LIMIT):
         rule = _closed_window(limits)
-    rule = rule or _by_words(told.message, status) or label
+    rule = rule or _by_words(body.message, status) or label
     if rule:
         return rule
     by_status = rules.STATUSES.first((status,), status) if status else None
@@ -112,8 +114,8 @@ def _rule(
     return (by_class or by_status if status in _MADE_UP else by_status or by_class) or rules.UNKNOWN
 
 
-def _closed_window(limits: tuple[Reading, ...]) -> rules.Rule | None:
-    names = [one.dimension for one in closed(limits)]
+def _closed_window(limits: tuple[LimitReading, ...]) -> rules.Rule | None:
+    names = [one.dimension for one in exhausted_subscriptions(limits)]
     # "unified" only says that some window is closed; which one, the others tell.
     windows = [one for one in names if one != "unified"] or names
     if not windows:
@@ -137,28 +139,30 @@ def _by_words(message: str, status: int | None) -> rules.Rule | None:
     )
 
 
-def _seconds(kind: Kind, fields: Fields, limits: tuple[Reading, ...], told: bodies.Told, now: float) -> float | None:
-    if kind in {Kind.PERMANENT, Kind.CLIENT}:
+def _seconds(
+    kind: FailureKind, fields: Fields, limits: tuple[LimitReading, ...], body: bodies.ErrorBody, now: float
+) -> float | None:
+    if kind in {FailureKind.PERMANENT, FailureKind.CLIENT}:
         return None
-    if kind in {Kind.QUOTA, Kind.RATE_LIMIT}:
-        return resets.of_limits(fields, limits, told.tree, told.message, now=now)
+    if kind in {FailureKind.QUOTA, FailureKind.RATE_LIMIT}:
+        return resets.reset_after(fields, limits, body.tree, body.message, now=now)
     # An overload or a fault has nothing to do with how full the account's windows are.
-    return resets.said(fields, told.tree, told.message, now=now)
+    return resets.retry_after(fields, body.tree, body.message, now=now)
 
 
-def _status(status: object, told: bodies.Told) -> int | None:
+def _status(status: object, body: bodies.ErrorBody) -> int | None:
     """Return the status that the provider's body names, else the one that was given."""
-    if told.status is not None:
-        return told.status
+    if body.status is not None:
+        return body.status
     if isinstance(status, int) and _FIRST_ERROR <= status <= _LAST_ERROR:
         return int(status)
     return None
 
 
-def _names(exception: object, told: bodies.Told) -> tuple[str, ...]:
+def _names(exception: object, body: bodies.ErrorBody) -> tuple[str, ...]:
     if isinstance(exception, str):
-        return (exception.rpartition(".")[2], *told.names)
+        return (exception.rpartition(".")[2], *body.names)
     if isinstance(exception, Iterable):
         given = (one.rpartition(".")[2] for one in islice(exception, _MOST_NAMES) if isinstance(one, str))
-        return (*given, *told.names)
-    return told.names
+        return (*given, *body.names)
+    return body.names

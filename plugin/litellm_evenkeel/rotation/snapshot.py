@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class PriorityTier:
     """Candidates of one priority that were open."""
 
     priority: int
     positions: tuple[int, ...]
-    reach: tuple[float, ...]
+    cumulative_weights: tuple[float, ...]
     """Sums of their weights so far: a draw from 0 to the last falls on each as often as its weight says."""
 
 
@@ -29,15 +29,15 @@ class Snapshot:
     """When the oldest of it was seen."""
     weights: tuple[float, ...]
     """Of each candidate; 0 while it is shut."""
-    opens: tuple[float, ...]
+    reopens_at: tuple[float, ...]
     """When each that is shut may open; infinite for those that are open, or will not by themselves."""
-    tiers: tuple[Tier, ...]
+    tiers: tuple[PriorityTier, ...]
     """Of those that are open, the first to be used first."""
-    opens_at: float
+    next_reopening: float
     """When the next of them may open."""
 
     @classmethod
-    def of(
+    def build(
         cls, taken: float, weights: Sequence[float], opens: Sequence[float], standing: Mapping[int, Sequence[int]]
     ) -> Self:
         """Put together what was seen; `standing` holds the positions of each priority."""
@@ -45,12 +45,14 @@ class Snapshot:
         for priority in sorted(standing):
             positions = tuple([position for position in standing[priority] if weights[position] > 0])
             if positions:
-                tiers.append(Tier(priority, positions, tuple(accumulate([weights[each] for each in positions]))))
+                tiers.append(
+                    PriorityTier(priority, positions, tuple(accumulate([weights[each] for each in positions])))
+                )
         return cls(taken, tuple(weights), tuple(opens), tuple(tiers), min(opens, default=math.inf))
 
     def patched(self, changed: Mapping[int, tuple[float, float]], standing: Mapping[int, Sequence[int]]) -> Snapshot:
         """Return it with the weights and openings of some candidates as they are now."""
-        weights, opens = list(self.weights), list(self.opens)
+        weights, opens = list(self.weights), list(self.reopens_at)
         for position, (weight, opening) in changed.items():
             weights[position], opens[position] = weight, opening
-        return Snapshot.of(self.taken, weights, opens, standing)
+        return Snapshot.build(self.taken, weights, opens, standing)

@@ -5,28 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.holds import HealthState
 from litellm_evenkeel.rotation.said import finite
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.kinds import Kind
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.pool import Pool
-    from litellm_evenkeel.rotation.side import Side
-    from litellm_evenkeel.rotation.sticky import StickyCounts
-    from litellm_evenkeel.rotation.tally import Tally
-    from litellm_evenkeel.rotation.windows import Window
+    from litellm_evenkeel.rotation.kinds import FailureKind
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.pool import AccountPool
+    from litellm_evenkeel.rotation.side import AccountScope
+    from litellm_evenkeel.rotation.sticky import SessionCounts
+    from litellm_evenkeel.rotation.tally import PickCounts
+    from litellm_evenkeel.rotation.windows import QuotaWindow
 
 # After so many accounts, others get the thread.
 SLICE = 16
 # The further from full traffic, the later; an account is as far as the worst of it.
-GRAVITY = (State.OPEN, State.RAMPING, State.PROBING, State.HELD, State.QUARANTINED)
+GRAVITY = (
+    HealthState.HEALTHY,
+    HealthState.RAMPING_UP,
+    HealthState.PROBING,
+    HealthState.COOLING_DOWN,
+    HealthState.QUARANTINED,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowStanding:
+class WindowStatus:
     """One limit."""
 
     name: str
@@ -42,17 +48,17 @@ class WindowStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class SideStanding:
+class ScopeStatus:
     """An account as a whole, or one model at it."""
 
     model: str | None
     """None for the account as a whole."""
-    state: State
+    state: HealthState
     share: float
     """Which share of its traffic it may have."""
     held_for: float | None
     """Seconds until its hold ends; None if nothing holds it, or only an operator ends it."""
-    kind: Kind | None
+    kind: FailureKind | None
     """What kind of failure holds it."""
     why: str
     """Which rule the failure matched; nothing that a provider or a user wrote."""
@@ -60,7 +66,7 @@ class SideStanding:
     """Whether its provider said for how long; else it is a guess."""
     in_flight: int
     concurrent: int | None
-    windows: tuple[WindowStanding, ...]
+    windows: tuple[WindowStatus, ...]
     latency: float | None
     """Seconds, of late, of the slowest of its deployments; None if nobody knows."""
     deployments: tuple[str, ...]
@@ -69,14 +75,14 @@ class SideStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class AccountStanding:
+class AccountStatus:
     """One account."""
 
     account: str
-    state: State
+    state: HealthState
     """The gravest: of the account, or of all its models if none of them is any better."""
-    whole: SideStanding
-    models: tuple[SideStanding, ...]
+    whole: ScopeStatus
+    models: tuple[ScopeStatus, ...]
     pins: int
     picks: Mapping[str, int]
     """By reason, since this worker began."""
@@ -96,12 +102,17 @@ class AccountStanding:
         }
 
 
-def standings(
-    pool: Pool, now: float, tally: Tally, sticky: StickyCounts | None = None, *, only: Sequence[str] | None = None
-) -> Generator[None, None, tuple[AccountStanding, ...]]:
+def account_statuses(
+    pool: AccountPool,
+    now: float,
+    pick_counts: PickCounts,
+    sticky: SessionCounts | None = None,
+    *,
+    only: Sequence[str] | None = None,
+) -> Generator[None, None, tuple[AccountStatus, ...]]:
     """Look at all accounts, or some, by name; yields at times, so that others can have the thread."""
-    by_account = sides(pool)
-    picks, failures = tally.of()
+    by_account = scopes_by_account(pool)
+    picks, failures = pick_counts.of()
     pins = sticky.accounts if sticky else {}
     wanted = by_account if only is None else [name for name in dict.fromkeys(only) if name in by_account]
     found = []
@@ -109,76 +120,74 @@ def standings(
         if number % SLICE == 0:
             yield
         found.append(
-            account_standing(
-                name, by_account[name], now, pins.get(name, 0), picks.get(name, {}), failures.get(name, {})
-            )
+            account_status(name, by_account[name], now, pins.get(name, 0), picks.get(name, {}), failures.get(name, {}))
         )
     return tuple(found)
 
 
-def sides(pool: Pool) -> dict[str, list[Side]]:
+def scopes_by_account(pool: AccountPool) -> dict[str, list[AccountScope]]:
     """Return all sides by account; each account as a whole comes before its models."""
-    found: dict[str, list[Side]] = {}
-    for (account, model), side in pool.sides.items():
+    found: dict[str, list[AccountScope]] = {}
+    for (account, model), scope in pool.scopes.items():
         several = found.setdefault(account, [])
-        several.insert(0 if model is None else len(several), side)
+        several.insert(0 if model is None else len(several), scope)
     return found
 
 
-def account_standing(
-    name: str, of: Sequence[Side], now: float, pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
-) -> AccountStanding:
+def account_status(
+    name: str, of: Sequence[AccountScope], now: float, pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
+) -> AccountStatus:
     """Look at one account."""
-    whole, *models = [side_standing(side, now) for side in of]
+    whole, *models = [scope_status(scope, now) for scope in of]
     best = min((GRAVITY.index(one.state) for one in models), default=0)
     state = GRAVITY[max(GRAVITY.index(whole.state), best)]
-    return AccountStanding(name, state, whole, tuple(models), pins, picks, failures)
+    return AccountStatus(name, state, whole, tuple(models), pins, picks, failures)
 
 
-def side_standing(side: Side, now: float) -> SideStanding:
+def scope_status(scope: AccountScope, now: float) -> ScopeStatus:
     """Look at one account as a whole, or at one model at it."""
-    hold = side.hold
-    state = hold.state(now)
-    is_held = hold.kind is not None
-    places = list(side.places)
-    return SideStanding(
-        model=side.key[1],
+    cooldown = scope.cooldown
+    state = cooldown.state(now)
+    is_held = cooldown.kind is not None
+    deployments = list(scope.deployments)
+    return ScopeStatus(
+        model=scope.scope_key[1],
         state=state,
-        share=hold.share(now),
-        held_for=hold.until - now if state is State.HELD else None,
-        kind=hold.kind,
-        why=hold.reason if is_held else "",
-        is_told=is_held and hold.is_told,
-        in_flight=side.in_flight,
-        concurrent=side.concurrent,
-        windows=tuple([_window(window, now) for window in side.windows]),
-        latency=max((place.latency.lately(now) for place in places), default=0.0) or None,
-        deployments=tuple([place.seat.id for place in places]),
-        tiers=_several(places, "priority"),
-        weights=_several(places, "weight"),
+        share=cooldown.traffic_share(now),
+        held_for=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
+        kind=cooldown.kind,
+        why=cooldown.reason if is_held else "",
+        is_told=is_held and cooldown.is_provider_stated,
+        in_flight=scope.in_flight,
+        concurrent=scope.concurrent,
+        windows=tuple([_window(window, now) for window in scope.windows]),
+        latency=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
+        deployments=tuple([deployment.spec.id for deployment in deployments]),
+        tiers=_several(deployments, "priority"),
+        weights=_several(deployments, "weight"),
     )
 
 
-def _several(places: Sequence[Place], field: str) -> tuple[Any, ...]:
-    return tuple(sorted({getattr(place.seat, field) for place in places}))
+def _several(deployments: Sequence[DeploymentState], field: str) -> tuple[Any, ...]:
+    return tuple(sorted({getattr(deployment.spec, field) for deployment in deployments}))
 
 
-def _window(window: Window, now: float) -> WindowStanding:
+def _window(window: QuotaWindow, now: float) -> WindowStatus:
     limit = window.limit
     # What this worker was granted of it is not what is left.
-    left = min(max(window.remains(now), 0.0), limit.amount)
-    return WindowStanding(
+    left = min(max(window.available_total(now), 0.0), limit.amount)
+    return WindowStatus(
         name=limit.name,
         amount=limit.amount,
         left=left,
         used_share=1 - left / limit.amount,
         resets_in=window.resets_in(now),
         rate=window.rate(now),
-        runs_out_in=finite(window.runs_out_in(now)),
+        runs_out_in=finite(window.exhausted_in(now)),
     )
 
 
-def _plain(one: SideStanding) -> dict[str, Any]:
+def _plain(one: ScopeStatus) -> dict[str, Any]:
     return {
         "share": finite(one.share),
         "held_for_seconds": finite(one.held_for),

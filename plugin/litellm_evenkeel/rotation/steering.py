@@ -6,45 +6,45 @@ import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.attempts import Attempt, Attempts
-from litellm_evenkeel.rotation.call import Call
-from litellm_evenkeel.rotation.candidates import Candidates
-from litellm_evenkeel.rotation.choosing import coming, preferred
-from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
-from litellm_evenkeel.rotation.estimate import Estimates
-from litellm_evenkeel.rotation.holds import State
-from litellm_evenkeel.rotation.kinds import Kind
-from litellm_evenkeel.rotation.limit_headers import readings
-from litellm_evenkeel.rotation.need import Need
-from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.refreshing import Refreshing
-from litellm_evenkeel.rotation.session_key import SessionKeys
-from litellm_evenkeel.rotation.sticky import Sticky
-from litellm_evenkeel.rotation.waiting import Waiting
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker
+from litellm_evenkeel.rotation.call import ClientRequest
+from litellm_evenkeel.rotation.candidates import CandidateCache
+from litellm_evenkeel.rotation.choosing import pending_lease, select_pinned
+from litellm_evenkeel.rotation.escapes import AffinityDecision, PinnedAccount, decide
+from litellm_evenkeel.rotation.estimate import UsageEstimator
+from litellm_evenkeel.rotation.holds import HealthState
+from litellm_evenkeel.rotation.kinds import FailureKind
+from litellm_evenkeel.rotation.limit_headers import parse_limit_headers
+from litellm_evenkeel.rotation.need import Usage
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.refreshing import SnapshotRefresher
+from litellm_evenkeel.rotation.session_key import SessionKeyReader
+from litellm_evenkeel.rotation.sticky import SessionTable
+from litellm_evenkeel.rotation.waiting import AdmissionQueue
 from litellm_evenkeel.rotation.windows import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.affinity import Outcome
-    from litellm_evenkeel.rotation.answers import Answer
-    from litellm_evenkeel.rotation.attempts import Run
-    from litellm_evenkeel.rotation.candidates import Deployment, Known
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.held import Held
-    from litellm_evenkeel.rotation.limits import Limit
+    from litellm_evenkeel.rotation.affinity import SessionOutcome
+    from litellm_evenkeel.rotation.answers import ResponseUsage
+    from litellm_evenkeel.rotation.attempts import RequestAttempts
+    from litellm_evenkeel.rotation.candidates import CachedCandidates, Deployment
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.held import CooldownUpdate
+    from litellm_evenkeel.rotation.limits import RateLimit
     from litellm_evenkeel.rotation.observer import Observer
-    from litellm_evenkeel.rotation.pins.remote import Remote
-    from litellm_evenkeel.rotation.seat import Seat
+    from litellm_evenkeel.rotation.pins.remote import SessionReplicator
+    from litellm_evenkeel.rotation.seat import DeploymentSpec
     from litellm_evenkeel.rotation.session_key import SessionKey
-    from litellm_evenkeel.rotation.side import Key, Side
-    from litellm_evenkeel.rotation.signals import Signal
-    from litellm_evenkeel.rotation.terms import RotationTerms
-    from litellm_evenkeel.rotation.windows import Window
+    from litellm_evenkeel.rotation.side import AccountScope, ScopeKey
+    from litellm_evenkeel.rotation.signals import Failure
+    from litellm_evenkeel.rotation.terms import RotationSettings
+    from litellm_evenkeel.rotation.windows import QuotaWindow
 
-NOTHING = Need(0.0, 0.0, 0.0)
+NO_USAGE = Usage(0.0, 0.0, 0.0)
 HASH_DIGITS = 64
 # So long a request waits where only a part of the limits is used up, or only a guess is being tried out; then it goes.
 PART_SECONDS = 1.0
@@ -55,333 +55,371 @@ CLIENT_DIGITS = 16
 MOST_LOOKS = 4
 
 
-class Shares(Protocol):
+class QuotaSharing(Protocol):
     """What workers share."""
 
-    def tell(self, held: Held) -> None:
+    def broadcast(self, update: CooldownUpdate) -> None:
         """Tell the others of a hold."""
 
-    def window(self, key: Key, limit: Limit) -> Window:
+    def make_window(self, key: ScopeKey, limit: RateLimit) -> QuotaWindow:
         """Return a limit that all of them use up together."""
 
-    def slots(self, side: Side) -> None:
+    def share_slots(self, scope: AccountScope) -> None:
         """Have the requests under way at a side bounded for all of them together."""
 
 
-class Steering:
+class AccountRouter:
     """The rotation of one event loop."""
 
     def __init__(
         self,
-        terms: RotationTerms,
+        settings: RotationSettings,
         *,
         clock: Callable[[], float],
         random: Callable[[], float],
-        seat: Callable[[Deployment, str], Seat],
+        seat: Callable[[Deployment, str], DeploymentSpec],
         observer: Observer,
-        shared: Shares | None = None,
-        sticky: Sticky | None = None,
-        remote: Remote | None = None,
+        shared: QuotaSharing | None = None,
+        sessions: SessionTable | None = None,
+        replicator: SessionReplicator | None = None,
         errors: Callable[[str, Exception], None] = lambda _where, _error: None,
     ) -> None:
-        self.terms, self._clock, self._observer, self._remote = terms, clock, observer, remote
-        refreshing = Refreshing(clock, observer.rebuilt)
-        self.pool = Pool(
-            terms,
+        self.settings, self._clock, self._observer, self._replicator = settings, clock, observer, replicator
+        refreshing = SnapshotRefresher(clock, observer.on_snapshot)
+        self.pool = AccountPool(
+            settings,
             clock=clock,
             random=random,
             refresh=refreshing,
-            opened=self._opened,
-            tell=shared.tell if shared else None,
-            window=shared.window if shared else None,
-            slots=shared.slots if shared else None,
+            on_capacity=self._opened,
+            broadcast=shared.broadcast if shared else None,
+            make_window=shared.make_window if shared else None,
+            share_slots=shared.share_slots if shared else None,
         )
-        refreshing.serve(self.pool)
-        self.waiting = Waiting(self.pool, errors)
-        self.candidates = Candidates(self.pool, seat, is_cached=terms.route_cache)
-        self.attempts = Attempts(self, errors)
-        self.sticky = sticky or Sticky(terms.sticky)
-        if remote is not None:
-            self.sticky.tell = remote.put
-        self.estimates = Estimates(terms.expected_output)
-        self._keys = SessionKeys(terms.sticky)
+        refreshing.attach(self.pool)
+        self.queue = AdmissionQueue(self.pool, errors)
+        self.candidates = CandidateCache(self.pool, seat, is_cached=settings.route_cache)
+        self.attempts = AttemptTracker(self, errors)
+        self.sessions = sessions or SessionTable(settings.sticky)
+        if replicator is not None:
+            self.sessions.on_change = replicator.put
+        self.estimator = UsageEstimator(settings.expected_output)
+        self._keys = SessionKeyReader(settings.sticky)
 
-    async def choose(
+    async def pick(
         self,
         model: str,
         deployments: Sequence[Deployment],
         messages: object,
         request: Mapping[str, Any],
-        known: Known | None = None,
-    ) -> Pick | Full:
+        cached: CachedCandidates | None = None,
+    ) -> Pick | NoCapacity:
         """Return which of the candidates a request gets, or why none; `known` is what they were recognised as."""
         began = time.perf_counter()
-        call = Call.of(request)
-        run = self.attempts.run(call)
-        if run.current is not None:
-            self.attempts.end_last(run)
-        known = known or self.candidates.of(model, deployments)
-        key = self._keys.of(model, request, messages)
+        client_request = ClientRequest.of(request)
+        attempts = self.attempts.attempts_of(client_request)
+        if attempts.current is not None:
+            self.attempts.end_last(attempts)
+        cached = cached or self.candidates.lookup(model, deployments)
+        key = self._keys.read(model, request, messages)
         now = self._clock()
-        pinned = None if key is None else self.sticky.pinned(key, now)
-        if key is not None and pinned is None and self._remote is not None:
-            pinned = await self._pinned_elsewhere(key, self._remote)
+        pinned = None if key is None else self.sessions.account_of(key, now)
+        if key is not None and pinned is None and self._replicator is not None:
+            pinned = await self._pinned_elsewhere(key, self._replicator)
             now = self._clock()
         skipped = request.get("_retry_skipped_deployment_ids")
-        tried = run.tried.union(skipped) if skipped else run.tried
-        advice = None if key is None or pinned is None else self._advice(known.group, key, pinned, tried, now)
-        asked = Asked(
-            self.estimates.of(model, request, messages),
+        tried = attempts.excluded.union(skipped) if skipped else attempts.excluded
+        decision = None if key is None or pinned is None else self._advice(cached.candidates, key, pinned, tried, now)
+        pick_request = PickRequest(
+            self.estimator.estimate(model, request, messages),
             tried,
-            pinned if advice is not None and advice.follows else None,
+            pinned if decision is not None and decision.follows else None,
             is_stream=bool(request.get("stream")),
             client=_client(request),
         )
-        if key is not None and advice is not None:
-            asked = self.following(known.group, key, asked, now)
-        found = self._at_once(known, deployments, asked)
-        if not isinstance(found, Pick) and self.candidates.has_changed(known, deployments):
+        if key is not None and decision is not None:
+            pick_request = self.following(cached.candidates, key, pick_request, now)
+        found = self._at_once(cached, deployments, pick_request)
+        if not isinstance(found, Pick) and self.candidates.has_changed(cached, deployments):
             # A new key, or a higher limit, of one that was not compared yet.
-            known = self.candidates.anew(model, deployments)
-            found = self._at_once(known, deployments, asked)
+            cached = self.candidates.resolve(model, deployments)
+            found = self._at_once(cached, deployments, pick_request)
         if not isinstance(found, Pick):
-            found = await self._in_time(known, deployments, asked, run, found)
-            if isinstance(found, Full):
-                self._observer.refused(model, found)
+            found = await self._in_time(cached, deployments, pick_request, attempts, found)
+            if isinstance(found, NoCapacity):
+                self._observer.on_rejection(model, found)
                 return found
-        outcome = None if key is None else self._chosen(known.group, key, asked, found, pinned, advice)
-        run.current = Attempt(found, model, call, outcome)
-        call.sent(found.place.seat.account, found.reason)
-        self._observer.picked(found, model, time.perf_counter() - began)
+        outcome = None if key is None else self._chosen(cached.candidates, key, pick_request, found, pinned, decision)
+        attempts.current = Attempt(found, model, client_request, outcome)
+        client_request.record_pick(found.deployment.spec.account, found.reason)
+        self._observer.on_pick(found, model, time.perf_counter() - began)
         return found
 
-    def failed(self, deployment: str, signal: Signal, headers: object, wall: float) -> None:
+    def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> None:
         """Know that the attempt that the current task makes at a deployment has failed."""
         attempt = self.attempts.failed(deployment)
         if attempt is not None:
-            self._failed(attempt, signal, headers, wall)
+            self._record_failure(attempt, failure, headers, wall)
 
-    def stream_ended(self, call: Call, deployment: str | None, answer: Answer) -> None:
+    def on_stream_end(self, client_request: ClientRequest, deployment: str | None, usage: ResponseUsage) -> None:
         """Know of the event at the end of a stream; other answers have been told before theirs."""
-        attempt = self.attempts.stream_ended(call, deployment)
+        attempt = self.attempts.stream_ended(client_request, deployment)
         if attempt is not None:
-            self.answered(attempt, answer)
+            self.on_success(attempt, usage)
 
-    def stream_failed(self, call: Call, signal: Signal, headers: object, wall: float) -> None:
+    def on_stream_failure(self, client_request: ClientRequest, failure: Failure, headers: object, wall: float) -> None:
         """Know of the event after a stream that broke off."""
-        attempt = self.attempts.stream_broke(call)
+        attempt = self.attempts.stream_broke(client_request)
         if attempt is not None:
-            self._failed(attempt, signal, headers, wall)
+            self._record_failure(attempt, failure, headers, wall)
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Learn from an answer."""
         try:
-            self._answered(attempt, answer)
+            self._record_success(attempt, usage)
         finally:
-            self.gave_up(attempt)
+            self.release(attempt)
 
-    def streaming(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
+    def on_stream_start(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
         """Know that an answer has begun, and learn from its headers."""
-        self.pool.began(attempt.pick.lease, readings(headers, now=time.time()) if headers else ())
+        self.pool.on_stream_start(
+            attempt.pick.reservation, parse_limit_headers(headers, now=time.time()) if headers else ()
+        )
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         """Give back what was reserved for an attempt of whose end nobody tells."""
-        self.pool.release(attempt.pick.lease)
-        self._observer.vanished(attempt)
+        self.pool.release(attempt.pick.reservation)
+        self._observer.on_lost(attempt)
 
-    def gave_up(self, attempt: Attempt) -> None:
+    def release(self, attempt: Attempt) -> None:
         """Give back what was reserved for an attempt if it still is: nothing that goes wrong may keep it."""
-        self.pool.release(attempt.pick.lease)
+        self.pool.release(attempt.pick.reservation)
 
-    def _answered(self, attempt: Attempt, answer: Answer) -> None:
-        lease = attempt.pick.lease
-        if answer.is_from_cache:
-            self.pool.settle(lease, NOTHING, is_success=False)
+    def _record_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
+        reservation = attempt.pick.reservation
+        if usage.is_from_cache:
+            self.pool.settle(reservation, NO_USAGE, is_success=False)
             return
-        used = Need(1.0, answer.total_tokens, answer.dollars) if answer.is_known else lease.need
-        told = readings(answer.headers, now=time.time()) if answer.headers else ()
+        used = Usage(1.0, usage.total_tokens, usage.dollars) if usage.is_known else reservation.usage
+        told = parse_limit_headers(usage.headers, now=time.time()) if usage.headers else ()
         # Streams take as long as they are long: of them, what counts is how soon they began.
-        ended = self._clock() if lease.answered is None else lease.answered
-        self.pool.settle(lease, used, latency=ended - lease.began, readings=told)
-        if answer.is_known:
-            self.estimates.learn(attempt.group, answer.output_tokens, answer.total_tokens, answer.dollars)
+        ended = self._clock() if reservation.stream_started_at is None else reservation.stream_started_at
+        self.pool.settle(reservation, used, latency=ended - reservation.started_at, readings=told)
+        if usage.is_known:
+            self.estimator.observe(attempt.model_group, usage.output_tokens, usage.total_tokens, usage.dollars)
             if attempt.outcome is not None:
-                self.sticky.settled(attempt.outcome, int(answer.prompt_tokens), int(answer.cached_tokens))
-        self._observer.answered(attempt, answer)
+                self.sessions.observe_cache(attempt.outcome, int(usage.prompt_tokens), int(usage.cached_tokens))
+        self._observer.on_success(attempt, usage)
 
-    def _failed(self, attempt: Attempt, signal: Signal, headers: object, wall: float) -> None:
+    def _record_failure(self, attempt: Attempt, failure: Failure, headers: object, wall: float) -> None:
         try:
-            told = readings(headers, now=wall) if headers else ()
-            signal = self.pool.fail(attempt.pick.lease, signal, told)
+            told = parse_limit_headers(headers, now=wall) if headers else ()
+            failure = self.pool.fail(attempt.pick.reservation, failure, told)
         finally:
-            self.gave_up(attempt)
-        if attempt.pick.place.account.hold.kind is Kind.PERMANENT:
-            self.forget_pins(attempt.pick.place.seat.account)
-        self._observer.failed(attempt, signal)
+            self.release(attempt)
+        if attempt.pick.deployment.account.cooldown.kind is FailureKind.PERMANENT:
+            self.forget_sessions(attempt.pick.deployment.spec.account)
+        self._observer.on_failure(attempt, failure)
 
-    def pin(self, group: Group, request: Mapping[str, Any], asked: Asked) -> tuple[str, Advice, Asked] | None:
+    def pin(
+        self, candidates: CandidateSet, request: Mapping[str, Any], pick_request: PickRequest
+    ) -> tuple[str, AffinityDecision, PickRequest] | None:
         """Return where a request's session is pinned as far as is known here, whether it would go there, and it all."""
-        key = self._keys.of(group.name, request)
+        key = self._keys.read(candidates.name, request)
         now = self._clock()
-        pinned = None if key is None else self.sticky.pinned(key, now)
+        pinned = None if key is None else self.sessions.account_of(key, now)
         if key is None or pinned is None:
             return None
-        advice = self._advice(group, key, pinned, asked.tried, now)
-        asked = asked._replace(prefer=pinned if advice.follows else None)
-        return pinned, advice, self.following(group, key, asked, now)
+        decision = self._advice(candidates, key, pinned, pick_request.excluded, now)
+        pick_request = pick_request._replace(preferred_account=pinned if decision.follows else None)
+        return pinned, decision, self.following(candidates, key, pick_request, now)
 
-    def following(self, group: Group, key: SessionKey, asked: Asked, now: float) -> Asked:
+    def following(self, candidates: CandidateSet, key: SessionKey, request: PickRequest, now: float) -> PickRequest:
         """Return what is asked for, at the account to which the session goes while its own cannot be used."""
-        meanwhile = self.sticky.meanwhile(key, now)
+        meanwhile = self.sessions.fallback_of(key, now)
         # On its way back it may be used, or not: then the session stays where it is.
-        if meanwhile is None or preferred(group, asked, now, _never) is not None or coming(group, asked, now):
-            return asked
-        is_well = self._advice(group, key, meanwhile, asked.tried, now).follows
-        return asked._replace(prefer=meanwhile) if is_well else asked
+        if (
+            meanwhile is None
+            or select_pinned(candidates, request, now, _never) is not None
+            or pending_lease(candidates, request, now)
+        ):
+            return request
+        is_well = self._advice(candidates, key, meanwhile, request.excluded, now).follows
+        return request._replace(preferred_account=meanwhile) if is_well else request
 
-    def forget_pins(self, account: str) -> None:
+    def forget_sessions(self, account: str) -> None:
         """Let the sessions of an account go elsewhere for good."""
-        self.sticky.drop(account)
-        if self._remote is not None:
-            self._remote.drop(account)
+        self.sessions.forget_account(account)
+        if self._replicator is not None:
+            self._replicator.forget_account(account)
 
-    def _at_once(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full | None:
+    def _at_once(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest
+    ) -> Pick | NoCapacity | None:
         """Return what there is without a wait; None where others come first."""
-        group, now = known.group, self._clock()
-        if group.fairness.asks(asked.client, now) > 0:
+        candidates, now = cached.candidates, self._clock()
+        if candidates.fair_share.admission_delay(request.client, now) > 0:
             # Nobody may be left who makes a pick, and with it a newer snapshot.
-            self.pool.keep_fresh(group, now)
+            self.pool.ensure_fresh(candidates, now)
             return None
-        if self.waiting.is_line(group):
+        if self.queue.is_queued(candidates):
             return None
-        found = self._picked(known, deployments, asked)
+        found = self._picked(cached, deployments, request)
         if isinstance(found, Pick):
-            group.fairness.used(asked.client, now)
+            candidates.fair_share.record_pick(request.client, now)
         return found
 
     async def _in_time(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, full: Full | None
-    ) -> Pick | Full:
+        self,
+        cached: CachedCandidates,
+        deployments: Sequence[Deployment],
+        request: PickRequest,
+        attempts: RequestAttempts,
+        no_capacity: NoCapacity | None,
+    ) -> Pick | NoCapacity:
         """Return what there is as soon as the terms allow to wait, after there was nothing at once."""
-        found = await self._waited_for(known, deployments, asked, run, full)
-        if isinstance(found, Full) and found.bar is not None and found.bar.is_coming:
+        found = await self._waited_for(cached, deployments, request, attempts, no_capacity)
+        if isinstance(found, NoCapacity) and found.blocker is not None and found.blocker.is_lease_pending:
             # What had only to be granted was not: then another tier serves, or another account than the session's.
-            asked = asked._replace(presses=True)
-            pressing = self._at_once(known, deployments, asked)
+            request = request._replace(is_final_try=True)
+            pressing = self._at_once(cached, deployments, request)
             if isinstance(pressing, Pick):
                 return pressing
-            found = await self._waited_for(known, deployments, asked, run, pressing)
+            found = await self._waited_for(cached, deployments, request, attempts, pressing)
         return found
 
     async def _waited_for(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, run: Run, full: Full | None
-    ) -> Pick | Full:
-        group, now = known.group, self._clock()
-        is_held = full is None and group.fairness.waits(asked.client, now) > 0
-        full = full or self.pool.known_full(group, asked)
-        patience = self._patience(run, full, is_pressing=asked.presses)
+        self,
+        cached: CachedCandidates,
+        deployments: Sequence[Deployment],
+        request: PickRequest,
+        attempts: RequestAttempts,
+        no_capacity: NoCapacity | None,
+    ) -> Pick | NoCapacity:
+        candidates, now = cached.candidates, self._clock()
+        is_held = no_capacity is None and candidates.fair_share.delay(request.client, now) > 0
+        no_capacity = no_capacity or self.pool.cached_no_capacity(candidates, request)
+        patience = self._patience(attempts, no_capacity, is_pressing=request.is_final_try)
         if patience is None:
-            assert full is not None
-            return full
+            assert no_capacity is not None
+            return no_capacity
         if patience > 0:
-            found = await self._waited(known, deployments, asked, patience)
+            found = await self._waited(cached, deployments, request, patience)
             passed = self._clock() - now
-            run.waited += passed
-            self._observer.waited(group.name, passed, is_served=isinstance(found, Pick))
+            attempts.waited += passed
+            self._observer.on_queued(candidates.name, passed, is_served=isinstance(found, Pick))
             if isinstance(found, Pick):
                 return found
-            full = found
-        if full is not None and full.bar is not None and full.bar.yields:
-            return self._picked(known, deployments, asked._replace(presses=True))
-        if full is None and not is_held:
+            no_capacity = found
+        if no_capacity is not None and no_capacity.blocker is not None and no_capacity.blocker.may_be_exceeded:
+            return self._picked(cached, deployments, request._replace(is_final_try=True))
+        if no_capacity is None and not is_held:
             # Nobody is refused without a look, unless for what others need.
-            return self._picked(known, deployments, asked)
-        return full or Full(1.0, group.full)
+            return self._picked(cached, deployments, request)
+        return no_capacity or NoCapacity(1.0, candidates.blocker)
 
     async def _waited(
-        self, known: Known, deployments: Sequence[Deployment], asked: Asked, patience: float
-    ) -> Pick | Full:
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest, patience: float
+    ) -> Pick | NoCapacity:
         """Wait for so long, however often the candidates change meanwhile."""
         ends = self._clock() + patience
         for _ in range(MOST_LOOKS):
-            is_there = self.candidates.is_there(known, deployments)
-            waited = await self.waiting.wait(known.group, asked, asked.client, patience, is_there)
-            found = waited or self._picked(known, deployments, asked)
+            is_there = self.candidates.matches_at(cached, deployments)
+            waited = await self.queue.wait(cached.candidates, request, request.client, patience, is_there)
+            found = waited or self._picked(cached, deployments, request)
             patience = ends - self._clock()
             if waited is not None or isinstance(found, Pick) or patience <= 0:
                 break
-            known = self.candidates.anew(known.group.name, deployments)
+            cached = self.candidates.resolve(cached.candidates.name, deployments)
         return found
 
-    def _patience(self, run: Run, full: Full | None, *, is_pressing: bool) -> float | None:
+    def _patience(
+        self, attempts: RequestAttempts, no_capacity: NoCapacity | None, *, is_pressing: bool
+    ) -> float | None:
         """Return for how many seconds a request waits; None if that would be in vain."""
-        patience = self.terms.wait - run.waited
-        if full is None or full.bar is None:
+        patience = self.settings.wait - attempts.waited
+        if no_capacity is None or no_capacity.blocker is None:
             return patience
-        if full.bar.yields:
+        if no_capacity.blocker.may_be_exceeded:
             return min(patience, PART_SECONDS)
-        if full.bar.is_coming and not is_pressing:
+        if no_capacity.blocker.is_lease_pending and not is_pressing:
             return max(min(patience, PART_SECONDS), GRACE_SECONDS)
-        if full.opens_in <= GRACE_SECONDS:
+        if no_capacity.available_in <= GRACE_SECONDS:
             # A moment, such as workers need to hear of each other, is no refusal.
             return max(patience, GRACE_SECONDS)
-        return None if full.opens_in > patience and not full.bar.may_open else patience
+        return None if no_capacity.available_in > patience and not no_capacity.blocker.may_open else patience
 
-    def _picked(self, known: Known, deployments: Sequence[Deployment], asked: Asked) -> Pick | Full:
-        found = self.pool.pick(known.group, asked, self.candidates.is_there(known, deployments))
+    def _picked(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest
+    ) -> Pick | NoCapacity:
+        found = self.pool.pick(cached.candidates, request, self.candidates.matches_at(cached, deployments))
         if found is None:
             # They say the same, and are others.
-            known = self.candidates.anew(known.group.name, deployments)
-            found = self.pool.pick(known.group, asked, self.candidates.is_there(known, deployments))
-        return found or Full(0.0, None)
+            cached = self.candidates.resolve(cached.candidates.name, deployments)
+            found = self.pool.pick(cached.candidates, request, self.candidates.matches_at(cached, deployments))
+        return found or NoCapacity(0.0, None)
 
-    async def _pinned_elsewhere(self, key: SessionKey, remote: Remote) -> str | None:
-        elsewhere = await remote.fetch(key.text)
+    async def _pinned_elsewhere(self, key: SessionKey, replicator: SessionReplicator) -> str | None:
+        elsewhere = await replicator.fetch(key.text)
         if elsewhere is not None:
-            self.sticky.adopt(key.text, elsewhere, self._clock())
+            self.sessions.merge(key.text, elsewhere, self._clock())
         # Another request of the session may have been chosen for meanwhile.
-        return self.sticky.pinned(key, self._clock())
+        return self.sessions.account_of(key, self._clock())
 
-    def _advice(self, group: Group, key: SessionKey, pinned: str, tried: frozenset[str], now: float) -> Advice:
-        places = [group.places[position] for position in group.at_account.get(pinned, ())]
-        if not places:
-            return advise(Sight(is_offered=False), self.terms.sticky)
-        place = places[0]
-        holds = place.account.hold, place.model.hold
-        return advise(
-            Sight(
-                is_offered=any(each.seat.id not in tried for each in places),
-                is_quarantined=any(hold.state(now) is State.QUARANTINED for hold in holds),
-                held_for=max(0.0, *(hold.until - now for hold in holds if hold.kind is not None), 0.0),
-                failures=max(hold.failures for hold in holds),
-                latency=place.latency.fresh(now),
-                median=group.median_latency,
-                is_hot=self.sticky.is_hot(key, now, len(group.at_account)),
+    def _advice(
+        self, candidates: CandidateSet, key: SessionKey, pinned: str, tried: frozenset[str], now: float
+    ) -> AffinityDecision:
+        deployments = [candidates.deployments[position] for position in candidates.positions_by_account.get(pinned, ())]
+        if not deployments:
+            return decide(PinnedAccount(is_candidate=False), self.settings.sticky)
+        deployment = deployments[0]
+        cooldowns = deployment.account.cooldown, deployment.model.cooldown
+        return decide(
+            PinnedAccount(
+                is_candidate=any(each.spec.id not in tried for each in deployments),
+                is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooldowns),
+                cooldown_left=max(
+                    0.0, *(cooldown.until - now for cooldown in cooldowns if cooldown.kind is not None), 0.0
+                ),
+                failures=max(cooldown.failures for cooldown in cooldowns),
+                latency=deployment.latency.recent(now),
+                median_latency=candidates.median_latency,
+                is_overloaded=self.sessions.is_overloaded(key, now, len(candidates.positions_by_account)),
             ),
-            self.terms.sticky,
+            self.settings.sticky,
         )
 
     def _chosen(
-        self, group: Group, key: SessionKey, asked: Asked, pick: Pick, pinned: str | None, advice: Advice | None
-    ) -> Outcome:
-        account, now = pick.place.seat.account, self._clock()
-        is_fallback = advice is not None and advice.keeps_pin
-        if is_fallback and account != pinned and advice is not None and advice.only_waits:
-            is_fallback = not self._lasts(group, key, asked.need, pinned, now)
-        return self.sticky.chosen(key, account, now, is_fallback=is_fallback, is_spread=advice is Advice.HOT)
+        self,
+        candidates: CandidateSet,
+        key: SessionKey,
+        request: PickRequest,
+        pick: Pick,
+        pinned: str | None,
+        decision: AffinityDecision | None,
+    ) -> SessionOutcome:
+        account, now = pick.deployment.spec.account, self._clock()
+        is_fallback = decision is not None and decision.keeps_pin
+        if is_fallback and account != pinned and decision is not None and decision.is_temporary:
+            is_fallback = not self._lasts(candidates, key, request.usage, pinned, now)
+        return self.sessions.record(
+            key, account, now, is_fallback=is_fallback, is_spread=decision is AffinityDecision.OVERLOADED
+        )
 
-    def _lasts(self, group: Group, key: SessionKey, need: Need, pinned: str | None, now: float) -> bool:
+    def _lasts(self, candidates: CandidateSet, key: SessionKey, usage: Usage, pinned: str | None, now: float) -> bool:
         """Return whether a session has been kept from its account, or will be, for longer than its pin waits."""
         # A window is a part longer than it is called.
-        longest = self.terms.sticky.repin_after * (1 + 1 / PARTS)
-        if self.sticky.away_for(key, now) > longest:
+        longest = self.settings.sticky.repin_after * (1 + 1 / PARTS)
+        if self.sessions.away_for(key, now) > longest:
             return True
-        places = [group.places[position] for position in group.at_account.get(pinned or "", ())]
-        bars = [place.bar(need, now) for place in places]
-        return bool(bars) and all(bar is not None and bar.opens_at > now + longest for bar in bars)
+        deployments = [
+            candidates.deployments[position] for position in candidates.positions_by_account.get(pinned or "", ())
+        ]
+        blockers = [deployment.blocker(usage, now) for deployment in deployments]
+        return bool(blockers) and all(blocker is not None and blocker.until > now + longest for blocker in blockers)
 
-    def _opened(self, group: Group) -> None:
-        self.waiting.woken(group)
+    def _opened(self, candidates: CandidateSet) -> None:
+        self.queue.wake(candidates)
 
 
 def _never() -> float:

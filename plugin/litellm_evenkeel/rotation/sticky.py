@@ -13,14 +13,14 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from litellm_evenkeel.rotation.affinity import Affinity, Outcome, Worth
-from litellm_evenkeel.rotation.traffic import Traffic
+from litellm_evenkeel.rotation.affinity import CacheSavings, CacheSavingsCounter, SessionOutcome
+from litellm_evenkeel.rotation.traffic import DecayingCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from litellm_evenkeel.rotation.session_key import SessionKey
-    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+    from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
 # Others are told of a pin that goes on as often as this in its time to live, not at each request.
 TOLD_AGAIN = 0.25
@@ -30,7 +30,7 @@ FORGOTTEN_AT_ONCE = 64
 MEANWHILE = "+"
 
 
-class Change(NamedTuple):
+class PinChange(NamedTuple):
     """What others should know of a pin."""
 
     key: str
@@ -40,32 +40,32 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StickyCounts:
+class SessionCounts:
     """What has happened so far, and what there is."""
 
-    pins: int
+    sessions: int
     """Sessions that are remembered, those that were elsewhere meanwhile twice; some of them may have lapsed without
     having been looked at since."""
     accounts: Mapping[str, int]
     hits: int
-    misses: int
-    escapes: int
-    repins: int
+    new: int
+    fallbacks: int
+    moved: int
     refused: int
     """Sessions that were not pinned because their account has as many as it may have."""
     evicted: int
     """Pins that were forgotten because there were too many."""
-    adopted: int
+    merged: int
     """Pins that were learned from others."""
-    worth: Worth
+    savings: CacheSavings
 
 
-class Sticky:
+class SessionTable:
     """The pins of one worker. All times are the same clock's, in seconds."""
 
-    def __init__(self, terms: StickyTerms, tell: Callable[[Change], None] | None = None) -> None:
-        self._terms = terms
-        self.tell = tell
+    def __init__(self, settings: AffinitySettings, on_change: Callable[[PinChange], None] | None = None) -> None:
+        self._settings = settings
+        self.on_change = on_change
         """Whom to tell what others should know, if there are any."""
         # In the order in which they lapse: all live equally long, and who is refreshed goes to the end.
         self._pins: OrderedDict[str, _Pin] = OrderedDict()
@@ -74,18 +74,18 @@ class Sticky:
         self._counts: dict[str, int] = {}
         # An account whose pins are dropped begins anew; pins of its former days are dead wherever they lie.
         self._days: dict[str, int] = {}
-        self._groups: OrderedDict[str, Traffic] = OrderedDict()
+        self._groups: OrderedDict[str, DecayingCounter] = OrderedDict()
         self._happened: Counter[str] = Counter()
-        self._affinity = Affinity()
+        self._affinity = CacheSavingsCounter()
 
-    def pinned(self, key: SessionKey, now: float) -> str | None:
+    def account_of(self, key: SessionKey, now: float) -> str | None:
         """Return the account that a session is pinned to; that alone keeps no pin alive."""
         if key.text not in self._pins:
             return None
         pin = self._live(key.text, now)
         return pin.account if pin else None
 
-    def meanwhile(self, key: SessionKey, now: float) -> str | None:
+    def fallback_of(self, key: SessionKey, now: float) -> str | None:
         """Return where a session goes while its own account cannot be used, if it has been elsewhere before."""
         pin = self._live(key.text + MEANWHILE, now)
         return pin.account if pin else None
@@ -95,93 +95,93 @@ class Sticky:
         pin = self._live(key.text, now)
         return max(now - pin.left_at, 0.0) if pin else 0.0
 
-    def chosen(
+    def record(
         self, key: SessionKey, account: str, now: float, *, is_fallback: bool, is_spread: bool = False
-    ) -> Outcome:
+    ) -> SessionOutcome:
         """Know where a request of a session goes, and return what that means for it.
 
         A session without a pin gets one. A pin goes on when it was followed; a fallback leaves it as it is, and the
         next one goes to the same account, unless what many share is to be spread; otherwise the session moves. Where
         the account has as many sessions as it may have, the session is pinned to nobody.
         """
-        if self._terms.hot_factor and not key.source.names_a_session:
+        if self._settings.hot_factor and not key.source.names_a_session:
             self._group(key.group).add(now)
         pin = self._live(key.text, now) if key.text in self._pins else None
         if pin and pin.account == account:
             return self._hit(key, pin, now)
         if pin and is_fallback:
-            self._happened["escapes"] += 1
+            self._happened["fallbacks"] += 1
             if not is_spread:
                 self._elsewhere(key, pin, account, now)
-            return Outcome.ESCAPE
-        outcome = Outcome.REPIN if pin else Outcome.MISS
-        self._happened["repins" if pin else "misses"] += 1
+            return SessionOutcome.FALLBACK
+        outcome = SessionOutcome.MOVED if pin else SessionOutcome.NEW
+        self._happened["moved" if pin else "new"] += 1
         if pin:
             self._remove(key.text)
-        if not self.may_pin(account, now):
+        if not self.has_room(account, now):
             self._happened["refused"] += 1
             return outcome
         self._pin(key.text, account, now)
-        if self.tell is not None:
-            self.tell(Change(key.text, account, replaces=pin is not None))
+        if self.on_change is not None:
+            self.on_change(PinChange(key.text, account, replaces=pin is not None))
         return outcome
 
-    def adopt(self, key: str, account: str, now: float) -> None:
+    def merge(self, key: str, account: str, now: float) -> None:
         """Take over what others have pinned a session to; it counts as one of the account's, even beyond its cap."""
         pin = self._live(key, now)
         if pin and pin.account == account:
             return
         if pin:
             self._remove(key)
-        self._happened["adopted"] += 1
+        self._happened["merged"] += 1
         self._pin(key, account, now)
 
-    def is_hot(self, key: SessionKey, now: float, accounts: int) -> bool:
+    def is_overloaded(self, key: SessionKey, now: float, accounts: int) -> bool:
         """Say whether what many sessions share has brought its account more than its share of late.
 
         Never true of an explicit session. Of the others: of the group's traffic with shared keys, in about the last
         minute, one key may bring its account `hot_factor` times what each account would get if all got the same.
         The rest goes where the strategy says: with so much traffic the prompt is soon in the cache there as well.
         """
-        if key.source.names_a_session or not self._terms.hot_factor:
+        if key.source.names_a_session or not self._settings.hot_factor:
             return False
         pin = self._live(key.text, now)
         group = self._groups.get(key.group)
         if pin is None or pin.traffic is None or group is None:
             return False
         brought = pin.traffic.count(now)
-        share = self._terms.hot_factor / max(accounts, 1)
-        return brought >= self._terms.hot_floor and brought >= share * group.count(now)
+        share = self._settings.hot_factor / max(accounts, 1)
+        return brought >= self._settings.hot_floor and brought >= share * group.count(now)
 
-    def may_pin(self, account: str, now: float) -> bool:
+    def has_room(self, account: str, now: float) -> bool:
         """Say whether an account may have another session."""
         if now >= self._lapses_at:
             self._forget_lapsed(now)
-        return self._counts.get(account, 0) < self._terms.most_pins_per_account
+        return self._counts.get(account, 0) < self._settings.most_pins_per_account
 
-    def drop(self, account: str) -> None:
+    def forget_account(self, account: str) -> None:
         """Forget all pins of an account, however many, at once."""
         if self._counts.pop(account, 0):
             self._days[account] = self._days.get(account, 0) + 1
 
-    def settled(self, outcome: Outcome, prompt_tokens: int, cached_tokens: int) -> None:
+    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
         """Know how much of a request's prompt its provider had in its cache."""
-        self._affinity.settled(outcome, prompt_tokens, cached_tokens)
+        self._affinity.observe(outcome, prompt_tokens, cached_tokens)
 
-    def counts(self) -> StickyCounts:
+    def counts(self) -> SessionCounts:
         """Return what has happened so far."""
-        names = ("hits", "misses", "escapes", "repins", "refused", "evicted", "adopted")
+        names = ("hits", "new", "fallbacks", "moved", "refused", "evicted", "merged")
         happened = {name: self._happened[name] for name in names}
         accounts = {account: count for account, count in self._counts.items() if count}
-        return StickyCounts(sum(accounts.values()), accounts, **happened, worth=self._affinity.worth())
+        return SessionCounts(sum(accounts.values()), accounts, **happened, savings=self._affinity.savings())
 
-    def _hit(self, key: SessionKey, pin: _Pin, now: float) -> Outcome:
+    def _hit(self, key: SessionKey, pin: _Pin, now: float) -> SessionOutcome:
         self._happened["hits"] += 1
         pin.left_at = math.inf
         if not key.source.names_a_session:
             pin.add(now)
         self._goes_on(key.text, pin, now)
-        return Outcome.HIT
+        return SessionOutcome.HIT
 
     def _elsewhere(self, key: SessionKey, pin: _Pin, account: str, now: float) -> None:
         """Know where a session is meanwhile."""
@@ -197,28 +197,28 @@ class Sticky:
         if other:
             self._remove(name)
         # Where its own pin is the next to be forgotten for others, it would be forgotten for this.
-        is_last = len(self._pins) >= self._terms.most_pins and next(iter(self._pins)) == key.text
-        if is_last or not self.may_pin(account, now):
+        is_last = len(self._pins) >= self._settings.most_pins and next(iter(self._pins)) == key.text
+        if is_last or not self.has_room(account, now):
             return
         self._pin(name, account, now)
-        if self.tell is not None:
-            self.tell(Change(name, account, replaces=other is not None))
+        if self.on_change is not None:
+            self.on_change(PinChange(name, account, replaces=other is not None))
 
     def _goes_on(self, name: str, pin: _Pin, now: float) -> None:
-        pin.until = max(pin.until, now + self._terms.ttl)
+        pin.until = max(pin.until, now + self._settings.ttl)
         self._pins.move_to_end(name)
-        if self.tell is not None and now >= pin.told + self._terms.ttl * TOLD_AGAIN:
+        if self.on_change is not None and now >= pin.told + self._settings.ttl * TOLD_AGAIN:
             pin.told = now
-            self.tell(Change(name, pin.account, replaces=False))
+            self.on_change(PinChange(name, pin.account, replaces=False))
 
     def _pin(self, key: str, account: str, now: float) -> None:
-        until = now + self._terms.ttl
+        until = now + self._settings.ttl
         pin = _Pin(account, self._days.get(account, 0), until, now)
         self._lapses_at = min(self._lapses_at, until)
         # A key that was there has been removed: it goes to the end.
         self._pins[key] = pin
         self._counts[account] = self._counts.get(account, 0) + 1
-        while len(self._pins) > self._terms.most_pins:
+        while len(self._pins) > self._settings.most_pins:
             self._happened["evicted"] += self._remove(next(iter(self._pins)))
 
     def _live(self, key: str, now: float) -> _Pin | None:
@@ -246,10 +246,10 @@ class Sticky:
                 return
             self._remove(key)
 
-    def _group(self, name: str) -> Traffic:
+    def _group(self, name: str) -> DecayingCounter:
         found = self._groups.get(name)
         if found is None:
-            found = self._groups[name] = Traffic()
+            found = self._groups[name] = DecayingCounter()
             if len(self._groups) > MOST_GROUPS:
                 self._groups.popitem(last=False)
         return found
@@ -260,11 +260,11 @@ class _Pin:
 
     def __init__(self, account: str, day: int, until: float, told: float) -> None:
         self.account, self.day, self.until, self.told = account, day, until, told
-        self.traffic: Traffic | None = None
+        self.traffic: DecayingCounter | None = None
         self.left_at = math.inf
         """Since when its session has not been there."""
 
     def add(self, now: float) -> None:
         """Count a request of what many may share."""
-        self.traffic = self.traffic or Traffic()
+        self.traffic = self.traffic or DecayingCounter()
         self.traffic.add(now)

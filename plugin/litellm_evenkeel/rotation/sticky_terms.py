@@ -8,7 +8,7 @@ from enum import StrEnum
 from litellm_evenkeel.reading.kinds import Count, Factor, Period, Seconds  # noqa: TC001 - read by annotation
 
 
-class Source(StrEnum):
+class KeySource(StrEnum):
     """What a session is known by."""
 
     SESSION_ID = "session_id"
@@ -25,10 +25,10 @@ class Source(StrEnum):
     @property
     def names_a_session(self) -> bool:
         """Whether it is one conversation's own; the others may be shared by any number of them."""
-        return self is Source.SESSION_ID or self is Source.HEADER
+        return self is KeySource.SESSION_ID or self is KeySource.HEADER
 
 
-class Backend(StrEnum):
+class SessionBackend(StrEnum):
     """Where pins are kept for other workers and for later."""
 
     MEMORY = "memory"
@@ -37,7 +37,7 @@ class Backend(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StickyTerms:
+class AffinitySettings:
     """When a session stays with an account.
 
     On by default, by explicit ids and by how the prompt begins: a provider's prompt cache belongs to an account, so a
@@ -49,7 +49,7 @@ class StickyTerms:
 
     enabled: bool = True
     """Whether sessions stick to accounts at all."""
-    by: tuple[Source, ...] = (Source.SESSION_ID, Source.HEADER, Source.CACHE_KEY, Source.PROMPT)
+    by: tuple[KeySource, ...] = (KeySource.SESSION_ID, KeySource.HEADER, KeySource.CACHE_KEY, KeySource.PROMPT)
     """What a session is known by; the first of them that a request has counts."""
     headers: tuple[str, ...] = (
         "x-litellm-session-id",
@@ -81,7 +81,7 @@ class StickyTerms:
     """How many times an even share of its group's traffic one prompt, cache key or user may bring its account."""
     hot_floor: Count = 20
     """Requests in a minute up to which a shared prompt, cache key or user is never too much."""
-    backend: Backend = Backend.MEMORY
+    backend: SessionBackend = SessionBackend.MEMORY
     """Where pins are kept for other workers: memory (nowhere), redis or postgres."""
     url: str | None = field(default=None, repr=False)
     """The address of that Redis or Postgres; without one, those of the proxy."""

@@ -10,7 +10,7 @@ PROOF = 3
 ALONE_SECONDS = 600.0
 
 
-class Suspicion:
+class ForbiddenStreak:
     """What has been refused at one account since its last success. All times are the same clock's, in seconds."""
 
     __slots__ = ("_client", "_first", "_is_shared", "_last", "_number")
@@ -19,7 +19,7 @@ class Suspicion:
         self._number, self._client, self._is_shared = 0, "", False
         self._first = self._last = -math.inf
 
-    def is_proved(self, client: str, began: float, now: float) -> bool:
+    def record_forbidden(self, client: str, began: float, now: float) -> bool:
         """Know of one more, and return whether they are proof: of several clients, or of one for long enough."""
         if began < self._last:
             return False

@@ -7,23 +7,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.kinds import Kind
-    from litellm_evenkeel.rotation.picks import Reason
+    from litellm_evenkeel.rotation.kinds import FailureKind
+    from litellm_evenkeel.rotation.picks import PickReason
 
 
 @dataclass(slots=True)
-class Tally:
+class PickCounts:
     """Counts, by account."""
 
-    picks: Counter[tuple[str, Reason]] = field(default_factory=Counter)
-    failures: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    picks: Counter[tuple[str, PickReason]] = field(default_factory=Counter)
+    failures: Counter[tuple[str, FailureKind]] = field(default_factory=Counter)
 
     def of(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
         """Return picks by reason and failures by kind, each by account."""
         return _by_account(self.picks), _by_account(self.failures)
 
 
-def _by_account(counts: Counter[tuple[str, Reason]] | Counter[tuple[str, Kind]]) -> dict[str, dict[str, int]]:
+def _by_account(
+    counts: Counter[tuple[str, PickReason]] | Counter[tuple[str, FailureKind]],
+) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for (account, what), count in counts.items():
         found.setdefault(account, {})[str(what)] = count

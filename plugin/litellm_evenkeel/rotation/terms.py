@@ -10,15 +10,15 @@ from typing import Self
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.reading.kinds import Count, Period, Positive, Seconds, Secret
-from litellm_evenkeel.rotation.holds import Terms
+from litellm_evenkeel.rotation.holds import CooldownSettings
 from litellm_evenkeel.rotation.limits import Limits  # noqa: TC001 - read by annotation
-from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 SAME_AS_PROXY = "proxy"
 
 
-class Strategy(StrEnum):
+class StrategyName(StrEnum):
     """How one account is chosen among those that may be used."""
 
     HEADROOM = "headroom"
@@ -30,7 +30,7 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RedisAddress(Secret):
+class SharedRedisUrl(Secret):
     """`redis://`, `rediss://` or `unix://`, or `proxy` for the one that LiteLLM uses."""
 
     @classmethod
@@ -48,17 +48,17 @@ class RedisAddress(Secret):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedTerms:
+class SharingSettings:
     """What several workers and replicas of a proxy know together."""
 
-    redis_url: RedisAddress | None = None
+    redis_url: SharedRedisUrl | None = None
     """Where they share it. Without an address, each worker knows only what it has seen itself."""
     prefix: str = "evenkeel"
     """What all keys in Redis begin with. Proxies with the same prefix share their accounts."""
 
 
 @dataclass(frozen=True, slots=True)
-class AccountTerms:
+class AccountSettings:
     """What is told about an account; `model_info` of its deployments may say the same."""
 
     weight: Positive | None = None
@@ -74,10 +74,10 @@ class AccountTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class RotationTerms:
+class RotationSettings:
     """All of it."""
 
-    strategy: Strategy = Strategy.HEADROOM
+    strategy: StrategyName = StrategyName.HEADROOM
     """How one account is chosen among those that may be used."""
     snapshot_ttl: Seconds = 10.0
     """For how long a view of all accounts is used before it is built anew. 0: built for every request. Failures, and
@@ -97,8 +97,8 @@ class RotationTerms:
     """Whether answers name their account in the header `x-evenkeel-account`."""
     stock_cooldowns: bool = False
     """Whether LiteLLM's own cooldowns stay on beside the holds of the rotation."""
-    holds: Terms = field(default_factory=Terms)
-    sticky: StickyTerms = field(default_factory=StickyTerms)
-    shared: SharedTerms = field(default_factory=SharedTerms)
-    accounts: Mapping[str, AccountTerms] = field(default_factory=lambda: types.MappingProxyType({}))
+    holds: CooldownSettings = field(default_factory=CooldownSettings)
+    sticky: AffinitySettings = field(default_factory=AffinitySettings)
+    shared: SharingSettings = field(default_factory=SharingSettings)
+    accounts: Mapping[str, AccountSettings] = field(default_factory=lambda: types.MappingProxyType({}))
     """What is told about accounts, by their names: weight, priority, limits, and limits by model."""

@@ -7,7 +7,7 @@ import math
 FADES_SECONDS = 60.0
 
 
-class Traffic:
+class DecayingCounter:
     """Requests of about the last minute."""
 
     __slots__ = ("_at", "_count")

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation import said
-from litellm_evenkeel.rotation.latency import Latency
+from litellm_evenkeel.rotation.latency import PeakEwma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.side import Side
-    from litellm_evenkeel.rotation.windows import Window
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.side import AccountScope
+    from litellm_evenkeel.rotation.windows import QuotaWindow
 
 # Halved so often, a change is known to a thousandth.
 HALVINGS = 10
@@ -24,42 +24,42 @@ HALVINGS = 10
 class Change:
     """One thing that could be otherwise, by a share of it from 0 (as it is) to 1 (all of it)."""
 
-    applied: Callable[[Place, float], Place]
+    applied: Callable[[DeploymentState, float], DeploymentState]
     say: Callable[[float], str]
 
 
-def needed(place: Place, now: float, is_enough: Callable[[Place], bool]) -> str | None:
+def needed(deployment: DeploymentState, now: float, is_enough: Callable[[DeploymentState], bool]) -> str | None:
     """Say which one change would be enough, and how much of it, or of all together; None if even that is not."""
-    several = list(_changes(place, now))
+    several = list(_changes(deployment, now))
     for change in (*several, _together(several)):
-        if not is_enough(change.applied(place, 1.0)):
+        if not is_enough(change.applied(deployment, 1.0)):
             continue
         low, high = 0.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            low, high = (low, middle) if is_enough(change.applied(place, middle)) else (middle, high)
+            low, high = (low, middle) if is_enough(change.applied(deployment, middle)) else (middle, high)
         return change.say(high)
     return None
 
 
-def _changes(place: Place, now: float) -> Iterator[Change]:
+def _changes(deployment: DeploymentState, now: float) -> Iterator[Change]:
     for name in ("account", "model"):
-        side: Side = getattr(place, name)
-        for number, window in enumerate(side.windows):
-            yield _less_used(name, number, window, window.limit.amount - window.left(now))
-    if place.account.in_flight:
-        yield _fewer(place.account.in_flight)
-    if place.latency.seconds:
-        yield _faster(place.latency.lately(now), now)
+        scope: AccountScope = getattr(deployment, name)
+        for number, window in enumerate(scope.windows):
+            yield _less_used(name, number, window, window.limit.amount - window.available(now))
+    if deployment.account.in_flight:
+        yield _fewer(deployment.account.in_flight)
+    if deployment.latency.seconds:
+        yield _faster(deployment.latency.current(now), now)
 
 
-def _less_used(name: str, number: int, window: Window, used: float) -> Change:
-    def applied(place: Place, share: float) -> Place:
-        side: Side = copy(getattr(place, name))
-        windows = list(side.windows)
+def _less_used(name: str, number: int, window: QuotaWindow, used: float) -> Change:
+    def applied(place: DeploymentState, share: float) -> DeploymentState:
+        scope: AccountScope = copy(getattr(place, name))
+        windows = list(scope.windows)
         windows[number] = windows[number].with_less_used(share * used)
-        side.windows = tuple(windows)
-        return _with(place, **{name: side})
+        scope.windows = tuple(windows)
+        return _with(place, **{name: scope})
 
     def say(share: float) -> str:
         part = share * used
@@ -69,18 +69,18 @@ def _less_used(name: str, number: int, window: Window, used: float) -> Change:
 
 
 def _fewer(under_way: int) -> Change:
-    def applied(place: Place, share: float) -> Place:
+    def applied(place: DeploymentState, share: float) -> DeploymentState:
         left = under_way - round(share * under_way)
         account, model = copy(place.account), copy(place.model)
         account.in_flight, model.in_flight = left, min(left, model.in_flight)
-        return _with(place, account=account, model=model, leases=place.leases if left else {})
+        return _with(place, account=account, model=model, reservations=place.reservations if left else {})
 
     return Change(applied, lambda share: f"{round(share * under_way)} fewer of its {under_way} requests under way")
 
 
 def _faster(lately: float, now: float) -> Change:
-    def applied(place: Place, share: float) -> Place:
-        latency = Latency()
+    def applied(place: DeploymentState, share: float) -> DeploymentState:
+        latency = PeakEwma()
         latency.observe(now, lately * (1 - share))
         return _with(place, latency=latency)
 
@@ -88,7 +88,7 @@ def _faster(lately: float, now: float) -> Change:
 
 
 def _together(several: Sequence[Change]) -> Change:
-    def applied(place: Place, share: float) -> Place:
+    def applied(place: DeploymentState, share: float) -> DeploymentState:
         for change in several:
             place = change.applied(place, share)
         return place
@@ -96,8 +96,8 @@ def _together(several: Sequence[Change]) -> Change:
     return Change(applied, lambda share: f"{said.share(share)} less of all: used, under way, and time to answer")
 
 
-def _with(place: Place, **parts: object) -> Place:
-    found = place.twin()
+def _with(deployment: DeploymentState, **parts: object) -> DeploymentState:
+    found = deployment.twin()
     for name, part in parts.items():
         setattr(found, name, part)
     return found

@@ -10,7 +10,7 @@ from importlib import metadata
 from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_evenkeel import compatibility
-from litellm_evenkeel.collector import Freezer
+from litellm_evenkeel.collector import GcFreezer
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
 
@@ -23,7 +23,7 @@ def collector() -> CustomLogger:
     version = metadata.version("litellm")
     is_start_frozen = compatibility.freezes_garbage_collector(version)
     began = time.perf_counter()
-    Freezer(terms, is_start_frozen=is_start_frozen).begin()
+    GcFreezer(terms, is_start_frozen=is_start_frozen).begin()
     seconds = time.perf_counter() - began
     if not is_start_frozen:
         LOG.info(

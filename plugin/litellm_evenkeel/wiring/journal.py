@@ -17,10 +17,10 @@ from prometheus_client import REGISTRY
 from litellm_evenkeel import addresses, admin, scraping
 from litellm_evenkeel.journal import series
 from litellm_evenkeel.journal.callback import Journal_PROXY_
-from litellm_evenkeel.journal.opening import opened
+from litellm_evenkeel.journal.opening import open_journal
 from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS
 from litellm_evenkeel.litellm_router import SERVER
-from litellm_evenkeel.mishaps import Mishaps
+from litellm_evenkeel.mishaps import ErrorReporter
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
 
@@ -38,21 +38,21 @@ def journal() -> Journal_PROXY_:
     config, where = of_proxy(), f"{SECTION}.journal"
     terms = settings(config.get(SECTION)).journal
     # Read anew for each connection: whoever rotates passwords writes the new one there.
-    made = opened(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
-    mishaps = Mishaps("journal")
-    show = scraping.show(lambda: series.samples(made), series.of(made), REGISTRY, happened=mishaps.happened)
+    made = open_journal(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
+    errors = ErrorReporter("journal")
+    show = scraping.show(lambda: series.samples(made), series.of(made), REGISTRY, happened=errors.report)
     if SERVER in sys.modules:
-        admin.install_health("journal", lambda: _health(made, mishaps))
+        admin.install_health("journal", lambda: _health(made, errors))
     _end_with_proxy(made, show)
     # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
     atexit.register(_end, made)
-    return Journal_PROXY_(made, mishaps.happened)
+    return Journal_PROXY_(made, errors.report)
 
 
-def _health(journal: Journal, mishaps: Mishaps) -> dict[str, Any]:
+def _health(journal: Journal, errors: ErrorReporter) -> dict[str, Any]:
     stores = [{**asdict(one), "dropped": one.dropped} for one in journal.counts()]
     mismatches = {"mismatches": journal.mismatches} if journal.is_double else {}
-    return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": mishaps.counts, **mismatches}
+    return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": errors.counts, **mismatches}
 
 
 def _end_with_proxy(journal: Journal, show: Callable[[], None]) -> None:

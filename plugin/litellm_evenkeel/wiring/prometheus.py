@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses, admin, steady
-from litellm_evenkeel.budgets import health, load_drivers, opened
+from litellm_evenkeel.budgets import health, load_drivers, open_budgets
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget
@@ -21,7 +21,7 @@ from litellm_evenkeel.wiring.config import callbacks, of_proxy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from litellm_evenkeel.budgets import Budgets, BudgetTerms, Listener, Peek
+    from litellm_evenkeel.budgets import BudgetCache, BudgetSettings, Listener, Peek
 
 
 def prometheus() -> EvenkeelPrometheusLogger:
@@ -34,7 +34,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
     config = of_proxy()
     own = settings(config.get(SECTION))
 
-    def budgets(listener: Listener, peek: Peek) -> Budgets:
+    def budgets(listener: Listener, peek: Peek) -> BudgetCache:
         return _budgets(own.budgets, redis, listener, peek)
 
     skips = own.metrics.ablation is Ablation.SKIP_BUDGETS or not own.budgets.enabled
@@ -44,7 +44,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
         load_drivers()
         redis = _redis(own.budgets, config)
     folder = prepare()
-    made = kind(terms=own.metrics, open_budgets=None if skips else budgets, folder=folder)
+    made = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
     admin.install_health("budgets", lambda: _health(made))
     return made
@@ -55,17 +55,17 @@ def _health(callback: EvenkeelPrometheusLogger) -> dict[str, Any]:
     return {"enabled": False} if counts is None else {"enabled": True, **health(counts)}
 
 
-def _redis(terms: BudgetTerms, config: Mapping[str, Any]) -> str | None:
+def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
     """Return where workers share budgets, if they do; raise SettingsError for what is no address."""
     where = f"{SECTION}.budgets.redis"
-    if terms.redis.is_off:
+    if settings.redis.is_off:
         return None
-    found = addresses.redis(config, os.environ, where) if terms.redis.is_of_litellm else terms.redis.value
+    found = addresses.redis(config, os.environ, where) if settings.redis.is_of_litellm else settings.redis.value
     require_address(found, where)
     return found
 
 
-def _budgets(terms: BudgetTerms, redis: str | None, listener: Listener, peek: Peek) -> Budgets:
+def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, peek: Peek) -> BudgetCache:
     where = f"{SECTION}.budgets"
 
     def database() -> str:
@@ -76,8 +76,8 @@ def _budgets(terms: BudgetTerms, redis: str | None, listener: Listener, peek: Pe
         of = place(database())
     except SettingsError:
         of = None
-    return opened(
-        terms,
+    return open_budgets(
+        settings,
         steady.now,
         database=None if of is None else database,
         redis=redis,

@@ -11,100 +11,111 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel import addresses, watching
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.mishaps import Mishaps
-from litellm_evenkeel.rotation.naming import doubts
-from litellm_evenkeel.rotation.pins.opening import opened as keeping
-from litellm_evenkeel.rotation.pins.remote import Remote
-from litellm_evenkeel.rotation.router import Rotation_PROXY_, RotationWithHeader_PROXY_
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.shared import Shared, Sharing, opened
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.sticky import Sticky
-from litellm_evenkeel.rotation.sticky_terms import Backend
-from litellm_evenkeel.rotation.watch import Watch
+from litellm_evenkeel.mishaps import ErrorReporter
+from litellm_evenkeel.rotation.naming import settings_warnings
+from litellm_evenkeel.rotation.pins.opening import open_replicator as keeping
+from litellm_evenkeel.rotation.pins.remote import SessionReplicator
+from litellm_evenkeel.rotation.router import AccountRotation_PROXY_, AccountRotationWithHeader_PROXY_
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.shared import CoordinatorSettings, QuotaCoordinator, open_coordinator
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.sticky import SessionTable
+from litellm_evenkeel.rotation.sticky_terms import SessionBackend
+from litellm_evenkeel.rotation.watch import RotationInspector
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.wiring.config import of_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from litellm_evenkeel.rotation.terms import RotationTerms
+    from litellm_evenkeel.rotation.terms import RotationSettings
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 
-def rotation() -> Rotation_PROXY_:
+def rotation() -> AccountRotation_PROXY_:
     """Make the rotation of this worker."""
     config = of_proxy()
     terms = settings(config.get(SECTION)).rotation
     deployments = config.get("model_list") or ()
     for deployment in deployments:
         # What an operator wrote there is refused at the start, not at the first request.
-        Seat.of(deployment, terms.accounts)
-    for doubt in doubts(terms.accounts, deployments, ACCOUNTS):
+        DeploymentSpec.from_litellm(deployment, terms.accounts)
+    for doubt in settings_warnings(terms.accounts, deployments, ACCOUNTS):
         LOG.warning("evenkeel: %s", doubt)
     metrics, clock = watching.metrics(), _clock()
-    shared = _shared(terms, config, clock)
-    sticky = Sticky(terms.sticky)
-    errors = Mishaps("rotation", metrics.plugin_error)
-    steering = Steering(
+    coordinator = _shared(terms, config, clock)
+    sessions = SessionTable(terms.sticky)
+    errors = ErrorReporter("rotation", metrics.plugin_error)
+    router = AccountRouter(
         terms,
         clock=clock,
         random=random.random,
         seat=_Seats(terms).seat,
         observer=metrics,
-        sticky=sticky,
-        remote=_remote(terms, config, clock, sticky),
-        shared=shared,
-        errors=errors.happened,
+        sessions=sessions,
+        replicator=_remote(terms, config, clock, sessions),
+        shared=coordinator,
+        errors=errors.report,
     )
-    watch = Watch(steering, metrics.tally, clock=clock, deployments=watching.deployments)
+    inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=watching.deployments)
     watching.begin(
-        watch, metrics, errors.happened, is_shared=lambda: None if shared is None else shared.counts().is_connected
+        inspector,
+        metrics,
+        errors.report,
+        is_shared=lambda: None if coordinator is None else coordinator.counts().is_connected,
     )
-    made = RotationWithHeader_PROXY_ if terms.account_header else Rotation_PROXY_
-    begin = None if shared is None else lambda: shared.start(steering.pool)
-    return made(terms, steering, errors, begin)
+    made = AccountRotationWithHeader_PROXY_ if terms.account_header else AccountRotation_PROXY_
+    begin = None if coordinator is None else lambda: coordinator.start(router.pool)
+    return made(terms, router, errors, begin)
 
 
-def _shared(terms: RotationTerms, config: Mapping[str, Any], clock: Callable[[], float]) -> Shared | None:
+def _shared(
+    settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float]
+) -> QuotaCoordinator | None:
     """Return this worker's part in what workers share, if they do."""
-    address = terms.shared.redis_url
+    address = settings.shared.redis_url
     if address is None:
         return None
     where = "evenkeel.rotation.shared.redis_url"
     url = addresses.redis(config, os.environ, where) if address.is_of_proxy else address.value
-    return opened(Sharing(url=url, prefix=terms.shared.prefix, workers=watching.workers(os.environ) or 1), clock)
+    return open_coordinator(
+        CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=watching.workers(os.environ) or 1), clock
+    )
 
 
 def _remote(
-    terms: RotationTerms, config: Mapping[str, Any], clock: Callable[[], float], sticky: Sticky
-) -> Remote | None:
+    settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float], sessions: SessionTable
+) -> SessionReplicator | None:
     """Return where this worker's pins are kept for others, if anywhere."""
-    own = terms.sticky
-    if own.url is None and own.backend is Backend.POSTGRES:
+    own = settings.sticky
+    if own.url is None and own.backend is SessionBackend.POSTGRES:
         own = replace(own, url=addresses.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
-    elif own.url is None and own.backend is Backend.REDIS:
+    elif own.url is None and own.backend is SessionBackend.REDIS:
         own = replace(own, url=addresses.redis(config, os.environ, "evenkeel.rotation.sticky.backend"))
-    pins = keeping(own, clock, terms.shared.prefix)
-    return None if pins is None else Remote(pins, own, lambda key, account: sticky.adopt(key, account, clock()), clock)
+    pins = keeping(own, clock, settings.shared.prefix)
+    return (
+        None
+        if pins is None
+        else SessionReplicator(pins, own, lambda key, account: sessions.merge(key, account, clock()), clock)
+    )
 
 
 class _Seats:
     """Reads deployments that come at run time; what is wrong in one of those must not keep it from working."""
 
-    def __init__(self, terms: RotationTerms) -> None:
-        self._terms = terms
+    def __init__(self, settings: RotationSettings) -> None:
+        self._settings = settings
 
-    def seat(self, deployment: Mapping[str, Any], requested: str) -> Seat:
+    def seat(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
         """Return a deployment's seat."""
         try:
-            return Seat.of(deployment, self._terms.accounts, requested)
+            return DeploymentSpec.from_litellm(deployment, self._settings.accounts, requested)
         except SettingsError as error:
             LOG.warning("evenkeel: %s It is used without what its model_info says.", error)
             named = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
-            return Seat.of({**deployment, "model_info": named}, self._terms.accounts, requested)
+            return DeploymentSpec.from_litellm({**deployment, "model_info": named}, self._settings.accounts, requested)
 
 
 def _clock() -> Callable[[], float]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from litellm_evenkeel.budgets import Budget, Budgets, BudgetTerms, Kind, Source
-from litellm_evenkeel.budgets.breaker import Breaker
+from litellm_evenkeel.budgets import Budget, BudgetCache, BudgetEntity, BudgetSettings, Source
+from litellm_evenkeel.budgets.breaker import CircuitBreaker
 from litellm_evenkeel.budgets.budget import absent
-from litellm_evenkeel.budgets.failures import Failures
-from litellm_evenkeel.budgets.line import Line, StoreLine
+from litellm_evenkeel.budgets.failures import SourceFailures
+from litellm_evenkeel.budgets.line import GuardedCache, GuardedSource
 from litellm_evenkeel.budgets.loader import Loader
 
 if TYPE_CHECKING:
@@ -86,25 +86,25 @@ class World:
     def __init__(self, *, is_shared: bool = False, **terms: Any) -> None:
         self.now = 1_000_000.0
         self.random = random.Random(7).random
-        self.terms = BudgetTerms(**terms)
+        self.settings = BudgetSettings(**terms)
         self.database = Server(self.clock, Source.POSTGRES, is_final=True)
         self.shared = Server(self.clock, Source.REDIS, is_final=False)
-        self.failures = Failures(self.clock)
-        self.changes: list[tuple[Kind, str, Budget]] = []
+        self.failures = SourceFailures(self.clock)
+        self.changes: list[tuple[BudgetEntity, str, Budget]] = []
         self.peeked: dict[Entity, Budget] = {}
         self.slept: list[float] = []
-        line = Line(Source.POSTGRES, self.database, PATIENCE, self.failures, self.clock, self.breaker())
-        shared = StoreLine(Source.REDIS, self.shared, PATIENCE, self.failures, self.clock, self.breaker())
+        line = GuardedSource(Source.POSTGRES, self.database, PATIENCE, self.failures, self.clock, self.breaker())
+        shared = GuardedCache(Source.REDIS, self.shared, PATIENCE, self.failures, self.clock, self.breaker())
         self.loader = Loader(
             line,
             shared if is_shared else None,
             self.failures,
-            most=self.terms.most,
+            most=self.settings.most,
             clock=self.clock,
             sleep=self.sleep,
         )
-        self.budgets = Budgets(
-            self.terms,
+        self.budgets = BudgetCache(
+            self.settings,
             self.failures,
             self.loader,
             peek=lambda kind, who: self.peeked.get((kind, who)),
@@ -112,8 +112,8 @@ class World:
             random=self.random,
         )
 
-    def breaker(self) -> Breaker:
-        return Breaker(self.random, self.terms.ttl)
+    def breaker(self) -> CircuitBreaker:
+        return CircuitBreaker(self.random, self.settings.ttl)
 
     def clock(self) -> float:
         return self.now
@@ -124,7 +124,7 @@ class World:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def get(self, kind: Kind, who: str) -> Budget | None:
+    def get(self, kind: BudgetEntity, who: str) -> Budget | None:
         return self.budgets.get(kind, who, self.now)
 
     async def settle(self) -> None:
@@ -136,7 +136,7 @@ class World:
         for _ in range(10):
             await asyncio.sleep(0)
 
-    async def known(self, kind: Kind, who: str) -> Budget | None:
+    async def known(self, kind: BudgetEntity, who: str) -> Budget | None:
         self.get(kind, who)
         await self.settle()
         return self.get(kind, who)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.budgets import Standing
-from litellm_evenkeel.budgets.breaker import FAILURES, FIRST_PAUSE, JITTER, LONGEST_PAUSE, Breaker
+from litellm_evenkeel.budgets import BreakerState
+from litellm_evenkeel.budgets.breaker import FAILURES, FIRST_PAUSE, JITTER, LONGEST_PAUSE, CircuitBreaker
 
 
-def failed(times: int, random: float = 0.0, longest: float = LONGEST_PAUSE) -> tuple[Breaker, list[float]]:
-    breaker, now, pauses = Breaker(lambda: random, longest), 100.0, []
+def failed(times: int, random: float = 0.0, longest: float = LONGEST_PAUSE) -> tuple[CircuitBreaker, list[float]]:
+    breaker, now, pauses = CircuitBreaker(lambda: random, longest), 100.0, []
     for _ in range(times):
-        breaker.failed(now)
-        pauses.append(breaker.asks_at - now)
-        now = breaker.asks_at
+        breaker.record_failure(now)
+        pauses.append(breaker.retry_at - now)
+        now = breaker.retry_at
     return breaker, pauses
 
 
 def test_it_is_asked_until_it_has_failed_in_a_row() -> None:
     breaker, _ = failed(FAILURES - 1)
-    assert breaker.standing(100.0) is Standing.CLOSED
-    breaker.succeeded()
+    assert breaker.state(100.0) is BreakerState.CLOSED
+    breaker.record_success()
     for _ in range(FAILURES):
         assert not breaker.is_open
-        breaker.failed(200.0)
-    assert breaker.standing(200.0) is Standing.OPEN
-    assert breaker.standing(breaker.asks_at) is Standing.PROBING
-    breaker.succeeded()
-    assert breaker.standing(200.0) is Standing.CLOSED
+        breaker.record_failure(200.0)
+    assert breaker.state(200.0) is BreakerState.OPEN
+    assert breaker.state(breaker.retry_at) is BreakerState.HALF_OPEN
+    breaker.record_success()
+    assert breaker.state(200.0) is BreakerState.CLOSED
 
 
 def test_it_is_left_alone_for_a_second_and_then_twice_as_long_each_time() -> None:

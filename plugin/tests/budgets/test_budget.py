@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.budgets import Budget, Source
-from litellm_evenkeel.budgets.budget import absent, merged
+from litellm_evenkeel.budgets.budget import absent, merge
 
 amounts = st.none() | st.floats(0, 1e6)
 
@@ -49,7 +49,7 @@ def test_nothing_need_be_asked_about_who_has_no_maximum_or_does_not_exist() -> N
 
 @given(budgets(), budgets())
 def test_the_newer_word_counts_and_the_older_one_fills_what_it_leaves_open(known: Budget, told: Budget) -> None:
-    found = merged(known, told)
+    found = merge(known, told)
     newer, older = (told, known) if told.as_of >= known.as_of else (known, told)
     if not newer.exists or not older.exists:
         assert found == newer
@@ -70,18 +70,18 @@ def test_the_newer_word_counts_and_the_older_one_fills_what_it_leaves_open(known
 @given(budgets(), budgets())
 def test_words_of_different_times_may_come_in_any_order(one: Budget, other: Budget) -> None:
     if one.as_of != other.as_of:
-        assert merged(one, other) == merged(other, one)
+        assert merge(one, other) == merge(other, one)
 
 
 @given(budgets())
 def test_the_same_word_changes_nothing(one: Budget) -> None:
-    assert merged(one, one) == one
-    assert merged(None, one) is one
+    assert merge(one, one) == one
+    assert merge(None, one) is one
 
 
 def test_a_spend_from_before_a_reset_is_none_of_after_it() -> None:
     before = Budget(1.0, Source.POSTGRES, maximum=10.0, spend=9.0, resets_at=100.0)
     after = Budget(150.0, Source.EVENT, resets_at=200.0)
-    assert merged(before, after).spend is None
+    assert merge(before, after).spend is None
     # The same moment, in two spellings.
-    assert merged(before, Budget(50.0, Source.EVENT, resets_at=100.0004)).spend == 9.0
+    assert merge(before, Budget(50.0, Source.EVENT, resets_at=100.0004)).spend == 9.0

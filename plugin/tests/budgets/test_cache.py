@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.budgets import Budget, Hint, Ids, Kind, Reason, Source, health, hints
+from litellm_evenkeel.budgets import (
+    Budget,
+    BudgetEntity,
+    BudgetObservation,
+    DriverError,
+    RequestOwners,
+    Source,
+    health,
+    observations,
+)
 from litellm_evenkeel.budgets.cache import JITTER
 
 if TYPE_CHECKING:
@@ -16,8 +25,8 @@ if TYPE_CHECKING:
 
     from conftest import World
 
-TEAM = (Kind.TEAM, "t")
-LOOKED_UP = (Kind.KEY, Kind.TEAM, Kind.USER, Kind.ORG, Kind.CUSTOMER)
+TEAM = (BudgetEntity.TEAM, "t")
+LOOKED_UP = (BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER, BudgetEntity.ORG, BudgetEntity.CUSTOMER)
 
 
 def told(as_of: float, spend: float | None = None, maximum: float | None = None, **more: object) -> Budget:
@@ -49,8 +58,8 @@ async def test_all_that_is_wanted_in_one_tick_is_one_question(world: World) -> N
 async def test_one_of_all_rows_is_known_where_there_is_room_and_puts_nobody_out(world: World) -> None:
     world = type(world)(most=2)
     for who, spend in (("t", 4.0), ("u", 1.0), ("v", 1.0), ("t", 5.0)):
-        world.budgets.row(Hint(Kind.TEAM, who, told(world.now, spend, 10.0)))
-    known = {who: world.budgets.known(Kind.TEAM, who) for who in "tuv"}
+        world.budgets.record_row(BudgetObservation(BudgetEntity.TEAM, who, told(world.now, spend, 10.0)))
+    known = {who: world.budgets.known(BudgetEntity.TEAM, who) for who in "tuv"}
     assert known["v"] is None
     assert known["u"] is not None
     assert known["t"] is not None
@@ -60,11 +69,11 @@ async def test_one_of_all_rows_is_known_where_there_is_room_and_puts_nobody_out(
 async def test_a_value_is_fresh_for_a_while_then_told_all_the_same_and_looked_up_again(world: World) -> None:
     world.database.rows[TEAM] = (10.0, 4.0)
     await world.known(*TEAM)
-    world.now += world.terms.ttl * (1 - JITTER) - 0.001
+    world.now += world.settings.ttl * (1 - JITTER) - 0.001
     world.get(*TEAM)
     await world.settle()
     assert len(world.database.asked) == 1
-    world.now += world.terms.ttl * 2 * JITTER + 0.002
+    world.now += world.settings.ttl * 2 * JITTER + 0.002
     world.database.rows[TEAM] = (10.0, 5.0)
     stale = world.get(*TEAM)
     assert stale is not None
@@ -73,30 +82,30 @@ async def test_a_value_is_fresh_for_a_while_then_told_all_the_same_and_looked_up
     fresh = world.get(*TEAM)
     assert fresh is not None
     assert fresh.spend == 5.0
-    counts = world.budgets.counts(world.now).kinds[Kind.TEAM]
+    counts = world.budgets.counts(world.now).kinds[BudgetEntity.TEAM]
     assert (counts.misses, counts.hits, counts.stale) == (1, 3, 1)
     assert [budget.spend for _, _, budget in world.changes] == [4.0, 5.0]
 
 
 async def test_budgets_learned_together_are_not_due_together(world: World) -> None:
     for number in range(200):
-        world.database.rows[Kind.TEAM, str(number)] = (10.0, 1.0)
-        world.get(Kind.TEAM, str(number))
+        world.database.rows[BudgetEntity.TEAM, str(number)] = (10.0, 1.0)
+        world.get(BudgetEntity.TEAM, str(number))
     await world.settle()
-    world.now += world.terms.ttl
+    world.now += world.settings.ttl
     for number in range(200):
-        world.get(Kind.TEAM, str(number))
-    assert 40 < world.budgets.counts(world.now).kinds[Kind.TEAM].stale < 160
+        world.get(BudgetEntity.TEAM, str(number))
+    assert 40 < world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].stale < 160
 
 
 async def test_who_does_not_exist_is_remembered_for_longer(world: World) -> None:
     found = await world.known(*TEAM)
     assert found is not None
     assert not found.exists
-    world.now += world.terms.negative_ttl * (1 - JITTER) - 0.001
+    world.now += world.settings.negative_ttl * (1 - JITTER) - 0.001
     world.get(*TEAM)
-    assert world.budgets.counts(world.now).kinds[Kind.TEAM].negative == 2
-    world.now += world.terms.negative_ttl * 2 * JITTER + 0.002
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].negative == 2
+    world.now += world.settings.negative_ttl * 2 * JITTER + 0.002
     world.database.rows[TEAM] = (10.0, 0.0)
     found = await world.known(*TEAM)
     assert found is not None
@@ -117,8 +126,8 @@ async def test_a_failed_lookup_keeps_what_was_known_and_its_age_is_told(world: W
     assert found is not None
     assert found.spend == 4.0
     counts = world.budgets.counts(world.now)
-    assert counts.kinds[Kind.TEAM].oldest_age == world.now - learned_at
-    assert counts.failures[Kind.TEAM, Source.POSTGRES, Reason.REFUSED] >= 1
+    assert counts.kinds[BudgetEntity.TEAM].oldest_age == world.now - learned_at
+    assert counts.failures[BudgetEntity.TEAM, Source.POSTGRES, DriverError.REFUSED] >= 1
     world.database.error = None
     world.database.rows[TEAM] = (10.0, 7.0)
     await world.settle()
@@ -127,15 +136,15 @@ async def test_a_failed_lookup_keeps_what_was_known_and_its_age_is_told(world: W
 
 async def test_the_oldest_age_is_of_those_that_are_used(world: World) -> None:
     for number in range(3):
-        world.database.rows[Kind.USER, str(number)] = (1.0, 0.0)
-        await world.known(Kind.USER, str(number))
+        world.database.rows[BudgetEntity.USER, str(number)] = (1.0, 0.0)
+        await world.known(BudgetEntity.USER, str(number))
         world.now += 50.0
-    assert world.budgets.counts(world.now).kinds[Kind.USER].oldest_age == 50.0
-    assert world.budgets.counts(world.now).kinds[Kind.TEAM].oldest_age is None
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.USER].oldest_age == 50.0
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].oldest_age is None
 
 
 async def test_a_request_that_tells_all_spares_the_lookup(world: World) -> None:
-    world.budgets.see(Hint(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
+    world.budgets.observe(BudgetObservation(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
     await asyncio.sleep(0)
     assert world.loader.waiting == 0
     found = world.get(*TEAM)
@@ -146,8 +155,8 @@ async def test_a_request_that_tells_all_spares_the_lookup(world: World) -> None:
 
 async def test_a_request_that_tells_a_part_is_filled_from_the_database(world: World) -> None:
     world.database.rows[TEAM] = (10.0, 1.0)
-    (asking,) = hints({"user_api_key_team_spend": 4.0}, Ids(team="t"), world.now + 1.0)
-    world.budgets.see(asking, world.now)
+    (asking,) = observations({"user_api_key_team_spend": 4.0}, RequestOwners(team="t"), world.now + 1.0)
+    world.budgets.observe(asking, world.now)
     before = world.get(*TEAM)
     assert before is not None
     assert (before.spend, before.maximum, before.remaining) == (4.0, None, None)
@@ -162,8 +171,8 @@ async def test_a_request_that_tells_nothing_leaves_what_is_known(world: World) -
     world.database.rows[TEAM] = (10.0, 4.0)
     await world.known(*TEAM)
     world.now += 1.0
-    (silent,) = hints({"user_api_key_team_alias": "x"}, Ids(team="t"), world.now)
-    world.budgets.see(silent, world.now)
+    (silent,) = observations({"user_api_key_team_alias": "x"}, RequestOwners(team="t"), world.now)
+    world.budgets.observe(silent, world.now)
     found = world.get(*TEAM)
     assert found is not None
     assert (found.spend, len(world.changes)) == (4.0, 1)
@@ -176,7 +185,7 @@ async def test_an_older_word_of_the_database_does_not_overrule_a_newer_request(w
     while not world.database.asked:
         await asyncio.sleep(0)
     world.now += 0.01
-    world.budgets.note(Hint(*TEAM, told(world.now, 6.0)))
+    world.budgets.record(BudgetObservation(*TEAM, told(world.now, 6.0)))
     world.database.lets.set()
     await world.settle()
     found = world.get(*TEAM)
@@ -206,16 +215,16 @@ async def test_what_the_process_knows_of_spend_is_used_while_the_rest_is_looked_
 
 async def test_what_the_process_has_counted_meanwhile_is_newer_than_a_request(world: World) -> None:
     world.peeked[TEAM] = Budget(world.now, Source.PROCESS, spend=5.0)
-    world.budgets.see(Hint(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
+    world.budgets.observe(BudgetObservation(*TEAM, told(world.now, 4.0, 10.0, never_resets=True)), world.now)
     found = world.get(*TEAM)
     assert found is not None
     assert (found.spend, found.maximum) == (5.0, 10.0)
 
 
 async def test_requests_that_cannot_be_read_are_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    world.budgets.unread(KeyError("sk-secret"))
+    world.budgets.record_unreadable(KeyError("sk-secret"))
     failures = world.budgets.counts(world.now).failures
-    assert failures == {(kind, Source.EVENT, Reason.ERROR): 1 for kind in LOOKED_UP}
+    assert failures == {(kind, Source.EVENT, DriverError.ERROR): 1 for kind in LOOKED_UP}
     assert "newer litellm-evenkeel" in caplog.text
     assert "secret" not in caplog.text
 
@@ -228,60 +237,60 @@ async def test_a_peek_that_fails_is_counted_and_changes_nothing(world: World) ->
     world.database.rows[TEAM] = (10.0, 3.0)
     found = await world.known(*TEAM)
     assert found is not None
-    assert world.failures.counts[Kind.TEAM, Source.PROCESS, Reason.ERROR] == 1
+    assert world.failures.counts[BudgetEntity.TEAM, Source.PROCESS, DriverError.ERROR] == 1
 
 
 async def test_those_used_longest_ago_are_forgotten_first_and_only_of_their_kind(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(most=3)
-    for kind in (Kind.TEAM, Kind.USER):
+    for kind in (BudgetEntity.TEAM, BudgetEntity.USER):
         for number in range(3):
             await world.known(kind, str(number))
-    world.get(Kind.TEAM, "0")
-    await world.known(Kind.TEAM, "new")
-    assert world.budgets.counts(world.now).kinds[Kind.TEAM].known == 3
-    assert world.get(Kind.TEAM, "0") is not None
-    assert world.get(Kind.TEAM, "1") is None
-    assert world.get(Kind.USER, "0") is not None
+    world.get(BudgetEntity.TEAM, "0")
+    await world.known(BudgetEntity.TEAM, "new")
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].known == 3
+    assert world.get(BudgetEntity.TEAM, "0") is not None
+    assert world.get(BudgetEntity.TEAM, "1") is None
+    assert world.get(BudgetEntity.USER, "0") is not None
     await world.settle()
 
 
 async def test_of_providers_the_router_tells_and_nobody_is_asked(world: World) -> None:
-    assert world.get(Kind.PROVIDER, "openai") is None
-    world.budgets.note(Hint(Kind.PROVIDER, "openai", told(world.now, 1.0, 5.0)))
-    found = world.get(Kind.PROVIDER, "openai")
+    assert world.get(BudgetEntity.PROVIDER, "openai") is None
+    world.budgets.record(BudgetObservation(BudgetEntity.PROVIDER, "openai", told(world.now, 1.0, 5.0)))
+    found = world.get(BudgetEntity.PROVIDER, "openai")
     assert found is not None
     assert found.remaining == 4.0
     world.now += 1000.0
-    assert world.get(Kind.PROVIDER, "openai") == found
+    assert world.get(BudgetEntity.PROVIDER, "openai") == found
     await asyncio.sleep(0)
     assert (world.loader.waiting, world.database.asked) == (0, [])
 
 
 async def test_only_changes_are_told(world: World) -> None:
     for second in range(3):
-        world.budgets.note(Hint(*TEAM, told(world.now + second, 4.0, 10.0)))
+        world.budgets.record(BudgetObservation(*TEAM, told(world.now + second, 4.0, 10.0)))
     assert len(world.changes) == 1
-    world.budgets.note(Hint(*TEAM, told(world.now + 3, 4.0, 11.0)))
+    world.budgets.record(BudgetObservation(*TEAM, told(world.now + 3, 4.0, 11.0)))
     assert len(world.changes) == 2
 
 
 async def test_a_listener_that_fails_is_no_reason_to_stop(world: World) -> None:
-    def listener(_: Kind, who: str, __: Budget) -> None:
+    def listener(_: BudgetEntity, who: str, __: Budget) -> None:
         raise ValueError(who)
 
     world.budgets._listener = listener
     for number in range(3):
-        world.database.rows[Kind.TEAM, str(number)] = (1.0, 0.0)
-        world.get(Kind.TEAM, str(number))
+        world.database.rows[BudgetEntity.TEAM, str(number)] = (1.0, 0.0)
+        world.get(BudgetEntity.TEAM, str(number))
     await world.settle()
-    assert all(world.get(Kind.TEAM, str(number)) for number in range(3))
+    assert all(world.get(BudgetEntity.TEAM, str(number)) for number in range(3))
 
 
 async def test_health_is_told_without_an_id(world: World) -> None:
     world.database.error = ConnectionRefusedError("secret-team")
-    world.get(Kind.TEAM, "secret-team")
+    world.get(BudgetEntity.TEAM, "secret-team")
     while not world.database.dropped:
         await asyncio.sleep(0)
     told = health(world.budgets.counts(world.now))
@@ -301,11 +310,13 @@ async def test_nothing_is_looked_up_after_it_is_closed(world: World) -> None:
 
 
 async def test_without_a_database_only_requests_tell(world: World) -> None:
-    from litellm_evenkeel.budgets import opened  # noqa: PLC0415 - the only test of it here
+    from litellm_evenkeel.budgets import open_budgets  # noqa: PLC0415 - the only test of it here
 
-    budgets = opened(replace(world.terms, database=False), world.clock, database=lambda: "postgresql://nowhere")
+    budgets = open_budgets(
+        replace(world.settings, database=False), world.clock, database=lambda: "postgresql://nowhere"
+    )
     assert budgets.get(*TEAM, world.now) is None
-    budgets.note(Hint(*TEAM, told(world.now, 1.0, 2.0)))
+    budgets.record(BudgetObservation(*TEAM, told(world.now, 1.0, 2.0)))
     assert budgets.get(*TEAM, world.now) is not None
     assert health(budgets.counts(world.now))["sources"] == {}
     await budgets.close()
@@ -314,7 +325,7 @@ async def test_without_a_database_only_requests_tell(world: World) -> None:
 @pytest.mark.parametrize("who", ["a\0b", "\ud800", "x" * 513])
 async def test_an_id_that_no_table_can_hold_harms_nobody_else(world: World, who: str) -> None:
     world.database.rows[TEAM] = (1.0, 0.0)
-    assert world.get(Kind.CUSTOMER, who) is None
+    assert world.get(BudgetEntity.CUSTOMER, who) is None
     assert await world.known(*TEAM) is not None
     assert world.database.asked == [[TEAM]]
-    assert world.loader.turned_away == 1
+    assert world.loader.rejected == 1

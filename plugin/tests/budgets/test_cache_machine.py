@@ -9,32 +9,40 @@ from typing import TYPE_CHECKING
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from litellm_evenkeel.budgets import Budget, Budgets, BudgetTerms, Hint, Kind, Source, Standing
-from litellm_evenkeel.budgets.budget import absent, merged
+from litellm_evenkeel.budgets import (
+    BreakerState,
+    Budget,
+    BudgetCache,
+    BudgetEntity,
+    BudgetObservation,
+    BudgetSettings,
+    Source,
+)
+from litellm_evenkeel.budgets.budget import absent, merge
 from litellm_evenkeel.budgets.cache import JITTER
-from litellm_evenkeel.budgets.failures import Failures
+from litellm_evenkeel.budgets.failures import SourceFailures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets import Entity
 
-TERMS = BudgetTerms(most=4)
-entities = st.tuples(st.sampled_from([Kind.TEAM, Kind.USER]), st.sampled_from("abcdef"))
+TERMS = BudgetSettings(most=4)
+entities = st.tuples(st.sampled_from([BudgetEntity.TEAM, BudgetEntity.USER]), st.sampled_from("abcdef"))
 
 
 class Desk:
     """A loader that answers when it is told to."""
 
-    statements = waiting = turned_away = 0
+    statements = waiting = rejected = 0
 
     def __init__(self) -> None:
         self.asked: dict[Entity, None] = {}
 
-    def tells(self, learned: Callable[[Entity, Budget], None]) -> None:
+    def on_loaded(self, learned: Callable[[Entity, Budget], None]) -> None:
         self.learned = learned
 
-    def standings(self) -> dict[Source, Standing]:
+    def breaker_states(self) -> dict[Source, BreakerState]:
         return {}
 
     def ask(self, entity: Entity) -> bool:
@@ -48,15 +56,15 @@ class Cache(RuleBasedStateMachine):
         super().__init__()
         self.now, self.desk = 1_000_000.0, Desk()
         self.told: dict[Entity, Budget] = {}
-        self.budgets = Budgets(
+        self.budgets = BudgetCache(
             TERMS,
-            Failures(lambda: self.now),
+            SourceFailures(lambda: self.now),
             self.desk,  # type: ignore[arg-type]
             peek=lambda *_: None,
             listener=lambda kind, who, budget: self.told.__setitem__((kind, who), budget),
             random=random.Random(1).random,
         )
-        self.known: dict[Kind, OrderedDict[str, Budget]] = {kind: OrderedDict() for kind in Kind}
+        self.known: dict[BudgetEntity, OrderedDict[str, Budget]] = {kind: OrderedDict() for kind in BudgetEntity}
         self.due: dict[Entity, tuple[float, float]] = {}
         self.gets = 0
 
@@ -65,7 +73,7 @@ class Cache(RuleBasedStateMachine):
         known = self.known[kind]
         if who not in known:
             self.due.pop(entity, None)
-        known[who] = merged(known.get(who), budget)
+        known[who] = merge(known.get(who), budget)
         known.move_to_end(who)
         if is_answer:
             ttl = TERMS.ttl if budget.exists else TERMS.negative_ttl
@@ -111,7 +119,7 @@ class Cache(RuleBasedStateMachine):
     @rule(entity=entities, spend=st.none() | st.floats(0, 100), maximum=st.sampled_from([None, 5.0]))
     def a_request_tells(self, entity: Entity, spend: float | None, maximum: float | None) -> None:
         hint = Budget(self.now, Source.EVENT, maximum=maximum, spend=spend, alias="a", never_resets=spend is not None)
-        self.budgets.note(Hint(*entity, hint))
+        self.budgets.record(BudgetObservation(*entity, hint))
         if hint.says_anything:
             self.learn(entity, hint, is_answer=hint.is_complete)
 

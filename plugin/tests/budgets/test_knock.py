@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.budgets.knock import QUESTION, knock
+from litellm_evenkeel.budgets.knock import QUESTION, check_listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ async def answering(answer: bytes | None) -> AsyncIterator[tuple[int, list[bytes
 @pytest.mark.parametrize("answer", [b"S", b"N", b"E"])
 async def test_whoever_answers_is_there(answer: bytes) -> None:
     async with answering(answer) as (port, heard):
-        await knock(f"postgresql://me:se%2Cret@127.0.0.1:{port}/it?sslmode=prefer&schema=x")
+        await check_listening(f"postgresql://me:se%2Cret@127.0.0.1:{port}/it?sslmode=prefer&schema=x")
     # "SSLRequest" of the protocol.
     assert heard == [bytes.fromhex("0000000804d2162f")]
 
@@ -47,21 +47,21 @@ async def test_whoever_answers_is_there(answer: bytes) -> None:
 async def test_who_hangs_up_is_not_there() -> None:
     async with answering(b"") as (port, _):
         with pytest.raises(ConnectionResetError):
-            await knock(f"postgresql://127.0.0.1:{port}/it")
+            await check_listening(f"postgresql://127.0.0.1:{port}/it")
 
 
 async def test_nobody_is_there() -> None:
     async with answering(b"") as (port, _):
         pass
     with pytest.raises(ConnectionRefusedError):
-        await knock(f"postgresql://127.0.0.1:{port}/it")
+        await check_listening(f"postgresql://127.0.0.1:{port}/it")
 
 
 async def test_who_says_nothing_is_waited_for() -> None:
     async with answering(None) as (port, _):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await knock(f"postgresql://127.0.0.1:{port}/it")
+                await check_listening(f"postgresql://127.0.0.1:{port}/it")
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ async def test_who_says_nothing_is_waited_for() -> None:
     ],
 )
 async def test_where_nobody_knows_where_it_leads_all_is_left_to_the_driver(address: str) -> None:
-    await knock(address)
+    await check_listening(address)

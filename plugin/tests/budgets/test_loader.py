@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets import Budget, Kind, Reason, Source, Standing
+from litellm_evenkeel.budgets import BreakerState, Budget, BudgetEntity, DriverError, Source
 from litellm_evenkeel.budgets.breaker import FAILURES, JITTER
 from litellm_evenkeel.budgets.loader import AT_ONCE, GATHERED_SECONDS
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from conftest import World
 
-TEAM = (Kind.TEAM, "t")
+TEAM = (BudgetEntity.TEAM, "t")
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -25,10 +25,10 @@ async def until(holds: Callable[[], object]) -> None:
 
 async def test_who_comes_while_a_question_is_under_way_is_in_the_next_one(world: World) -> None:
     world.database.lets.clear()
-    world.get(Kind.TEAM, "first")
+    world.get(BudgetEntity.TEAM, "first")
     await until(lambda: world.database.asked)
     for number in range(300):
-        world.get(Kind.USER, str(number))
+        world.get(BudgetEntity.USER, str(number))
         await asyncio.sleep(0)
     world.database.lets.set()
     await world.settle()
@@ -39,7 +39,7 @@ async def test_who_comes_while_a_question_is_under_way_is_in_the_next_one(world:
 async def test_of_a_stream_of_unknown_ones_some_are_gathered_for_each_question(world: World) -> None:
     began = world.now
     for number in range(200):
-        world.get(Kind.CUSTOMER, str(number))
+        world.get(BudgetEntity.CUSTOMER, str(number))
         world.now += 0.01
         for _ in range(5):
             await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_of_a_stream_of_unknown_ones_some_are_gathered_for_each_question(w
 
 async def test_a_question_names_so_many_at_most(world: World) -> None:
     for number in range(2 * AT_ONCE + 1):
-        world.get(Kind.CUSTOMER, str(number))
+        world.get(BudgetEntity.CUSTOMER, str(number))
     await world.settle()
     assert [len(one) for one in world.database.asked] == [AT_ONCE, AT_ONCE, 1]
 
@@ -58,8 +58,8 @@ async def test_a_question_names_so_many_at_most(world: World) -> None:
 async def test_no_more_wait_than_are_remembered(make_world: Callable[..., World]) -> None:
     world = make_world(most=10)
     for number in range(15):
-        world.get(Kind.CUSTOMER, str(number))
-    assert (world.loader.waiting, world.loader.turned_away) == (10, 5)
+        world.get(BudgetEntity.CUSTOMER, str(number))
+    assert (world.loader.waiting, world.loader.rejected) == (10, 5)
     await world.settle()
 
 
@@ -79,8 +79,8 @@ async def test_a_server_that_fails_is_left_alone_and_tried_again_by_itself(world
     found = world.get(*TEAM)
     assert found is not None
     assert found.spend == 4.0
-    assert world.now - recovered <= world.terms.ttl
-    assert set(world.loader.standings().values()) == {Standing.CLOSED}
+    assert world.now - recovered <= world.settings.ttl
+    assert set(world.loader.breaker_states().values()) == {BreakerState.CLOSED}
 
 
 async def test_no_pause_is_longer_than_the_ttl(make_world: Callable[..., World]) -> None:
@@ -96,22 +96,22 @@ async def test_no_pause_is_longer_than_the_ttl(make_world: Callable[..., World])
 async def test_who_comes_while_a_server_is_left_alone_is_counted_and_waits(world: World) -> None:
     world.database.error = ConnectionRefusedError()
     world.get(*TEAM)
-    await until(lambda: world.loader.standings()[Source.POSTGRES] is not Standing.CLOSED)
+    await until(lambda: world.loader.breaker_states()[Source.POSTGRES] is not BreakerState.CLOSED)
     asked = len(world.database.asked)
     for _ in range(10):
-        world.get(Kind.USER, "u")
+        world.get(BudgetEntity.USER, "u")
     assert len(world.database.asked) == asked
-    assert world.failures.counts[Kind.USER, Source.POSTGRES, Reason.CIRCUIT_OPEN] == 1
+    assert world.failures.counts[BudgetEntity.USER, Source.POSTGRES, DriverError.CIRCUIT_OPEN] == 1
     world.database.error = None
     await world.settle()
-    assert world.get(Kind.USER, "u") is not None
+    assert world.get(BudgetEntity.USER, "u") is not None
 
 
 async def test_a_server_that_hangs_is_given_up_and_nobody_has_waited(world: World) -> None:
     world.database.rows[TEAM] = (10.0, 4.0)
     world.database.lets.clear()
     assert world.get(*TEAM) is None
-    await until(lambda: world.failures.counts[Kind.TEAM, Source.POSTGRES, Reason.TIMEOUT] == 2)
+    await until(lambda: world.failures.counts[BudgetEntity.TEAM, Source.POSTGRES, DriverError.TIMEOUT] == 2)
     assert world.database.dropped >= 2
     world.database.lets.set()
     await world.settle()
@@ -122,7 +122,7 @@ async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for(world: Wo
     going = asyncio.ensure_future(asyncio.sleep(0.3))
     fetch = world.database.fetch
 
-    async def stubborn(entities: list[tuple[Kind, str]]) -> object:
+    async def stubborn(entities: list[tuple[BudgetEntity, str]]) -> object:
         if not going.done():
             await asyncio.shield(going)
             raise ValueError("too late")
@@ -139,7 +139,7 @@ async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for(world: Wo
 async def test_others_are_asked_about_before_those_that_failed(world: World) -> None:
     world.database.error = ValueError("one of them makes trouble")
     for number in range(AT_ONCE):
-        world.get(Kind.CUSTOMER, str(number))
+        world.get(BudgetEntity.CUSTOMER, str(number))
     await until(lambda: world.database.asked)
     world.get(*TEAM)
     await until(lambda: len(world.database.asked) == 2)
@@ -153,29 +153,29 @@ async def test_what_others_know_is_not_asked_again_and_what_is_learned_is_told_t
 ) -> None:
     world = make_world(is_shared=True)
     world.shared.stored[TEAM] = Budget(world.now - 5.0, Source.REDIS, maximum=9.0, spend=1.0, never_resets=True)
-    world.database.rows[Kind.USER, "u"] = (5.0, 0.0)
-    for entity in (TEAM, (Kind.USER, "u"), (Kind.USER, "nobody")):
+    world.database.rows[BudgetEntity.USER, "u"] = (5.0, 0.0)
+    for entity in (TEAM, (BudgetEntity.USER, "u"), (BudgetEntity.USER, "nobody")):
         world.get(*entity)
     await world.settle()
-    assert world.database.asked == [[(Kind.USER, "u"), (Kind.USER, "nobody")]]
+    assert world.database.asked == [[(BudgetEntity.USER, "u"), (BudgetEntity.USER, "nobody")]]
     found = world.get(*TEAM)
     assert found is not None
     assert (found.source, found.as_of) == (Source.REDIS, world.now - 5.0)
-    assert world.shared.stored[Kind.USER, "u"].maximum == 5.0
-    assert not world.shared.stored[Kind.USER, "nobody"].exists
+    assert world.shared.stored[BudgetEntity.USER, "u"].maximum == 5.0
+    assert not world.shared.stored[BudgetEntity.USER, "nobody"].exists
 
 
 async def test_a_cache_that_fails_costs_nothing_but_itself(make_world: Callable[..., World]) -> None:
     world = make_world(is_shared=True)
     world.shared.error = ConnectionRefusedError()
     for number in range(FAILURES + 10):
-        world.database.rows[Kind.TEAM, str(number)] = (5.0, 0.0)
-        assert await world.known(Kind.TEAM, str(number)) is not None
+        world.database.rows[BudgetEntity.TEAM, str(number)] = (5.0, 0.0)
+        assert await world.known(BudgetEntity.TEAM, str(number)) is not None
         world.now += 0.5
-    assert world.loader.standings()[Source.REDIS] is Standing.OPEN
+    assert world.loader.breaker_states()[Source.REDIS] is BreakerState.OPEN
     assert len(world.shared.asked) < FAILURES + 5
-    assert world.failures.counts[Kind.TEAM, Source.REDIS, Reason.REFUSED] >= FAILURES
-    assert world.failures.counts[Kind.TEAM, Source.REDIS, Reason.CIRCUIT_OPEN] >= 5
+    assert world.failures.counts[BudgetEntity.TEAM, Source.REDIS, DriverError.REFUSED] >= FAILURES
+    assert world.failures.counts[BudgetEntity.TEAM, Source.REDIS, DriverError.CIRCUIT_OPEN] >= 5
     assert world.budgets.counts(world.now).statements == FAILURES + 10
 
 
@@ -191,7 +191,7 @@ async def test_a_cache_that_is_not_connected_yet_is_passed_by(make_world: Callab
 async def test_while_the_database_fails_others_still_know(make_world: Callable[..., World]) -> None:
     world = make_world(is_shared=True)
     world.database.error = ConnectionRefusedError()
-    world.get(Kind.USER, "nobody-else-knows")
+    world.get(BudgetEntity.USER, "nobody-else-knows")
     await until(lambda: len(world.database.asked) > FAILURES)
     world.shared.stored[TEAM] = Budget(world.now, Source.REDIS, maximum=9.0, spend=1.0, never_resets=True)
     world.get(*TEAM)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.budgets import Kind
+from litellm_evenkeel.budgets import BudgetEntity
 
 if TYPE_CHECKING:
     from conftest import World
@@ -27,7 +27,7 @@ async def played(world: World, told: list[tuple[str, int]]) -> None:
     wanted = set()
     for what, number in told:
         if what == "ask":
-            world.get(Kind.TEAM, str(number))
+            world.get(BudgetEntity.TEAM, str(number))
             wanted.add(str(number))
         elif what == "fail":
             world.database.error = ConnectionResetError() if number else None
@@ -39,8 +39,8 @@ async def played(world: World, told: list[tuple[str, int]]) -> None:
     world.database.error = None
     began = world.now
     await world.settle()
-    assert world.now - began <= world.terms.ttl
-    assert all(world.get(Kind.TEAM, who) is not None for who in wanted)
+    assert world.now - began <= world.settings.ttl
+    assert all(world.get(BudgetEntity.TEAM, who) is not None for who in wanted)
     await world.settle()
     assert world.database.most_at_once <= 1
     assert all(len(set(one)) == len(one) for one in world.database.asked)

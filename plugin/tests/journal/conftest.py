@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from litellm_evenkeel.journal.row import Row
-from litellm_evenkeel.journal.store import Moved, Place, Span
+from litellm_evenkeel.journal.row import RequestRecord
+from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, WriterRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 10.0
 
 
-def _made(number: int, writer: int = 1, **told: Any) -> Row:
+def _made(number: int, writer: int = 1, **told: Any) -> RequestRecord:
     """Return a row."""
-    usual = Row(
+    usual = RequestRecord(
         writer=writer,
         number=number,
         time=1_700_000_000_000_000 + number,
@@ -48,53 +48,57 @@ class Shelf:
 
     def __init__(self) -> None:
         self.locked = 0
-        self.rows: dict[tuple[int, int], Row] = {}
+        self.records: dict[tuple[int, int], RequestRecord] = {}
         self.batches: list[int] = []
-        self.fails: Callable[[Sequence[Row]], Exception | None] = lambda _: None
+        self.fails: Callable[[Sequence[RequestRecord]], Exception | None] = lambda _: None
         self.open = threading.Event()
         self.open.set()
         self.is_closed = False
         self.marks: dict[tuple[str, int], int] = {}
 
-    def write(self, rows: Sequence[Row], moved: Moved | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
         assert self.open.wait(PATIENCE_SECONDS)
-        error = self.fails(rows)
+        error = self.fails(records)
         if error is not None:
             raise error
-        before = len(self.rows)
-        self.rows |= {(row.writer, row.number): row for row in rows if (row.writer, row.number) not in self.rows}
-        self.batches.append(len(rows))
+        before = len(self.records)
+        self.records |= {
+            (record.writer, record.number): record
+            for record in records
+            if (record.writer, record.number) not in self.records
+        }
+        self.batches.append(len(records))
         if moved is not None:
             self.marks[moved.source, moved.writer] = moved.number
-        return len(self.rows) - before
+        return len(self.records) - before
 
     def prune(self, before: int, most: int) -> int:
-        old = [known for known, row in self.rows.items() if row.time < before][:most]
+        old = [known for known, record in self.records.items() if record.time < before][:most]
         for known in old:
-            del self.rows[known]
+            del self.records[known]
         return len(old)
 
-    def writers(self) -> dict[int, Span]:
+    def writers(self) -> dict[int, WriterRange]:
         found = {}
-        for writer, several in itertools.groupby(sorted(self.rows), key=lambda known: known[0]):
+        for writer, several in itertools.groupby(sorted(self.records), key=lambda known: known[0]):
             numbers = [number for _, number in several]
-            found[writer] = Span(numbers[0], numbers[-1], len(numbers))
+            found[writer] = WriterRange(numbers[0], numbers[-1], len(numbers))
         return found
 
     def latest(self) -> dict[int, int]:
         return {writer: span.last for writer, span in self.writers().items()}
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[Row]:
-        return [row for (who, number), row in sorted(self.rows.items()) if who == writer and after < number <= upto][
-            :most
-        ]
+    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
+        return [
+            record for (who, number), record in sorted(self.records.items()) if who == writer and after < number <= upto
+        ][:most]
 
-    def page(self, after: Place, most: int) -> list[Row]:
-        ordered = sorted(self.rows.values(), key=lambda row: (row.time, row.writer, row.number))
-        return [row for row in ordered if (row.time, row.writer, row.number) > after][:most]
+    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
+        ordered = sorted(self.records.values(), key=lambda row: (row.time, row.writer, row.number))
+        return [record for record in ordered if (record.time, record.writer, record.number) > after][:most]
 
-    def newest(self, most: int) -> list[Row]:
-        return self.page(Place(-1), len(self.rows))[-most:]
+    def newest(self, most: int) -> list[RequestRecord]:
+        return self.page(PageCursor(-1), len(self.records))[-most:]
 
     def moved(self, source: str) -> dict[int, int]:
         return {writer: number for (name, writer), number in self.marks.items() if name == source}
@@ -114,7 +118,7 @@ def new_shelf() -> type[Shelf]:
 
 
 @pytest.fixture(scope="session")
-def made() -> Callable[..., Row]:
+def made() -> Callable[..., RequestRecord]:
     return _made
 
 

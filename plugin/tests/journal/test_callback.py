@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from litellm_evenkeel.journal.callback import MOST_ATTEMPTS, Journal_PROXY_
-from litellm_evenkeel.picked import CARRIED, Picked
+from litellm_evenkeel.picked import REQUEST_KEY, RoutingDecision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
     Turned = Callable[..., Awaitable[int]]
 
@@ -33,14 +33,14 @@ class Noted:
     """A journal that remembers what it was told."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.records: list[RequestRecord] = []
 
-    def note(self, row: Row) -> None:
-        self.rows.append(row)
+    def append(self, record: RequestRecord) -> None:
+        self.records.append(record)
 
 
 class Call:
-    picked = Picked("acme", "strategy", 2)
+    picked = RoutingDecision("acme", "strategy", 2)
 
 
 class Failure(Exception):
@@ -58,7 +58,7 @@ class Rig:
 
     def details(self, state: str, **told: Any) -> dict[str, Any]:
         payload = {"status": state, "startTime": time.time(), "endTime": time.time(), "model_id": "d-1", **told}
-        return {"standard_logging_object": payload, "litellm_params": {}, CARRIED: Call()}
+        return {"standard_logging_object": payload, "litellm_params": {}, REQUEST_KEY: Call()}
 
     async def answers(self, details: dict[str, Any]) -> None:
         await self.callback.async_log_success_event(details, None, None, None)
@@ -81,36 +81,36 @@ def rig() -> Rig:
 
 async def test_an_answer_is_one_row(rig: Rig) -> None:
     await rig.answers(rig.details("success", model_group="gpt-4o"))
-    (row,) = rig.noted.rows
-    assert (row.status, row.account, row.retries) == (200, "acme", 1)
+    (record,) = rig.noted.records
+    assert (record.status, record.account, record.retries) == (200, "acme", 1)
 
 
 async def test_a_failed_request_is_one_row_with_the_account_that_failed_it_last(rig: Rig) -> None:
     details = rig.details("failure")
     await rig.fails(details)
     await rig.told(details)
-    (row,) = rig.noted.rows
-    assert (row.status, row.error, row.account, row.deployment) == (503, "Failure", "acme", "d-1")
-    assert row.key not in {"", "sk-someone"}
+    (record,) = rig.noted.records
+    assert (record.status, record.error, record.account, record.deployment) == (503, "Failure", "acme", "d-1")
+    assert record.key not in {"", "sk-someone"}
 
 
 async def test_a_failed_attempt_whose_request_was_served_elsewhere_is_no_row_of_its_own(rig: Rig) -> None:
     await rig.fails(rig.details("failure"))
     await rig.answers(rig.details("success"))
-    assert [row.status for row in rig.noted.rows] == [200]
+    assert [record.status for record in rig.noted.records] == [200]
 
 
 async def test_an_answer_that_was_withheld_is_one_row(rig: Rig) -> None:
     details = rig.details("success")
     await rig.told(details)
     await rig.answers(details)
-    assert [row.status for row in rig.noted.rows] == [200]
+    assert [record.status for record in rig.noted.records] == [200]
 
 
 async def test_a_request_that_no_account_has_seen_names_none(rig: Rig) -> None:
     await rig.told(None, model_info={"id": "d-1"}, standard_logging_object={"model_id": "d-1", "status": "failure"})
-    (row,) = rig.noted.rows
-    assert (row.account, row.deployment, row.reason) == ("", "", "")
+    (record,) = rig.noted.records
+    assert (record.account, record.deployment, record.reason) == ("", "", "")
 
 
 def _raised(error: Exception) -> Exception:
@@ -181,10 +181,10 @@ async def test_a_row_has_the_status_of_who_is_turned_away(rig: Rig, turned_away:
     from litellm.proxy.auth import auth_exception_handler  # noqa: PLC0415 - as above
 
     answer = await turned_away(error, "sk-x")
-    (row,) = rig.noted.rows
+    (record,) = rig.noted.records
     # LiteLLM before 1.102 does not say which answer it makes of an error.
     is_told = hasattr(auth_exception_handler, "_as_proxy_exception")
-    assert (row.status, row.error) == (answer if is_told else 401, type(error).__name__)
+    assert (record.status, record.error) == (answer if is_told else 401, type(error).__name__)
     assert answer in {401, 503}
 
 
@@ -192,28 +192,28 @@ async def test_a_row_has_the_status_of_who_is_turned_away(rig: Rig, turned_away:
 async def test_a_key_that_litellm_has_not_found_is_nobodys(rig: Rig, turned_away: Turned, error: Exception) -> None:
     await turned_away(error, HASH)
     await turned_away(error, "sk-a")
-    assert {row.key for row in rig.noted.rows}.isdisjoint({HASH, ""})
+    assert {record.key for record in rig.noted.records}.isdisjoint({HASH, ""})
 
 
 async def test_a_key_that_is_known_and_may_not_is_its_owners(rig: Rig, turned_away: Turned) -> None:
     await turned_away(Exception("expired"), "sk-a", token=HASH, key_name="sk-...a", user_id="u")
-    (row,) = rig.noted.rows
-    assert (row.status, row.key) == (401, HASH)
+    (record,) = rig.noted.records
+    assert (record.status, record.key) == (401, HASH)
 
 
 async def test_older_versions_say_of_a_key_that_they_do_not_know_what_was_sent(rig: Rig, authenticated: Any) -> None:
     told = authenticated(parent_otel_span=None, api_key=HASH, request_route="/v1/chat/completions")
     await rig.callback.async_post_call_failure_hook({"model": "gpt-4o"}, Failure(), told)
-    (row,) = rig.noted.rows
-    assert row.key not in {HASH, ""}
+    (record,) = rig.noted.records
+    assert record.key not in {HASH, ""}
 
 
 async def test_what_another_server_said_is_the_answer(rig: Rig) -> None:
     request = httpx.Request("GET", "http://there")
     error = httpx.HTTPStatusError("no", request=request, response=httpx.Response(418, request=request))
     await rig.callback.async_post_call_failure_hook({"model": "gpt-4o"}, error, Auth())
-    (row,) = rig.noted.rows
-    assert row.status == 418
+    (record,) = rig.noted.records
+    assert record.status == 418
 
 
 async def test_attempts_of_which_nothing_more_is_heard_are_forgotten(rig: Rig) -> None:
@@ -224,7 +224,7 @@ async def test_attempts_of_which_nothing_more_is_heard_are_forgotten(rig: Rig) -
         await rig.fails(one)
     await rig.told(first)
     await rig.told(kept[-1])
-    assert [row.account for row in rig.noted.rows] == ["", "acme"]
+    assert [record.account for record in rig.noted.records] == ["", "acme"]
 
 
 async def test_an_error_of_ours_is_told_and_nobody_elses(rig: Rig) -> None:
@@ -232,4 +232,4 @@ async def test_an_error_of_ours_is_told_and_nobody_elses(rig: Rig) -> None:
     await rig.callback.async_log_failure_event(None, None, None, None)  # type: ignore[arg-type]
     await rig.callback.async_post_call_failure_hook(None, Failure(), Auth())  # type: ignore[arg-type]
     assert len(rig.errors) == 3
-    assert rig.noted.rows == []
+    assert rig.noted.records == []

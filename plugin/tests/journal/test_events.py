@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.journal.events import Attempt, Failure, Sender, answered, attempted, failed, hashed, status
-from litellm_evenkeel.journal.row import Row
-from litellm_evenkeel.picked import CARRIED, Picked
+from litellm_evenkeel.journal.events import Attempt, Caller, Failure, answered, attempted, failed, hashed, status
+from litellm_evenkeel.journal.row import RequestRecord
+from litellm_evenkeel.picked import REQUEST_KEY, RoutingDecision
 
 HASH = hashlib.sha256(b"sk-a").hexdigest()
 CAME, BEGAN, FIRST, ENDED = 1_700_000_000.0, 1_700_000_000.25, 1_700_000_001.0, 1_700_000_002.0
 
 
 class Call:
-    picked = Picked("acme", "sticky", 3)
+    picked = RoutingDecision("acme", "sticky", 3)
 
 
 def event(**told: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def event(**told: Any) -> dict[str, Any]:
 
 
 def test_an_answer_is_a_row() -> None:
-    assert answered(event()) == Row(
+    assert answered(event()) == RequestRecord(
         writer=0,
         number=0,
         time=int(CAME * 1e6),
@@ -68,7 +68,7 @@ def test_an_answer_is_a_row() -> None:
 
 
 def test_the_rotation_knows_better_which_account_it_was_and_why() -> None:
-    found = answered(event() | {CARRIED: Call()})
+    found = answered(event() | {REQUEST_KEY: Call()})
     assert found is not None
     assert (found.account, found.reason, found.retries) == ("acme", "sticky", 2)
 
@@ -90,7 +90,7 @@ def test_of_a_fallback_the_model_is_what_was_asked_for(name: str) -> None:
 
 
 def test_of_what_litellm_had_itself_no_account_is_named() -> None:
-    found = answered(event(cache_hit=True) | {CARRIED: Call()})
+    found = answered(event(cache_hit=True) | {REQUEST_KEY: Call()})
     assert found is not None
     assert found.is_cached
     assert (found.account, found.deployment, found.reason) == ("", "", "")
@@ -110,7 +110,7 @@ def test_an_event_of_nothing_is_no_row() -> None:
 
 
 REFUSED = Failure("Refused", 429)
-KNOWN = Sender(HASH, is_known=True)
+KNOWN = Caller(HASH, is_known=True)
 
 
 def request(**told: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def request(**told: Any) -> dict[str, Any]:
 
 
 def test_a_failure_is_a_row() -> None:
-    attempt = Attempt("d-1", "acme", Picked("acme", "strategy", 2), 1)
+    attempt = Attempt("d-1", "acme", RoutingDecision("acme", "strategy", 2), 1)
     found = failed(request(stream=True), REFUSED, KNOWN, attempt, ENDED)
     assert (found.status, found.error, found.latency) == (429, "Refused", ENDED - CAME)
     assert (found.account, found.deployment, found.reason, found.retries) == ("acme", "d-1", "strategy", 1)
@@ -183,10 +183,10 @@ def test_a_key_is_never_written() -> None:
 @pytest.mark.parametrize("sent", [HASH, "ab" * 32, "sk-x"])
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
 def test_who_is_not_known_writes_under_nobodys_key(sent: str, status: int) -> None:
-    failure, stranger = Failure("Refused", status), Sender(sent, is_known=False)
+    failure, stranger = Failure("Refused", status), Caller(sent, is_known=False)
     assert failed(request(), failure, stranger, None, ENDED).key not in {"", sent}
     assert failed(request(), failure, KNOWN, None, ENDED).key == HASH
-    assert failed(request(), failure, Sender(HASH, is_known=False), Attempt("d-1", "acme", None, 0), ENDED).key == HASH
+    assert failed(request(), failure, Caller(HASH, is_known=False), Attempt("d-1", "acme", None, 0), ENDED).key == HASH
 
 
 JSON = st.recursive(
@@ -201,7 +201,7 @@ NAMES = st.sampled_from(
 
 @given(st.dictionaries(NAMES, JSON))
 def test_whatever_a_client_sends_becomes_a_row(sent: dict[str, Any]) -> None:
-    found = failed(sent, REFUSED, Sender("sk-a", is_known=True), None, ENDED)
+    found = failed(sent, REFUSED, Caller("sk-a", is_known=True), None, ENDED)
     assert found.time == int(ENDED * 1e6)
     assert (found.account, found.prompt_tokens, found.output_tokens, found.cost) == ("", 0, 0, 0.0)
 

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.journal.journal import Journal
-from litellm_evenkeel.journal.store import RowsRefused
-from litellm_evenkeel.journal.terms import JournalTerms, Order
+from litellm_evenkeel.journal.store import RecordsRejected
+from litellm_evenkeel.journal.terms import JournalSettings, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
     Eventually = Callable[[Callable[[], object]], None]
-    Made = Callable[..., Row]
+    Made = Callable[..., RequestRecord]
 
-TERMS = JournalTerms(flush_every=0.01, keep=0.0, drain=2.0)
+TERMS = JournalSettings(flush_every=0.01, keep=0.0, drain=2.0)
 
 
 @pytest.fixture
-def row(made: Made) -> Row:
+def record(made: Made) -> RequestRecord:
     return made(0)
 
 
-def test_rows_are_numbered_from_one_without_a_gap(shelf: Any, row: Row) -> None:
+def test_rows_are_numbered_from_one_without_a_gap(shelf: Any, record: RequestRecord) -> None:
     journal = Journal(shelf, None, TERMS)
     for _ in range(20):
-        journal.note(row)
+        journal.append(record)
     journal.close()
     assert shelf.writers()[journal.writer] == (1, 20, 20)
     assert journal.mismatches == 0
@@ -45,84 +45,84 @@ def test_workers_are_told_apart(new_shelf: Any) -> None:
 
 
 @pytest.mark.parametrize("order", Order)
-def test_two_stores_are_written_alike(new_shelf: Any, row: Row, order: Order) -> None:
+def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, order: Order) -> None:
     first, second = new_shelf(), new_shelf()
     journal = Journal(first, second, replace(TERMS, order=order))
     for _ in range(100):
-        journal.note(row)
+        journal.append(record)
     journal.close()
-    assert first.rows == second.rows
-    assert len(first.rows) == 100
+    assert first.records == second.records
+    assert len(first.records) == 100
     assert journal.mismatches == 0
 
 
 @pytest.mark.parametrize("order", Order)
 def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
-    new_shelf: Any, row: Row, order: Order, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, order: Order, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     second.open.clear()
     journal = Journal(first, second, replace(TERMS, order=order, most_waiting=50))
     for _ in range(40):
-        journal.note(row)
-    eventually(lambda: len(first.rows) == 40)
+        journal.append(record)
+    eventually(lambda: len(first.records) == 40)
     second.open.set()
     journal.close()
-    assert len(second.rows) == 40
+    assert len(second.records) == 40
 
 
 @pytest.mark.parametrize("order", Order)
-def test_what_only_one_store_has_is_counted(new_shelf: Any, row: Row, order: Order) -> None:
+def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord, order: Order) -> None:
     first, second = new_shelf(), new_shelf()
-    second.fails = lambda rows: RowsRefused("no") if any(row.number % 10 == 0 for row in rows) else None
+    second.fails = lambda rows: RecordsRejected("no") if any(record.number % 10 == 0 for record in rows) else None
     journal = Journal(first, second, replace(TERMS, order=order))
     for _ in range(50):
-        journal.note(row)
+        journal.append(record)
     journal.close()
-    assert len(first.rows) - len(second.rows) == 5 == journal.mismatches
+    assert len(first.records) - len(second.records) == 5 == journal.mismatches
 
 
 def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
-    new_shelf: Any, row: Row, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     first.fails = lambda _: OSError()
     journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL))
     for _ in range(20):
-        journal.note(row)
+        journal.append(record)
     eventually(lambda: journal.counts()[0].failures > 1)
-    assert not second.rows
+    assert not second.records
     first.fails = lambda _: None
-    eventually(lambda: len(second.rows) == 20)
+    eventually(lambda: len(second.records) == 20)
     journal.close()
 
 
 @pytest.mark.parametrize("order", Order)
 def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
-    new_shelf: Any, row: Row, order: Order, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, order: Order, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
-    terms = replace(TERMS, order=order, drain=1.0)
-    journal = Journal(first, second, terms)
+    settings = replace(TERMS, order=order, drain=1.0)
+    journal = Journal(first, second, settings)
     second.fails = lambda _: OSError()
     for _ in range(20):
-        journal.note(row)
-    eventually(lambda: len(first.rows) == 20)
+        journal.append(record)
+    eventually(lambda: len(first.records) == 20)
     first.fails = second.fails
-    journal.note(row)
+    journal.append(record)
     began = time.monotonic()
     journal.close()
-    assert time.monotonic() - began < 2 * terms.drain
+    assert time.monotonic() - began < 2 * settings.drain
     assert [one.abandoned for one in journal.counts()] == [1, 20 if order is Order.SEQUENTIAL else 21]
 
 
-def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, row: Row) -> None:
+def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, record: RequestRecord) -> None:
     first, second = new_shelf(), new_shelf()
     troubles = iter([OSError(), OSError()])
     first.fails = lambda _: next(troubles, None)
     journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL, flush_every=600.0, drain=10.0))
     for _ in range(20):
-        journal.note(row)
+        journal.append(record)
     journal.close()
-    assert len(first.rows) == 20
-    assert first.rows == second.rows
+    assert len(first.records) == 20
+    assert first.records == second.records

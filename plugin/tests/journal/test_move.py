@@ -15,10 +15,10 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from litellm_evenkeel.journal.row import Row
-    from litellm_evenkeel.journal.store import Store
+    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.store import RecordStore
 
-    Made = Callable[..., Row]
+    Made = Callable[..., RequestRecord]
 
 Numbers: TypeAlias = "dict[tuple[int, int], float]"
 NUMBERS = st.dictionaries(st.tuples(st.integers(1, 3), st.integers(1, 30)), st.floats(0, 9), max_size=40)
@@ -32,12 +32,12 @@ def two() -> Iterator[tuple[SqliteStore, SqliteStore]]:
         yield tuple(stack.enter_context(closing(SqliteStore(Path(folder) / name))) for name in "ab")  # type: ignore[misc]
 
 
-def rows_of(numbers: Numbers, made: Made) -> list[Row]:
+def rows_of(numbers: Numbers, made: Made) -> list[RequestRecord]:
     return [made(number, writer, latency=latency) for (writer, number), latency in sorted(numbers.items())]
 
 
-def held(store: Store) -> dict[tuple[int, int], Row]:
-    return {(row.writer, row.number): row for row in store.newest(100_000)}
+def held(store: RecordStore) -> dict[tuple[int, int], RequestRecord]:
+    return {(record.writer, record.number): record for record in store.newest(100_000)}
 
 
 @FEW

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
 from litellm_evenkeel.journal.terms import Synchronous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.row import RequestRecord
 
-    Made = Callable[..., Row]
+    Made = Callable[..., RequestRecord]
 
 WORKERS = 8
 
@@ -76,11 +76,12 @@ def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path
 FILLS = """
 import resource, sqlite3, sys
 from pathlib import Path
-from litellm_evenkeel.journal.row import Row
+from litellm_evenkeel.journal.row import RequestRecord
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 def rows(first):
-    return [Row(1, number, 1, "k" * 200, "a" * 200, "m" * 200, "", 200, "", 0.1, None, 1, 1, 0.0, 0, "", False, False)
+    texts = ("k" * 200, "a" * 200, "m" * 200)
+    return [RequestRecord(1, number, 1, *texts, "", 200, "", 0.1, None, 1, 1, 0.0, 0, "", False, False)
             for number in range(first, first + 500)]
 
 store = SqliteStore(Path(sys.argv[1]))
@@ -109,10 +110,10 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, made: Made) ->
     store.write([made(1)])
     path.rename(tmp_path / "old.db")
     assert store.write([made(2)]) == 1
-    assert [row.number for row in store.newest(10)] == [2]
+    assert [record.number for record in store.newest(10)] == [2]
     store.close()
     old = SqliteStore(tmp_path / "old.db", makes=False)
-    assert [row.number for row in old.newest(10)] == [1]
+    assert [record.number for record in old.newest(10)] == [1]
     old.close()
 
 
@@ -120,7 +121,7 @@ def test_what_is_only_read_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()
     store = SqliteStore(path, makes=False)
-    with pytest.raises(NoJournal, match="none in it"):
+    with pytest.raises(JournalMissing, match="none in it"):
         store.newest(1)
     assert path.read_bytes() == b""
 
@@ -135,9 +136,9 @@ def test_a_file_of_another_program_stays_as_it_is(tmp_path: Path, made: Made, ve
     other.close()
     before = path.read_bytes()
     store = SqliteStore(path, makes=makes)
-    with pytest.raises(NoJournal, match="something else"):
+    with pytest.raises(JournalMissing, match="something else"):
         store.write([made(1)])
-    with pytest.raises(NoJournal, match="something else"):
+    with pytest.raises(JournalMissing, match="something else"):
         store.newest(1)
     store.close()
     assert path.read_bytes() == before
@@ -152,7 +153,7 @@ def test_a_journal_of_another_format_stays_as_it_is(tmp_path: Path, made: Made) 
     with sqlite3.connect(path) as other:
         other.execute("PRAGMA user_version = 99")
     other.close()
-    with pytest.raises(NoJournal, match="format 99"):
+    with pytest.raises(JournalMissing, match="format 99"):
         store.write([made(2)])
 
 
@@ -165,7 +166,7 @@ def test_who_reads_a_journal_does_not_change_how_it_is_written(tmp_path: Path, m
         other.execute("PRAGMA journal_mode = DELETE")
     other.close()
     reading = SqliteStore(path, makes=False)
-    assert [row.number for row in reading.newest(1)] == [1]
+    assert [record.number for record in reading.newest(1)] == [1]
     reading.close()
     with sqlite3.connect(path) as other:
         assert other.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -174,9 +175,9 @@ def test_who_reads_a_journal_does_not_change_how_it_is_written(tmp_path: Path, m
 
 def test_a_row_that_cannot_be_kept_is_refused_with_all_of_its_batch(tmp_path: Path, made: Made) -> None:
     store = SqliteStore(tmp_path / "j.db")
-    with pytest.raises(RowsRefused):
+    with pytest.raises(RecordsRejected):
         store.write([made(1), made(2, status=None)])
-    with pytest.raises(RowsRefused):
+    with pytest.raises(RecordsRejected):
         store.write([made(1), made(2, prompt_tokens=2**70)])
     assert store.newest(10) == []
     store.close()

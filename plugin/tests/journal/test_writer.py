@@ -8,95 +8,95 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.journal.store import NoJournal, RowsRefused
-from litellm_evenkeel.journal.terms import JournalTerms
-from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, Writer
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
+from litellm_evenkeel.journal.terms import JournalSettings
+from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from litellm_evenkeel.journal.counts import Counts
-    from litellm_evenkeel.journal.row import Row
+    from litellm_evenkeel.journal.counts import WriterCounts
+    from litellm_evenkeel.journal.row import RequestRecord
 
     Eventually = Callable[[Callable[[], object]], None]
-    Made = Callable[..., Row]
+    Made = Callable[..., RequestRecord]
 
-TERMS = JournalTerms(flush_every=0.01, flush_rows=50, most_waiting=200, keep=0.0, drain=2.0)
+TERMS = JournalSettings(flush_every=0.01, flush_rows=50, most_waiting=200, keep=0.0, drain=2.0)
 
 
-def accounted(counts: Counts) -> int:
+def accounted(counts: WriterCounts) -> int:
     return counts.written + counts.dropped + counts.waiting
 
 
 def test_rows_are_written_together_and_in_order(shelf: Any, made: Made) -> None:
-    writer = Writer(shelf, replace(TERMS, flush_every=0.2))
+    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.2))
     for number in range(1, 21):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     writer.close()
-    assert list(shelf.rows) == [(1, number) for number in range(1, 21)]
+    assert list(shelf.records) == [(1, number) for number in range(1, 21)]
     assert len(shelf.batches) == 1
     assert shelf.is_closed
 
 
 def test_many_rows_do_not_wait_for_others(shelf: Any, eventually: Eventually, made: Made) -> None:
-    writer = Writer(shelf, replace(TERMS, flush_every=3600.0))
+    writer = RecordWriter(shelf, replace(TERMS, flush_every=3600.0))
     for number in range(1, 50):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     time.sleep(0.02)
-    assert not shelf.rows
-    writer.offer(made(50))
-    eventually(lambda: len(shelf.rows) == 50)
+    assert not shelf.records
+    writer.enqueue(made(50))
+    eventually(lambda: len(shelf.records) == 50)
     writer.close()
 
 
 def test_rows_wait_for_others_also_while_they_keep_coming(shelf: Any, made: Made) -> None:
     shelf.fails = lambda _: time.sleep(0.002)
-    terms = replace(TERMS, flush_every=0.05, flush_rows=10_000, most_waiting=10_000)
-    writer, began = Writer(shelf, terms), time.monotonic()
+    settings = replace(TERMS, flush_every=0.05, flush_rows=10_000, most_waiting=10_000)
+    writer, began = RecordWriter(shelf, settings), time.monotonic()
     for number in range(1, 301):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
         time.sleep(0.001)
     took = time.monotonic() - began
     writer.close()
-    assert len(shelf.rows) == 300
+    assert len(shelf.records) == 300
     # The first, those of which each waited as long as it should, and the last.
-    assert len(shelf.batches) <= took / terms.flush_every + 2
+    assert len(shelf.batches) <= took / settings.flush_every + 2
 
 
 def test_each_row_is_written_by_itself_where_none_shall_wait(shelf: Any, made: Made) -> None:
-    writer = Writer(shelf, replace(TERMS, flush_every=0.0, flush_rows=1))
+    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.0, flush_rows=1))
     for number in range(1, 101):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     writer.close()
     assert shelf.batches == [1] * 100
 
 
 def test_a_batch_is_never_larger_than_it_may_be(shelf: Any, made: Made) -> None:
     shelf.open.clear()
-    writer = Writer(shelf, TERMS)
+    writer = RecordWriter(shelf, TERMS)
     for number in range(1, 151):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     shelf.open.set()
     writer.close()
-    assert len(shelf.rows) == 150
+    assert len(shelf.records) == 150
     assert max(shelf.batches) <= 50
 
 
 def test_offering_never_waits_and_what_does_not_fit_is_counted(shelf: Any, made: Made) -> None:
     shelf.open.clear()
-    writer = Writer(shelf, TERMS)
+    writer = RecordWriter(shelf, TERMS)
     began = time.monotonic()
     for number in range(1, 1001):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     assert time.monotonic() - began < 5
     counts = writer.counts()
     assert counts.overflowed >= 1000 - 200 - 50
     assert accounted(counts) == counts.offered == 1000
     shelf.open.set()
     writer.close()
-    assert writer.counts().written == len(shelf.rows) == 1000 - writer.counts().overflowed
+    assert writer.counts().written == len(shelf.records) == 1000 - writer.counts().overflowed
 
 
 def test_what_goes_wrong_is_tried_again_counted_and_said_once(
@@ -104,9 +104,9 @@ def test_what_goes_wrong_is_tried_again_counted_and_said_once(
 ) -> None:
     caplog.set_level(logging.WARNING)
     shelf.fails = lambda _: OSError("no room")
-    writer = Writer(shelf, TERMS)
+    writer = RecordWriter(shelf, TERMS)
     for number in range(1, 11):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     eventually(lambda: writer.counts().failures >= 2)
     assert writer.counts().trouble == "OSError"
     assert writer.counts().waiting == 10
@@ -122,9 +122,9 @@ def test_what_goes_wrong_is_tried_again_counted_and_said_once(
 def test_what_is_in_place_of_a_journal_is_said(
     shelf: Any, eventually: Eventually, caplog: pytest.LogCaptureFixture, made: Made
 ) -> None:
-    shelf.fails = lambda _: NoJournal("it holds something else")
-    writer = Writer(shelf, replace(TERMS, drain=0.1))
-    writer.offer(made(1))
+    shelf.fails = lambda _: JournalMissing("it holds something else")
+    writer = RecordWriter(shelf, replace(TERMS, drain=0.1))
+    writer.enqueue(made(1))
     eventually(lambda: writer.counts().trouble == "it holds something else")
     assert "it holds something else" in caplog.text
     writer.close()
@@ -132,12 +132,12 @@ def test_what_is_in_place_of_a_journal_is_said(
 
 def test_a_row_that_cannot_be_kept_costs_no_other_its_place(shelf: Any, made: Made) -> None:
     bad = {7, 8, 31}
-    shelf.fails = lambda rows: RowsRefused("DataError") if any(row.number in bad for row in rows) else None
-    writer = Writer(shelf, replace(TERMS, flush_every=0.1))
+    shelf.fails = lambda rows: RecordsRejected("DataError") if any(row.number in bad for row in rows) else None
+    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.1))
     for number in range(1, 41):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     writer.close()
-    assert {number for _, number in shelf.rows} == set(range(1, 41)) - bad
+    assert {number for _, number in shelf.records} == set(range(1, 41)) - bad
     assert writer.counts().refused == len(bad)
 
 
@@ -145,15 +145,15 @@ def test_a_worker_that_ends_waits_no_longer_than_it_may(
     shelf: Any, caplog: pytest.LogCaptureFixture, made: Made
 ) -> None:
     shelf.fails = lambda _: OSError("gone")
-    writer = Writer(shelf, replace(TERMS, drain=0.3))
+    writer = RecordWriter(shelf, replace(TERMS, drain=0.3))
     for number in range(1, 31):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     began = time.monotonic()
     writer.close()
     assert time.monotonic() - began < 5
     assert writer.counts().abandoned == 30
     assert "30 rows" in caplog.text
-    writer.offer(made(31))
+    writer.enqueue(made(31))
     assert accounted(writer.counts()) == 31
 
 
@@ -161,9 +161,9 @@ def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) ->
     now = 1_800_000_000.0
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     shelf.write([made(1, time=old), made(2, time=young)])
-    writer = Writer(shelf, replace(TERMS, keep=50.0), clock=lambda: now)
+    writer = RecordWriter(shelf, replace(TERMS, keep=50.0), clock=lambda: now)
     eventually(lambda: writer.counts().pruned == 1)
-    assert list(shelf.rows) == [(1, 2)]
+    assert list(shelf.records) == [(1, 2)]
     writer.close()
 
 
@@ -172,20 +172,20 @@ def test_old_rows_are_deleted_also_where_rows_keep_coming(shelf: Any, eventually
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     # One more than are deleted before the first row comes.
     shelf.write([made(number, time=old) for number in range(1, PRUNED_AT_ONCE + 2)])
-    writer = Writer(shelf, replace(TERMS, keep=50.0, flush_every=0.2, flush_rows=1), clock=lambda: now)
+    writer = RecordWriter(shelf, replace(TERMS, keep=50.0, flush_every=0.2, flush_rows=1), clock=lambda: now)
     # While a row is written, the next comes.
-    shelf.fails = lambda _: writer.offer(made(next(numbers), time=young))
-    writer.offer(made(next(numbers), time=young))
+    shelf.fails = lambda _: writer.enqueue(made(next(numbers), time=young))
+    writer.enqueue(made(next(numbers), time=young))
     eventually(lambda: writer.counts().pruned == PRUNED_AT_ONCE + 1)
     writer.close()
 
 
 def test_nothing_is_deleted_where_all_is_kept(shelf: Any, made: Made) -> None:
     shelf.write([made(1, time=1)])
-    writer = Writer(shelf, TERMS)
-    writer.offer(made(2))
+    writer = RecordWriter(shelf, TERMS)
+    writer.enqueue(made(2))
     writer.close()
-    assert len(shelf.rows) == 2
+    assert len(shelf.records) == 2
 
 
 @settings(max_examples=12, deadline=None)
@@ -196,15 +196,15 @@ def test_every_row_is_written_once_or_counted(new_shelf: Any, made: Made, outcom
     def fails(several: object) -> Exception | None:
         outcome = next(told, "ok")
         if outcome == "refused" and len(several) == 1:  # type: ignore[arg-type]
-            return RowsRefused("no")
+            return RecordsRejected("no")
         return OSError() if outcome == "down" else None
 
     shelf.fails = fails
-    writer = Writer(shelf, replace(TERMS, flush_every=0.0, flush_rows=8, most_waiting=1000, drain=10.0))
+    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.0, flush_rows=8, most_waiting=1000, drain=10.0))
     for number in range(1, rows + 1):
-        writer.offer(made(number))
+        writer.enqueue(made(number))
     writer.close()
     counts = writer.counts()
-    assert counts.written == len(shelf.rows)
+    assert counts.written == len(shelf.records)
     assert counts.written + counts.dropped == rows
     assert counts.overflowed == counts.abandoned == 0

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from litellm_evenkeel.budgets import Budget, Kind, Source
+from litellm_evenkeel.budgets import Budget, BudgetEntity, Source
 from litellm_evenkeel.metrics.budget_gauges import HOUR, BudgetGauges
-from litellm_evenkeel.metrics.families import Gauge, Store
+from litellm_evenkeel.metrics.families import Gauge, MetricStore
 
 NAMES = ("litellm_remaining_team_budget_metric", "litellm_team_max_budget_metric")
 HOURS = "litellm_team_budget_remaining_hours_metric"
@@ -20,7 +20,7 @@ class World:
     def __init__(self) -> None:
         self.now = 1_000_000.0
         self.registry = CollectorRegistry()
-        store = Store(self.registry)
+        store = MetricStore(self.registry)
         for name in (*NAMES, HOURS):
             Gauge(store, name, "It.", ("team", "team_alias"))
         self.hours, self.remaining = store.families[HOURS], store.families[NAMES[0]]
@@ -28,11 +28,11 @@ class World:
 
     def show(self, resets_in: float | None) -> None:
         resets_at = None if resets_in is None else self.now + resets_in
-        self.gauges.show(Kind.TEAM, "t", Budget(self.now, Source.POSTGRES, 10.0, 4.0, resets_at))
+        self.gauges.show(BudgetEntity.TEAM, "t", Budget(self.now, Source.POSTGRES, 10.0, 4.0, resets_at))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        for _ in self.gauges.pass_time():
+        for _ in self.gauges.update_hours_left():
             pass
 
     def told(self, name: str = HOURS) -> float | None:
@@ -56,12 +56,12 @@ def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
 
 def test_who_was_let_go_is_told_as_not_there(world: World) -> None:
     world.show(None)
-    assert world.gauges.touch(Kind.TEAM, "t", world.now)
+    assert world.gauges.touch(BudgetEntity.TEAM, "t", world.now)
     # Of whom nothing was shown, nothing is missing.
-    assert world.gauges.touch(Kind.TEAM, "somebody", world.now)
+    assert world.gauges.touch(BudgetEntity.TEAM, "somebody", world.now)
     world.remaining.expire(world.now + 1, world.now + 1)
     assert world.told(NAMES[0]) is None
-    assert not world.gauges.touch(Kind.TEAM, "t", world.now)
+    assert not world.gauges.touch(BudgetEntity.TEAM, "t", world.now)
     world.show(None)
     assert world.told(NAMES[0]) == 6.0
 
@@ -78,14 +78,18 @@ def test_that_time_has_passed_is_no_news(world: World) -> None:
     heard = child.at
     world.pass_time(HOUR)
     assert child.at == heard
-    world.gauges.touch(Kind.TEAM, "t", heard + 9.0)
+    world.gauges.touch(BudgetEntity.TEAM, "t", heard + 9.0)
     assert child.at == heard + 9.0
 
 
 def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:
-    world.gauges.touch(Kind.TEAM, "t", 1.0)
-    world.gauges.touch(Kind.PROVIDER, "p", 1.0)
-    assert (world.gauges.has(Kind.TEAM), world.gauges.has(Kind.KEY), world.gauges.has(Kind.PROVIDER)) == (
+    world.gauges.touch(BudgetEntity.TEAM, "t", 1.0)
+    world.gauges.touch(BudgetEntity.PROVIDER, "p", 1.0)
+    assert (
+        world.gauges.has(BudgetEntity.TEAM),
+        world.gauges.has(BudgetEntity.KEY),
+        world.gauges.has(BudgetEntity.PROVIDER),
+    ) == (
         True,
         False,
         False,
@@ -95,6 +99,8 @@ def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:
 def test_an_alias_that_changes_leaves_one_series(world: World) -> None:
     world.show(HOUR)
     aliased: dict[str, Any] = {"alias": "crew"}
-    world.gauges.show(Kind.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR, **aliased))
+    world.gauges.show(
+        BudgetEntity.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR, **aliased)
+    )
     assert world.told() is None
     assert world.registry.get_sample_value(HOURS, {"team": "t", "team_alias": "crew"}) == pytest.approx(1.0)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from litellm_evenkeel.metrics.facts import Raw, Readers, Unusual
+from litellm_evenkeel.metrics.facts import LiteLLMReaders, Raw, UnsupportedEvent
 from litellm_evenkeel.metrics.failures import of_event, of_hook
 
-READERS = Readers(
+READERS = LiteLLMReaders(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda _: None,
     is_skipped=lambda event: "wrong key" in str(event["exception"]),
@@ -86,5 +86,5 @@ def test_all_that_litellm_reads_of_a_failed_event_tells_it_from_others() -> None
 
 @pytest.mark.parametrize("wrong", [{"metadata": "text"}, {"model_info": ["list"]}, {"litellm_params": 5}])
 def test_what_is_of_another_form_has_no_key(wrong: Raw) -> None:
-    with pytest.raises(Unusual):
+    with pytest.raises(UnsupportedEvent):
         of_request(wrong)

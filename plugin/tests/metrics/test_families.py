@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from litellm_evenkeel.metrics.cardinality import OTHER
 from litellm_evenkeel.metrics.children import HistogramChild
-from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, MetricStore
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.metrics.noting import Watched
+    from litellm_evenkeel.metrics.noting import RecordedUpdate
 
 amounts = st.floats(0, 1e9, allow_nan=False) | st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0, math.inf])
 labels = st.tuples(st.sampled_from(["a", "b", 'q"\\\n', ""]), st.sampled_from(["x", None, 7]))
@@ -30,9 +30,9 @@ operations = st.lists(
 BUCKETS = (0.1, 1.0, 2.5, 10.0)
 
 
-def store(**options: Any) -> tuple[Store, CollectorRegistry]:
+def store(**options: Any) -> tuple[MetricStore, CollectorRegistry]:
     registry = CollectorRegistry()
-    return Store(registry, **options), registry
+    return MetricStore(registry, **options), registry
 
 
 def scraped(registry: CollectorRegistry) -> list[str]:
@@ -43,7 +43,7 @@ def scraped(registry: CollectorRegistry) -> list[str]:
 @given(operations)
 def test_the_same_is_told_as_by_the_client(done: list[tuple[str, tuple[Any, Any], str, float]]) -> None:
     mine, theirs = CollectorRegistry(), CollectorRegistry()
-    ours = Store(mine)
+    ours = MetricStore(mine)
     made: dict[str, tuple[Any, Any]] = {
         "calls_total": (
             Counter(ours, "calls_total", "Calls.", ("who", "what")),
@@ -103,10 +103,10 @@ def test_a_scrape_for_some_names_asks_only_for_those() -> None:
 
 class Notes:
     def __init__(self) -> None:
-        self.taken: list[Watched] = []
+        self.taken: list[RecordedUpdate] = []
 
-    def noted(self, watched: Watched) -> None:
-        self.taken.append(watched)
+    def record(self, updates: RecordedUpdate) -> None:
+        self.taken.append(updates)
 
 
 def test_while_somebody_takes_notes_nothing_is_written() -> None:
@@ -151,7 +151,7 @@ def test_what_is_retired_is_gone_and_what_it_came_to_is_known() -> None:
     value = registry.get_sample_value
     assert [value("calls_total", {"who": who, "what": "x"}) for who in ("a", "b", OTHER)] == [None, 2, 4]
     assert [value("took_count", {"who": who}) for who in ("a", "b", OTHER)] == [None, 1, 1]
-    assert ours.retired == {"calls_total": 1, "took_count": 1, "took_sum": 1}
+    assert ours.removed_totals == {"calls_total": 1, "took_count": 1, "took_sum": 1}
     assert (value("size", {"who": "a"}), value("size", {"who": OTHER})) == (None, 4)
     assert ours.epoch == 1
 
@@ -182,7 +182,7 @@ def test_what_goes_beyond_takes_no_place_and_stays() -> None:
         calls.labels(who).inc()
     calls.child((OTHER,)).at = 0.0
     calls.expire(1.0, 1.0)
-    calls.forget(("a",))
+    calls.remove_child(("a",))
     calls.labels("d").inc()
     value = registry.get_sample_value
     assert [value("calls_total", {"who": who}) for who in ("b", "d", OTHER)] == [1, 1, 1]

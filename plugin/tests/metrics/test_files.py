@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
-from litellm_evenkeel.metrics.files import Files, Found
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.files import MultiprocessWriter, PendingWrite
 from litellm_evenkeel.metrics.folder import VARIABLE, prepare
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class Worker:
 
     def __init__(self, folder: Path, pid: int) -> None:
         self.registry = CollectorRegistry()
-        store = self.store = Store(self.registry)
+        store = self.store = MetricStore(self.registry)
         self.calls = Counter(store, "calls_total", "Calls.", ("who",))
         self.took = Histogram(store, "took", "Took.", ("who",), buckets=(0.5, 2.0))
         self.left = Gauge(store, "left", "Left.", ("who",))
         self.busy = Gauge(store, "busy", "Busy.", multiprocess_mode="livesum")
-        self.files = Files(store, folder, pid)
+        self.writer = MultiprocessWriter(store, folder, pid)
 
 
 def together(folder: Path) -> CollectorRegistry:
@@ -52,7 +52,7 @@ def test_what_one_worker_writes_is_what_it_would_tell(tmp_path: Path) -> None:
         one.took.labels("a").observe(seconds)
     one.left.labels("a").set(-2)
     one.busy.set(4)
-    one.files.write()
+    one.writer.write()
     assert lines(together(tmp_path)) == lines(one.registry)
 
 
@@ -65,7 +65,7 @@ def test_of_several_workers_counts_are_added_and_the_latest_word_counts(tmp_path
     other.left.labels("a").set(5)
     one.left.labels("a").set(7)
     for worker in (one, other):
-        worker.files.write()
+        worker.writer.write()
     value = together(tmp_path).get_sample_value
     assert (value("calls_total", {"who": "a"}), value("left", {"who": "a"}), value("busy", {})) == (3, 7, 3)
     assert (value("took_count", {"who": "a"}), value("took_bucket", {"who": "a", "le": "0.5"})) == (2, 0)
@@ -77,25 +77,25 @@ def test_gauges_that_are_gone_are_gone_and_counters_stay_until_somebody_takes_th
     one.calls.labels("a").inc(3)
     one.left.labels("a").set(3)
     one.store.retire("who", "a")
-    one.files.write()
+    one.writer.write()
     assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="a"} 3.0']
     # And what begins anew goes on where that was.
     one.calls.labels("a").inc(2)
-    one.files.write()
+    one.writer.write()
     assert lines(together(tmp_path)) == ["busy 0.0", 'calls_total{who="a"} 5.0']
-    assert not one.store.retired
+    assert not one.store.removed_totals
 
 
 def test_what_is_let_go_while_it_is_written_is_written_once(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid())
     for who in "abc":
         one.calls.labels(who).inc()
-    found = Found()
-    for number, _ in enumerate(one.files.gather(found)):
+    found = PendingWrite()
+    for number, _ in enumerate(one.writer.gather(found)):
         if number < 3:
             one.store.retire("who", "abc"[number])
-    one.files.save(found)
-    one.files.write()
+    one.writer.save(found)
+    one.writer.write()
     assert lines(together(tmp_path)) == ["busy 0.0", *(f'calls_total{{who="{who}"}} 1.0' for who in "abc")]
 
 
@@ -103,7 +103,7 @@ def test_a_worker_with_the_number_of_one_that_died_leaves_its_counts_alone(tmp_p
     for _ in range(2):
         worker = Worker(tmp_path, 77)
         worker.calls.labels("a").inc()
-        worker.files.write()
+        worker.writer.write()
     assert together(tmp_path).get_sample_value("calls_total", {"who": "a"}) == 2
 
 
@@ -111,10 +111,10 @@ def test_a_worker_that_has_heard_nothing_does_not_overrule_one_that_has(tmp_path
     one = Worker(tmp_path, 1)
     users = Gauge(one.store, "users", "Users.")
     users.set(9)
-    one.files.write()
+    one.writer.write()
     later = Worker(tmp_path, 2)
     Gauge(later.store, "users", "Users.")
-    later.files.write()
+    later.writer.write()
     assert together(tmp_path).get_sample_value("users") == 9
 
 
@@ -122,12 +122,12 @@ def test_others_have_their_turn_while_it_is_found_out_what_to_write(tmp_path: Pa
     one = Worker(tmp_path, 1)
     for number in range(50):
         one.calls.labels(str(number)).inc()
-    found = Found()
+    found = PendingWrite()
     steps = 0
-    for _ in one.files.gather(found):
+    for _ in one.writer.gather(found):
         steps += 1
         one.calls.labels(f"new {steps}").inc()
-    one.files.save(found)
+    one.writer.save(found)
     assert steps >= 50
     assert sum(line.startswith("calls_total") for line in lines(together(tmp_path))) >= 50
 
@@ -173,13 +173,13 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_a_gauge_without_labels_is_told_from_the_beginning(tmp_path: Path) -> None:
     first, second = Worker(tmp_path, 1), Worker(tmp_path, 2)
     alone, _ = [Gauge(worker.store, "alone", "No labels.") for worker in (first, second)]
-    first.files.write()
-    second.files.write()
+    first.writer.write()
+    second.writer.write()
     assert together(tmp_path).get_sample_value("alone") == 0
     # Whatever one of them has heard is later than what the other began with.
     alone.set(7)
-    first.files.write()
-    second.files.write()
+    first.writer.write()
+    second.writer.write()
     assert together(tmp_path).get_sample_value("alone") == 7
 
 

@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.metrics import graves
-from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
-from litellm_evenkeel.metrics.files import Files
-from litellm_evenkeel.metrics.graves import WILL, Graves
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.files import MultiprocessWriter
+from litellm_evenkeel.metrics.graves import PLAN, DeadWorkerCompactor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ class Worker:
     """Who has counted something, and left it."""
 
     def __init__(self, folder: Path, pid: int, *users: str, at: float | None = None) -> None:
-        store = Store(CollectorRegistry())
+        store = MetricStore(CollectorRegistry())
         calls = Counter(store, "calls", "Calls.", ("end_user", "model"))
         took = Histogram(store, "took", "Took.", ("end_user",), buckets=(1.0,))
         busy = Gauge(store, "busy", "Busy.", multiprocess_mode="livesum")
@@ -50,17 +50,17 @@ class Worker:
         for family in store.families.values():
             for child in family.children.values():
                 child.at = child.at if at is None else at
-        self.store, self.files = store, Files(store, folder, pid)
-        self.files.write()
+        self.store, self.writer = store, MultiprocessWriter(store, folder, pid)
+        self.writer.write()
 
     def grows_silent(self) -> None:
         for family in self.store.families.values():
             for child in family.children.values():
                 child.at = 1.0
 
-    def lets_go(self, user: str, heir: Graves) -> None:
+    def lets_go(self, user: str, heir: DeadWorkerCompactor) -> None:
         self.store.retire("end_user", user)
-        self.files.write(heir)
+        self.writer.write(heir)
 
 
 def told(folder: Path) -> dict[str, float]:
@@ -76,7 +76,7 @@ def test_what_they_were_writing_when_they_were_killed_goes(tmp_path: Path, nobod
     for path in (*torn, strange):
         path.write_bytes(b"torn")
         os.utime(path, (1.0, 1.0))
-    Graves(tmp_path).bury()
+    DeadWorkerCompactor(tmp_path).compact()
     assert [path.exists() for path in (*torn, strange)] == [False, True, True]
 
 
@@ -84,10 +84,10 @@ def test_where_nobody_may_write_scrapes_are_answered_and_nothing_is_buried(tmp_p
     Worker(tmp_path, nobody, "a")
     (tmp_path / "evenkeel-lock").mkdir()
     counted = {name: value for name, value in told(tmp_path).items() if name.startswith(("calls", "took"))}
-    Graves(tmp_path).bury()
+    DeadWorkerCompactor(tmp_path).compact()
 
     async def scraped() -> dict[str, float]:
-        async with Graves(tmp_path).undisturbed():
+        async with DeadWorkerCompactor(tmp_path).read_lock():
             return told(tmp_path)
 
     # What was said of now goes, for that takes no lock.
@@ -98,7 +98,7 @@ def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, 
     Worker(tmp_path, nobody, "a", "None")
     Worker(tmp_path, os.getpid(), "a")
     before = told(tmp_path)
-    Graves(tmp_path).bury()
+    DeadWorkerCompactor(tmp_path).compact()
     after = told(tmp_path)
     assert {**before, "busy": 1.0} == after
     assert (after['calls_total{end_user="a",model="m"}'], after['left{model="m"}']) == (4, 9)
@@ -109,7 +109,7 @@ def test_a_worker_whose_supervisor_has_not_noticed_its_end_is_dead(tmp_path: Pat
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         Worker(tmp_path, ended.pid, "ann")
-        Graves(tmp_path, IDLE).bury()
+        DeadWorkerCompactor(tmp_path, IDLE).compact()
         assert not list(tmp_path.glob(f"*{ended.pid}*"))
     assert told(tmp_path)['calls_total{end_user="ann",model="m"}'] == 2
 
@@ -118,7 +118,7 @@ def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_
     Worker(tmp_path, nobody, "old", at=1.0)
     for path in tmp_path.glob("counter_*"):
         path.unlink()
-    Graves(tmp_path, IDLE).bury()
+    DeadWorkerCompactor(tmp_path, IDLE).compact()
     assert told(tmp_path) == {
         'evenkeel_metrics_retired_total{series="took_count"}': 1,
         'evenkeel_metrics_retired_total{series="took_sum"}': 0.5,
@@ -128,7 +128,7 @@ def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_
 def test_there_is_one_file_of_a_kind_however_many_have_died(tmp_path: Path, nobody: int) -> None:
     for number in range(5):
         Worker(tmp_path, nobody, f"u{number % 2}")
-        Graves(tmp_path).bury()
+        DeadWorkerCompactor(tmp_path).compact()
     assert sorted(path.name for path in tmp_path.glob("*.db")) == [
         "counter_evenkeel-together.db",
         "histogram_evenkeel-together.db",
@@ -142,7 +142,7 @@ def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came
 ) -> None:
     Worker(tmp_path, nobody, "old", "None", at=1.0)
     Worker(tmp_path, nobody, "new")
-    Graves(tmp_path, IDLE).bury()
+    DeadWorkerCompactor(tmp_path, IDLE).compact()
     found = told(tmp_path)
     assert [f'calls_total{{end_user="{user}",model="m"}}' in found for user in ("old", "None", "new")] == [
         False,
@@ -161,15 +161,15 @@ A = 'calls_total{end_user="a",model="m"}'
 
 def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Path) -> None:
     one, other = Worker(tmp_path, os.getpid(), "a", at=1.0), Worker(tmp_path, os.getppid(), "a")
-    one.lets_go("a", Graves(tmp_path, IDLE))
+    one.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
     assert told(tmp_path)[A] == 4
-    Graves(tmp_path, IDLE).bury()
+    DeadWorkerCompactor(tmp_path, IDLE).compact()
     assert told(tmp_path)[A] == 4
     other.grows_silent()
-    other.lets_go("a", Graves(tmp_path, IDLE))
+    other.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
     assert told(tmp_path)[A] == 4
     # Nobody tells it any more, and nobody has heard of it for long: all of it goes at once.
-    Graves(tmp_path, IDLE).bury()
+    DeadWorkerCompactor(tmp_path, IDLE).compact()
     found = told(tmp_path)
     assert A not in found
     retired = {"calls_total": 4, "took_count": 2, "took_sum": 1}
@@ -178,18 +178,18 @@ def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Pat
 
 def test_what_was_heard_of_lately_stays_though_nobody_tells_it(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid(), "a")
-    one.lets_go("a", Graves(tmp_path, IDLE))
-    Graves(tmp_path, IDLE).bury()
+    one.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
+    DeadWorkerCompactor(tmp_path, IDLE).compact()
     assert told(tmp_path)[A] == 2
 
 
 def test_while_somebody_reads_a_worker_keeps_what_it_lets_go(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid(), "a")
-    with Graves(tmp_path)._locked(is_alone=False):
-        one.lets_go("a", Graves(tmp_path))
+    with DeadWorkerCompactor(tmp_path)._locked(is_alone=False):
+        one.lets_go("a", DeadWorkerCompactor(tmp_path))
     assert told(tmp_path)[A] == 2
     assert not list(tmp_path.glob("*together*"))
-    one.files.write(Graves(tmp_path))
+    one.writer.write(DeadWorkerCompactor(tmp_path))
     assert told(tmp_path)[A] == 2
     assert len(list(tmp_path.glob("*together.db"))) == 2
 
@@ -205,10 +205,10 @@ def test_what_could_not_be_done_at_once_is_done_once(tmp_path: Path, monkeypatch
 
     with monkeypatch.context() as patched:
         patched.setattr(type(tmp_path), "replace", full)
-        one.lets_go("a", Graves(tmp_path))
+        one.lets_go("a", DeadWorkerCompactor(tmp_path))
     for _ in range(2):
-        one.files.write(Graves(tmp_path))
-        Graves(tmp_path).bury()
+        one.writer.write(DeadWorkerCompactor(tmp_path))
+        DeadWorkerCompactor(tmp_path).compact()
         assert told(tmp_path)[A] == 2
 
 
@@ -223,12 +223,12 @@ def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
         with monkeypatch.context() as patched:
             killing(patched, type(folder), which)
             try:
-                worker.lets_go("a", Graves(folder))
+                worker.lets_go("a", DeadWorkerCompactor(folder))
                 was_killed = False
             except Killed:
                 which += 1
         # Somebody else finds what is left of it.
-        Graves(folder).bury()
+        DeadWorkerCompactor(folder).compact()
         assert [told(folder)[A.replace('"a"', f'"{user}"')] for user in "ab"] == [2, 2]
     assert which > 6
 
@@ -260,14 +260,14 @@ def test_whoever_is_killed_meanwhile_nothing_is_counted_twice_or_lost(
         with monkeypatch.context() as patched:
             killing(patched, type(tmp_path), which)
             try:
-                Graves(tmp_path).bury()
+                DeadWorkerCompactor(tmp_path).compact()
                 was_killed = False
             except Killed:
                 which += 1
-        Graves(tmp_path).bury()
+        DeadWorkerCompactor(tmp_path).compact()
         assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * (which + (not was_killed))
     assert which > 6
-    assert not (tmp_path / WILL).exists()
+    assert not (tmp_path / PLAN).exists()
 
 
 async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody: int) -> None:
@@ -276,7 +276,7 @@ async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody
 
     def burying() -> None:
         while not is_over.is_set():
-            Graves(tmp_path).bury()
+            DeadWorkerCompactor(tmp_path).compact()
 
     threads = [threading.Thread(target=burying) for _ in range(2)]
     for thread in threads:
@@ -285,7 +285,7 @@ async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody
         for _ in range(50):
             Worker(tmp_path, nobody, "a")
             counted += 1
-            async with Graves(tmp_path).undisturbed():
+            async with DeadWorkerCompactor(tmp_path).read_lock():
                 assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * counted
     finally:
         is_over.set()
@@ -296,9 +296,9 @@ async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody
 async def test_who_never_ends_is_not_waited_for(tmp_path: Path, nobody: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graves, "PATIENCE_SECONDS", 0.05)
     Worker(tmp_path, nobody, "a")
-    with Graves(tmp_path)._locked(is_alone=True):
-        async with asyncio.timeout(5), Graves(tmp_path).undisturbed():
+    with DeadWorkerCompactor(tmp_path)._locked(is_alone=True):
+        async with asyncio.timeout(5), DeadWorkerCompactor(tmp_path).read_lock():
             assert told(tmp_path)
         # And nobody else begins with it.
-        Graves(tmp_path).bury()
+        DeadWorkerCompactor(tmp_path).compact()
     assert not list(tmp_path.glob("*together*"))

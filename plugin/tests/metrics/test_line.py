@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.metrics import line as line_module
-from litellm_evenkeel.metrics.families import Counter, Gauge, Store
-from litellm_evenkeel.metrics.line import BATCH, MANY, Line
-from litellm_evenkeel.metrics.plans import Bundle, Field, Plan, Step
+from litellm_evenkeel.metrics.families import Counter, Gauge, MetricStore
+from litellm_evenkeel.metrics.line import BATCH, MANY, UpdateQueue
+from litellm_evenkeel.metrics.plans import BoundPlan, LabelSource, MetricUpdate, UpdatePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 class World:
     def __init__(self, *, most: int = 10_000, every: float = 0.001) -> None:
         self.registry = CollectorRegistry()
-        self.store = Store(self.registry)
+        self.store = MetricStore(self.registry)
         self.calls = Counter(self.store, "calls", "Calls.", ("who",))
         self.left = Gauge(self.store, "left", "Left.", ("who",))
-        self.line = Line(self.store, every=every, most=most)
-        self._bundles: dict[str, Bundle] = {}
+        self.line = UpdateQueue(self.store, every=every, most=most)
+        self._bound_plans: dict[str, BoundPlan] = {}
 
-    def bundle(self, who: str) -> Bundle:
+    def bundle(self, who: str) -> BoundPlan:
         """One more call, and so much is left as the event tells."""
-        if who not in self._bundles:
-            labels = (Field(0, is_cleaned=False),)
-            steps = (Step(self.calls, labels, "inc", 1.0), Step(self.left, labels, "set", 0))
-            self._bundles[who] = Bundle(Plan(steps), (who,), str)
-        return self._bundles[who]
+        if who not in self._bound_plans:
+            labels = (LabelSource(0, is_cleaned=False),)
+            steps = (MetricUpdate(self.calls, labels, "inc", 1.0), MetricUpdate(self.left, labels, "set", 0))
+            self._bound_plans[who] = BoundPlan(UpdatePlan(steps), (who,), str)
+        return self._bound_plans[who]
 
     def take(self, who: str, left: float = 0.0) -> None:
         self.line.take(self.bundle(who), (left,))
@@ -78,8 +78,8 @@ async def test_what_is_half_done_is_done_first_when_all_of_it_is_wanted() -> Non
 async def test_one_that_cannot_be_counted_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.take("a")
-    wrong = Plan((Step(world.calls, ("a", "b"), "inc", 1.0),))
-    world.line.take(Bundle(wrong, (), str), ())
+    wrong = UpdatePlan((MetricUpdate(world.calls, ("a", "b"), "inc", 1.0),))
+    world.line.take(BoundPlan(wrong, (), str), ())
     world.take("c")
     world.line.flush()
     assert (world.told("calls_total", "a"), world.told("calls_total", "c")) == (1, 1)

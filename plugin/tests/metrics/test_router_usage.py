@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.metrics import router_usage
-from litellm_evenkeel.metrics.families import Gauge, Store
-from litellm_evenkeel.metrics.router_usage import EACH_SECONDS, GAUGES, SILENT_SECONDS, RouterUsage
+from litellm_evenkeel.metrics.families import Gauge, MetricStore
+from litellm_evenkeel.metrics.router_usage import EACH_SECONDS, GAUGES, SILENT_SECONDS, RemainingQuotaPoller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +41,10 @@ class World:
         self.now, self.asked = 0.0, []
         self.usage: Mapping[str, Any] | None = {GAUGES[REQUESTS]: 7, GAUGES[TOKENS]: 70}
         self.registry = CollectorRegistry()
-        store = Store(self.registry)
+        store = MetricStore(self.registry)
         for name in GAUGES:
             Gauge(store, name, "Left.", LABELS)
-        self.router = RouterUsage(store.families, str, self._ask, lambda: self.now)
+        self.router = RemainingQuotaPoller(store.families, str, self._ask, lambda: self.now)
 
     async def _ask(self, group: str) -> Mapping[str, Any] | None:
         self.asked.append(group)
@@ -53,7 +53,7 @@ class World:
         return self.usage
 
     async def look(self) -> None:
-        self.router.look()
+        self.router.poll()
         if self.router._task is not None:
             await self.router._task
 
@@ -63,10 +63,10 @@ class World:
 
 async def test_all_who_used_a_group_are_told_whenever_they_did() -> None:
     world = World()
-    world.router.saw(event("a"))
+    world.router.observe(event("a"))
     await world.look()
     # Too soon to ask again; but he is not forgotten.
-    world.router.saw(event("b"))
+    world.router.observe(event("b"))
     await world.look()
     assert (world.asked, world.told("a"), world.told("b")) == (["group"], 7, None)
     world.now += EACH_SECONDS
@@ -76,10 +76,10 @@ async def test_all_who_used_a_group_are_told_whenever_they_did() -> None:
 
 async def test_what_a_provider_has_said_itself_is_left_alone() -> None:
     world = World()
-    world.router.saw(event("a", x_ratelimit_remaining_requests="3"))
+    world.router.observe(event("a", x_ratelimit_remaining_requests="3"))
     await world.look()
     assert (world.told("a"), world.told("a", TOKENS)) == (None, 70)
-    world.router.saw(event("b", x_ratelimit_remaining_requests="3", x_ratelimit_remaining_tokens="4"))
+    world.router.observe(event("b", x_ratelimit_remaining_requests="3", x_ratelimit_remaining_tokens="4"))
     world.now += EACH_SECONDS
     await world.look()
     assert world.asked == ["group"]
@@ -89,7 +89,7 @@ async def test_a_group_of_which_nothing_is_said_is_asked_about_seldom() -> None:
     world = World()
     world.usage = None
     for _ in range(100):
-        world.router.saw(event("a"))
+        world.router.observe(event("a"))
         await world.look()
         world.now += EACH_SECONDS
     assert len(world.asked) == 1 + 99 * EACH_SECONDS // SILENT_SECONDS
@@ -100,8 +100,8 @@ async def test_a_router_that_hangs_is_given_up(
 ) -> None:
     monkeypatch.setattr(router_usage, "PATIENCE_SECONDS", 0.01)
     world = World()
-    world.router.saw(event("a", "hangs"))
-    world.router.saw(event("a"))
+    world.router.observe(event("a", "hangs"))
+    world.router.observe(event("a"))
     await world.look()
     assert "does not say what is left of a group (TimeoutError)" in caplog.text
     assert world.told("a") == 7

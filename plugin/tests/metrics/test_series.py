@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from litellm_evenkeel.metrics.facts import Raw, Readers
-from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, Store
-from litellm_evenkeel.metrics.series import Series, SeriesTerms
-from litellm_evenkeel.metrics.watching import watched
+from litellm_evenkeel.metrics.facts import LiteLLMReaders, Raw
+from litellm_evenkeel.metrics.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.series import PlanCache, PlanCacheSettings
+from litellm_evenkeel.metrics.watching import record_updates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as LiteLLM tells it
-READERS = Readers(
+READERS = LiteLLMReaders(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda payload: payload.get("tier"),
     is_skipped=lambda told: told["exception"].args == ("skip",),
@@ -74,7 +74,7 @@ class Theirs:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.store = Store(self.registry)
+        self.store = MetricStore(self.registry)
         self.requests = Counter(self.store, "requests", "Requests.", ("team", "user", "note"))
         self.spend = Counter(self.store, "spend", "Spend.", ("team", "user"))
         self.cached = Counter(self.store, "cached", "Cached tokens.", ("team",))
@@ -117,11 +117,11 @@ def cleaned(value: Any) -> Any:
     return value if value is None else str(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def series(theirs: Theirs, terms: SeriesTerms | None = None) -> Series:
+def series(theirs: Theirs, settings: PlanCacheSettings | None = None) -> PlanCache:
     def watch(told: Raw, *others: Any) -> Any:
-        return watched(theirs.store, theirs.count(told, *others))
+        return record_updates(theirs.store, theirs.count(told, *others))
 
-    return Series(theirs.store, READERS, cleaned, watch, clock=lambda: 0.0, terms=terms)
+    return PlanCache(theirs.store, READERS, cleaned, watch, clock=lambda: 0.0, settings=settings)
 
 
 def scraped(theirs: Theirs) -> list[str]:
@@ -129,9 +129,9 @@ def scraped(theirs: Theirs) -> list[str]:
     return sorted(line for line in lines if "_created" not in line)
 
 
-async def told(theirs: Theirs, counted: Series | None, events: Sequence[Raw]) -> list[str]:
+async def told(theirs: Theirs, counted: PlanCache | None, events: Sequence[Raw]) -> list[str]:
     for one in events:
-        if counted is None or not counted.taken(one, None, BEGAN, after(1)):
+        if counted is None or not counted.take_success(one, None, BEGAN, after(1)):
             await theirs.count(one, None, BEGAN, after(1))
     if counted is not None:
         await counted.line.drain()
@@ -164,7 +164,7 @@ def test_what_is_told_is_what_their_own_code_tells(seen: list[Raw]) -> None:
 async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Theirs) -> None:
     counted = series(theirs)
     for number in range(200):
-        assert counted.taken(event(f"team {number}", cost=0.5 + number), None, BEGAN, after(1))
+        assert counted.take_success(event(f"team {number}", cost=0.5 + number), None, BEGAN, after(1))
     assert theirs.runs <= 4
     await counted.line.drain()
     assert theirs.registry.get_sample_value("spend_total", {"team": "team 7", "user": "user"}) == 7.5
@@ -173,14 +173,14 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
 @pytest.mark.parametrize("wrong", [None, "1", True, float("nan"), -1.0])
 async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any) -> None:
     counted = series(theirs)
-    assert not counted.taken(event(cost=wrong), None, BEGAN, after(1))
+    assert not counted.take_success(event(cost=wrong), None, BEGAN, after(1))
     assert (counted.counts["unusual"], counted.line.waiting) == (1, 0)
-    assert not counted.taken({}, None, BEGAN, after(1))
+    assert not counted.take_success({}, None, BEGAN, after(1))
 
 
 async def test_a_label_that_comes_from_what_nobody_reads_is_left_to_their_code(theirs: Theirs) -> None:
     counted = series(theirs)
-    assert not counted.taken(event(note="first"), None, BEGAN, after(1))
+    assert not counted.take_success(event(note="first"), None, BEGAN, after(1))
     assert (counted.counts["unplanned"], counted.counts["distrusted"]) == (1, 0)
 
 
@@ -188,48 +188,48 @@ async def test_one_that_is_hidden_is_found_out_with_the_first_events_that_differ
     theirs: Theirs, caplog: pytest.LogCaptureFixture
 ) -> None:
     counted = series(theirs)
-    assert counted.taken(event(deep={"note": "first"}), None, BEGAN, after(1))
-    assert not counted.taken(event(user="another", deep={"note": "second"}), None, BEGAN, after(1))
-    assert not counted.taken(event(user="a third", deep={"note": "first"}), None, BEGAN, after(1))
+    assert counted.take_success(event(deep={"note": "first"}), None, BEGAN, after(1))
+    assert not counted.take_success(event(user="another", deep={"note": "second"}), None, BEGAN, after(1))
+    assert not counted.take_success(event(user="a third", deep={"note": "first"}), None, BEGAN, after(1))
     assert (counted.counts["distrusted"], "its own code counts them" in caplog.text) == (1, True)
 
 
 async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs) -> None:
     counted = series(theirs)
-    taken = [counted.taken(event(), None, BEGAN, after(1)) for _ in range(1100)]
+    taken = [counted.take_success(event(), None, BEGAN, after(1)) for _ in range(1100)]
     theirs.twist = 1.0
-    taken += [counted.taken(event(), None, BEGAN, after(1)) for _ in range(1100)]
+    taken += [counted.take_success(event(), None, BEGAN, after(1)) for _ in range(1100)]
     assert (all(taken[:1100]), any(taken[2100:])) == (True, False)
 
 
 async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
-    counted = series(theirs, SeriesTerms(most_waiting=10))
-    assert all(counted.taken(event(), None, BEGAN, after(1)) for _ in range(15))
+    counted = series(theirs, PlanCacheSettings(most_waiting=10))
+    assert all(counted.take_success(event(), None, BEGAN, after(1)) for _ in range(15))
     assert (counted.line.waiting, counted.line.dropped["full"]) == (10, 5)
     await counted.line.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 10
 
 
 async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Theirs) -> None:
-    counted = series(theirs, SeriesTerms(every=0.01))
-    counted.taken(event(), None, BEGAN, after(1))
+    counted = series(theirs, PlanCacheSettings(every=0.01))
+    counted.take_success(event(), None, BEGAN, after(1))
     for _ in range(500):
         if not counted.line.waiting:
             break
         await asyncio.sleep(0.01)
     assert counted.line.waiting == 0
-    counted.taken(event(), None, BEGAN, after(1))
+    counted.take_success(event(), None, BEGAN, after(1))
     assert counted.line.waiting == 1
 
 
 async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -> None:
-    counted = series(theirs, SeriesTerms(every=0.01))
-    counted.taken(event(), None, BEGAN, after(1))
+    counted = series(theirs, PlanCacheSettings(every=0.01))
+    counted.take_success(event(), None, BEGAN, after(1))
 
     def elsewhere() -> None:
         async def some() -> None:
             for _ in range(100):
-                counted.taken(event(), None, BEGAN, after(1))
+                counted.take_success(event(), None, BEGAN, after(1))
 
         asyncio.run(some())
 
@@ -245,24 +245,24 @@ async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -
 async def test_what_is_set_beside_keeps_its_place_in_the_order(theirs: Theirs) -> None:
     counted = series(theirs)
     some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
-    counted.taken(some, None, BEGAN, after(1))
+    counted.take_success(some, None, BEGAN, after(1))
     theirs.left.labels("team").set(1)
     await counted.line.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 1
-    counted.taken(some, None, BEGAN, after(1))
+    counted.take_success(some, None, BEGAN, after(1))
     await counted.line.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 5
 
 
 async def test_series_that_were_retired_are_looked_up_anew(theirs: Theirs) -> None:
     counted = series(theirs)
-    counted.taken(event(), None, BEGAN, after(1))
+    counted.take_success(event(), None, BEGAN, after(1))
     await counted.line.drain()
     theirs.store.retire("team", "team")
-    counted.taken(event(), None, BEGAN, after(1))
+    counted.take_success(event(), None, BEGAN, after(1))
     await counted.line.drain()
     assert theirs.registry.get_sample_value("spend_total", {"team": "team", "user": "user"}) == 0.25
-    assert theirs.store.retired["spend_total"] == 0.25
+    assert theirs.store.removed_totals["spend_total"] == 0.25
 
 
 async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None:
@@ -277,7 +277,7 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
 
     counted = series(theirs)
     for _ in range(5):
-        assert counted.failed("key", lambda: watched(theirs.store, fails()))
+        assert counted.take_failure("key", lambda: record_updates(theirs.store, fails()))
     await counted.line.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
@@ -289,7 +289,7 @@ async def test_an_observation_of_nothing_is_one(theirs: Theirs) -> None:
     some["litellm_params"]["metadata"]["queue_time_seconds"] = 0.0
     some["end_time"] = some["start_time"]
     for _ in range(3):
-        assert counted.taken(some, None, BEGAN, after(1))
+        assert counted.take_success(some, None, BEGAN, after(1))
     await counted.line.drain()
     assert theirs.registry.get_sample_value("took_count", {"team": "team"}) == 3
 
@@ -298,10 +298,10 @@ async def test_what_is_removed_beside_keeps_its_place_in_the_order(theirs: Their
     counted = series(theirs)
     some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
     for is_removed in (True, False):
-        counted.taken(some, None, BEGAN, after(1))
+        counted.take_success(some, None, BEGAN, after(1))
         theirs.left.remove("team")
         if not is_removed:
-            counted.taken(some, None, BEGAN, after(1))
+            counted.take_success(some, None, BEGAN, after(1))
         await counted.line.drain()
         assert theirs.registry.get_sample_value("left", {"team": "team"}) == (None if is_removed else 5)
 
@@ -336,7 +336,7 @@ async def test_series_that_went_get_their_places_anew_in_the_order_of_the_events
     await told(theirs, counted, [event("b"), event("a")])
     with theirs.store.lock:
         for family in theirs.store.families.values():
-            family.forget(("b", "user"))
+            family.remove_child(("b", "user"))
         theirs.store.epoch += 1
     await told(theirs, counted, [event("a"), event("b"), event("a")])
     assert theirs.registry.get_sample_value("spend_total", {"team": "a", "user": "user"}) == 2 * 0.25
@@ -349,7 +349,7 @@ async def test_a_failure_of_which_nothing_was_counted_is_left_to_their_code(thei
         runs.append(1)
         return []
 
-    assert [counted.failed("key", watch) for _ in range(3)] == [False, False, False]
+    assert [counted.take_failure("key", watch) for _ in range(3)] == [False, False, False]
     assert (len(runs), counted.line.waiting) == (1, 0)
 
 
@@ -357,5 +357,5 @@ async def test_a_name_that_is_no_text_is_left_to_their_code_without_a_warning(
     theirs: Theirs, caplog: pytest.LogCaptureFixture
 ) -> None:
     counted = series(theirs)
-    assert not any(counted.taken(event(42), None, BEGAN, after(1)) for _ in range(3))  # type: ignore[arg-type]
+    assert not any(counted.take_success(event(42), None, BEGAN, after(1)) for _ in range(3))  # type: ignore[arg-type]
     assert (counted.counts["unplanned"], counted.counts["distrusted"], caplog.text) == (3, 0, "")

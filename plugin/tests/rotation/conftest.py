@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import ONE, Need
+from litellm_evenkeel.rotation.need import SINGLE_REQUEST, Usage
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.held import Held
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.held import CooldownUpdate
 
 
 class World:
@@ -40,44 +40,54 @@ class World:
         self,
         strategy: str = "headroom",
         *,
-        refresh: Callable[[Group], None] | None = None,
-        opened: Callable[[Group], None] | None = None,
-        tell: Callable[[Held], None] | None = None,
+        refresh: Callable[[CandidateSet], None] | None = None,
+        opened: Callable[[CandidateSet], None] | None = None,
+        tell: Callable[[CooldownUpdate], None] | None = None,
         **terms: object,
-    ) -> Pool:
+    ) -> AccountPool:
         """Use a new pool."""
-        told = RotationTerms(strategy=Strategy(strategy), **terms)
-        self.pool = Pool(told, clock=self.clock, random=self.random, refresh=refresh, opened=opened, tell=tell)
+        told = RotationSettings(strategy=StrategyName(strategy), **terms)
+        self.pool = AccountPool(
+            told, clock=self.clock, random=self.random, refresh=refresh, on_capacity=opened, broadcast=tell
+        )
         return self.pool
 
     @staticmethod
-    def seat(name: str, limits: Mapping[str, object] | None = None, *, weight: float = 1.0, priority: int = 1) -> Seat:
-        return Seat(name, name, "m", weight, priority, Limits.of(limits, name))
+    def seat(
+        name: str, limits: Mapping[str, object] | None = None, *, weight: float = 1.0, priority: int = 1
+    ) -> DeploymentSpec:
+        return DeploymentSpec(name, name, "m", weight, priority, Limits.of(limits, name))
 
-    def group(self, *seats: Seat) -> Group:
-        return self.pool.group("g", seats)
+    def group(self, *specs: DeploymentSpec) -> CandidateSet:
+        return self.pool.candidate_set("g", specs)
 
-    def pick(self, group: Group, asked: Asked | None = None) -> Pick:
-        found = self.pool.pick(group, asked or Asked())
+    def pick(self, candidates: CandidateSet, request: PickRequest | None = None) -> Pick:
+        found = self.pool.pick(candidates, request or PickRequest())
         assert isinstance(found, Pick)
         return found
 
-    def used(self, group: Group, number: int, need: Need = ONE) -> Counter[str]:
+    def used(self, candidates: CandidateSet, number: int, usage: Usage = SINGLE_REQUEST) -> Counter[str]:
         """Return who answers so many requests, each of which ends at once."""
         found: Counter[str] = Counter()
         for _ in range(number):
-            pick = self.pick(group, Asked(need))
-            self.pool.settle(pick.lease, need)
-            found[pick.place.seat.id] += 1
+            pick = self.pick(candidates, PickRequest(usage))
+            self.pool.settle(pick.reservation, usage)
+            found[pick.deployment.spec.id] += 1
         return found
 
-    def hold(self, group: Group, name: str, seconds: float | None = 10.0, kind: Kind = Kind.RATE_LIMIT) -> None:
+    def hold(
+        self,
+        candidates: CandidateSet,
+        name: str,
+        seconds: float | None = 10.0,
+        kind: FailureKind = FailureKind.RATE_LIMIT,
+    ) -> None:
         """Let a request fail at an account."""
-        place = next(one for one in group.places if one.seat.id == name)
-        tried = frozenset(one.seat.id for one in group.places if one is not place)
-        lease = self.pick(group, Asked(prefer=name, tried=tried)).lease
-        assert lease.place is place
-        self.pool.fail(lease, Signal(kind, Scope.ACCOUNT, seconds, "test"))
+        deployment = next(one for one in candidates.deployments if one.spec.id == name)
+        tried = frozenset(one.spec.id for one in candidates.deployments if one is not deployment)
+        reservation = self.pick(candidates, PickRequest(preferred_account=name, excluded=tried)).reservation
+        assert reservation.deployment is deployment
+        self.pool.fail(reservation, Failure(kind, FailureScope.ACCOUNT, seconds, "test"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.rotation.answers import answer, told
+from litellm_evenkeel.rotation.answers import parse_usage, usage_of_response
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
@@ -38,7 +38,7 @@ values = st.recursive(
 def test_whatever_an_answer_is_made_of_it_is_read(usage: object, cost: object, headers: object, is_dict: bool) -> None:  # noqa: FBT001
     hidden = {"response_cost": cost, "additional_headers": headers}
     response = {"usage": usage, "_hidden_params": hidden}
-    found = answer(response if is_dict else SimpleNamespace(**response))
+    found = usage_of_response(response if is_dict else SimpleNamespace(**response))
     numbers = (found.prompt_tokens, found.output_tokens, found.total_tokens, found.cached_tokens, found.dollars)
     assert all(0 <= each < float("inf") for each in numbers)
     assert found.is_known == (found.total_tokens > 0)
@@ -47,7 +47,7 @@ def test_whatever_an_answer_is_made_of_it_is_read(usage: object, cost: object, h
 
 @pytest.mark.parametrize("response", [None, b"data: x", "data: x", 3, [], {}, SimpleNamespace(usage=None)])
 def test_what_is_no_answer_tells_nothing(response: object) -> None:
-    assert not answer(response).is_known
+    assert not usage_of_response(response).is_known
 
 
 def test_openais() -> None:
@@ -57,7 +57,7 @@ def test_openais() -> None:
         "total_tokens": 120,
         "prompt_tokens_details": {"cached_tokens": 64},
     }
-    found = told(usage, dollars=0.5, headers={"a": "b"})
+    found = parse_usage(usage, dollars=0.5, headers={"a": "b"})
     assert (found.prompt_tokens, found.output_tokens, found.total_tokens, found.cached_tokens) == (100, 20, 120, 64)
     assert (found.dollars, found.headers) == (0.5, {"a": "b"})
 
@@ -69,17 +69,17 @@ def test_anthropics_counts_what_was_cached_beside_the_rest() -> None:
         "cache_read_input_tokens": 200,
         "cache_creation_input_tokens": 30,
     }
-    found = told(usage)
+    found = parse_usage(usage)
     assert (found.prompt_tokens, found.cached_tokens, found.total_tokens) == (240, 200, 245)
 
 
 def test_openais_newer_answers_count_it_among_them() -> None:
     usage = {"input_tokens": 100, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 64}}
-    found = told(SimpleNamespace(**usage))
+    found = parse_usage(SimpleNamespace(**usage))
     assert (found.prompt_tokens, found.cached_tokens, found.total_tokens) == (100, 64, 105)
 
 
 def test_an_answer_from_litellms_cache_asked_no_account() -> None:
     usage = SimpleNamespace(prompt_tokens=3, completion_tokens=4, total_tokens=7)
-    assert answer(SimpleNamespace(usage=usage, _hidden_params={"cache_hit": True})).is_from_cache
-    assert not answer(SimpleNamespace(usage=usage, _hidden_params={})).is_from_cache
+    assert usage_of_response(SimpleNamespace(usage=usage, _hidden_params={"cache_hit": True})).is_from_cache
+    assert not usage_of_response(SimpleNamespace(usage=usage, _hidden_params={})).is_from_cache

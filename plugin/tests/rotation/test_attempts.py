@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation import attempts as module
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.attempts import Attempt, Attempts
-from litellm_evenkeel.rotation.call import Call
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker
+from litellm_evenkeel.rotation.call import ClientRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from conftest import World
 
-    from litellm_evenkeel.rotation.answers import Answer
-    from litellm_evenkeel.rotation.attempts import Run
+    from litellm_evenkeel.rotation.answers import ResponseUsage
+    from litellm_evenkeel.rotation.attempts import RequestAttempts
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 ANSWER = SimpleNamespace(usage=USAGE, _hidden_params={"additional_headers": {"a": "b"}})
@@ -37,37 +37,41 @@ class Rig:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.group = world.group(world.seat("a"), world.seat("b"))
+        self.candidates = world.group(world.seat("a"), world.seat("b"))
         self.errors: list[str] = []
-        self.attempts = Attempts(self, lambda where, _: self.errors.append(where))
-        self.call = Call()
+        self.attempts = AttemptTracker(self, lambda where, _: self.errors.append(where))
+        self.client_request = ClientRequest()
         self.ends: list[tuple[str, Attempt]] = []
-        self.answers: list[Answer] = []
+        self.answers: list[ResponseUsage] = []
         self.began: list[Mapping[str, str] | None] = []
 
-    def answered(self, attempt: Attempt, answer: Answer) -> None:
+    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         self.ends.append(("answered", attempt))
-        self.answers.append(answer)
+        self.answers.append(usage)
 
-    def streaming(self, attempt: Attempt, headers: Mapping[str, str] | None) -> None:
+    def on_stream_start(self, attempt: Attempt, headers: Mapping[str, str] | None) -> None:
         self.began.append(headers)
 
-    def vanished(self, attempt: Attempt) -> None:
+    def on_lost(self, attempt: Attempt) -> None:
         self.ends.append(("vanished", attempt))
 
-    def gave_up(self, attempt: Attempt) -> None:
+    def release(self, attempt: Attempt) -> None:
         self.ends.append(("gave up", attempt))
 
-    def begin(self, call: Call | None = None, prefer: str | None = None) -> Run:
+    def begin(self, client_request: ClientRequest | None = None, prefer: str | None = None) -> RequestAttempts:
         """Do what the steering does at a choice."""
-        call = call or self.call
-        run = self.attempts.run(call)
-        self.attempts.end_last(run)
-        run.current = Attempt(self.world.pick(self.group, Asked(prefer=prefer)), "g", call)
-        return run
+        client_request = client_request or self.client_request
+        attempts = self.attempts.attempts_of(client_request)
+        self.attempts.end_last(attempts)
+        attempts.current = Attempt(
+            self.world.pick(self.candidates, PickRequest(preferred_account=prefer)), "g", client_request
+        )
+        return attempts
 
-    async def request(self, result: object, call: Call | None = None, prefer: str | None = None) -> object:
-        self.begin(call, prefer)
+    async def request(
+        self, result: object, client_request: ClientRequest | None = None, prefer: str | None = None
+    ) -> object:
+        self.begin(client_request, prefer)
         await asyncio.sleep(0)
         if isinstance(result, BaseException):
             raise result
@@ -125,9 +129,9 @@ async def test_the_failure_hook_ends_it_once(rig: Rig) -> None:
     found: list[Attempt | None] = []
 
     async def failing() -> None:
-        run = rig.begin()
+        attempts = rig.begin()
         found.append(rig.attempts.failed("elsewhere"))
-        found.append(rig.attempts.failed(run.current.deployment))
+        found.append(rig.attempts.failed(attempts.current.deployment))
         found.append(rig.attempts.failed(found[1].deployment))
         raise ValueError
 
@@ -140,8 +144,8 @@ async def test_the_failure_hook_ends_it_once(rig: Rig) -> None:
 
 async def test_a_failure_in_another_task_is_not_ours(rig: Rig) -> None:
     async def request() -> object:
-        run = rig.begin()
-        rig.found = await asyncio.create_task(elsewhere(run.current.deployment))
+        attempts = rig.begin()
+        rig.found = await asyncio.create_task(elsewhere(attempts.current.deployment))
         return ANSWER
 
     async def elsewhere(deployment: str) -> Attempt | None:
@@ -156,7 +160,7 @@ async def test_the_next_choice_ends_the_one_before(rig: Rig) -> None:
     async def retried() -> object:
         first = rig.begin().current
         again = rig.begin()
-        assert again.tried == {first.deployment}
+        assert again.excluded == {first.deployment}
         rig.attempts.failed(again.current.deployment)
         rig.begin()
         return ANSWER
@@ -167,9 +171,9 @@ async def test_the_next_choice_ends_the_one_before(rig: Rig) -> None:
 
 async def test_another_request_in_the_same_task_has_tried_nothing(rig: Rig) -> None:
     async def two() -> object:
-        first = rig.begin(Call())
-        second = rig.begin(Call())
-        assert second.tried == set()
+        first = rig.begin(ClientRequest())
+        second = rig.begin(ClientRequest())
+        assert second.excluded == set()
         assert second is not first
         return ANSWER
 
@@ -180,11 +184,11 @@ async def test_another_request_in_the_same_task_has_tried_nothing(rig: Rig) -> N
 async def test_a_stream_lasts_until_its_event(rig: Rig) -> None:
     stream = await run(rig.request(Stream()))
     assert (rig.told, rig.attempts.streams) == ([], 1)
-    assert rig.attempts.stream_ended(Call(), None) is None
-    assert rig.attempts.stream_ended(rig.call, "elsewhere") is None
-    ended = rig.attempts.stream_ended(rig.call, None)
+    assert rig.attempts.stream_ended(ClientRequest(), None) is None
+    assert rig.attempts.stream_ended(rig.client_request, "elsewhere") is None
+    ended = rig.attempts.stream_ended(rig.client_request, None)
     assert ended is not None
-    assert rig.attempts.stream_ended(rig.call, None) is None
+    assert rig.attempts.stream_ended(rig.client_request, None) is None
     assert rig.attempts.streams == 0
     del stream
 
@@ -206,7 +210,7 @@ async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, mon
     stream = await run(rig.request(Stream()))
     del stream
     gc.collect()
-    assert rig.attempts.stream_ended(rig.call, None) is not None
+    assert rig.attempts.stream_ended(rig.client_request, None) is not None
     await asyncio.sleep(0.05)
     assert rig.told == []
 
@@ -228,7 +232,7 @@ async def test_a_stream_that_takes_no_weak_references_ends_by_its_event(rig: Rig
             self.__aiter__ = None
 
     await run(rig.request(Slotted()))
-    assert rig.attempts.stream_ended(rig.call, None) is not None
+    assert rig.attempts.stream_ended(rig.client_request, None) is not None
 
 
 async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
@@ -241,7 +245,7 @@ async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
     assert rig.told == ["answered"]
     assert rig.attempts.streams == 2
     for name in ("b", "a"):
-        ended = rig.attempts.stream_ended(rig.call, name)
+        ended = rig.attempts.stream_ended(rig.client_request, name)
         assert ended is not None
         assert ended.deployment == name
     del streams
@@ -250,19 +254,19 @@ async def test_a_batch_under_one_call_id_is_several_requests(rig: Rig) -> None:
 @pytest.mark.parametrize("is_told_first", [True, False])
 async def test_a_stream_that_broke_is_taken_up_elsewhere(rig: Rig, *, is_told_first: bool) -> None:
     stream = await run(rig.request(Stream(), prefer="a"))
-    ended = rig.attempts.stream_broke(rig.call) if is_told_first else None
+    ended = rig.attempts.stream_broke(rig.client_request) if is_told_first else None
 
     async def again() -> object:
         taken_up = rig.begin(prefer="b")
-        assert taken_up.tried == {"a"}
+        assert taken_up.excluded == {"a"}
         return b"data: the rest"
 
     await run(again())
     assert rig.told == ["vanished"]
-    ended = ended or rig.attempts.stream_broke(rig.call)
+    ended = ended or rig.attempts.stream_broke(rig.client_request)
     assert ended is not None
     assert ended.deployment == "a"
-    assert rig.attempts.stream_broke(rig.call) is None
+    assert rig.attempts.stream_broke(rig.client_request) is None
     del stream
 
 
@@ -274,12 +278,12 @@ def logged(call_id: str) -> dict[str, object]:
 async def test_requests_under_one_call_id_know_nothing_of_each_other(rig: Rig) -> None:
     requests = [logged("chosen by a client") for _ in range(2)]
     streams = [
-        await run(rig.request(Stream(), Call.of(request), prefer=name))
+        await run(rig.request(Stream(), ClientRequest.of(request), prefer=name))
         for request, name in zip(requests, "ab", strict=True)
     ]
     for request, name in reversed(list(zip(requests, "ab", strict=True))):
         # Others that log may have been given a copy.
-        told = Call.told(copy.deepcopy(dict(request["litellm_logging_obj"].model_call_details)))
+        told = ClientRequest.from_event(copy.deepcopy(dict(request["litellm_logging_obj"].model_call_details)))
         assert told is not None
         ended = rig.attempts.stream_broke(told)
         assert ended is not None
@@ -290,15 +294,15 @@ async def test_requests_under_one_call_id_know_nothing_of_each_other(rig: Rig) -
 async def test_outside_of_a_proxy_a_stream_is_known_by_what_it_logs_with(rig: Rig) -> None:
     stream = Stream()
     stream.logging_obj = SimpleNamespace(model_call_details={})
-    await run(rig.request(stream, Call.of({"litellm_call_id": "x"}), prefer="a"))
-    told = Call.told(stream.logging_obj.model_call_details)
+    await run(rig.request(stream, ClientRequest.of({"litellm_call_id": "x"}), prefer="a"))
+    told = ClientRequest.from_event(stream.logging_obj.model_call_details)
     assert told is not None
     assert rig.attempts.stream_ended(told, "a") is not None
 
 
 def test_what_somebody_else_has_left_there_is_no_call() -> None:
-    assert Call.told({}) is None
-    assert Call.told({"evenkeel_call": "a client's"}) is None
+    assert ClientRequest.from_event({}) is None
+    assert ClientRequest.from_event({"evenkeel_call": "a client's"}) is None
 
 
 async def test_a_stream_tells_of_limits_at_its_beginning(rig: Rig) -> None:
@@ -312,7 +316,7 @@ async def test_an_error_at_the_end_is_told_and_gives_it_back(rig: Rig, monkeypat
     def failing(*_: object) -> None:
         raise ValueError
 
-    for name in ("answered", "vanished"):
+    for name in ("on_success", "on_lost"):
         monkeypatch.setattr(rig, name, failing)
     monkeypatch.setattr(module, "EVENT_SECONDS", 0.0)
     await run(rig.request(ANSWER))
@@ -329,17 +333,17 @@ async def test_an_error_at_the_beginning_of_a_stream_does_not_end_it(rig: Rig, m
     def failing(*_: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr(rig, "streaming", failing)
+    monkeypatch.setattr(rig, "on_stream_start", failing)
     stream = await run(rig.request(Stream()))
     assert (rig.errors, rig.told, rig.attempts.streams) == (["learning from an end"], [], 1)
-    assert rig.attempts.stream_ended(rig.call, None) is not None
+    assert rig.attempts.stream_ended(rig.client_request, None) is not None
     del stream
 
 
 async def test_streams_that_never_end_are_forgotten_in_the_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STREAMS", 2)
-    calls = [Call() for _ in range(4)]
-    streams = [await run(rig.request(Stream(), call)) for call in calls]
+    calls = [ClientRequest() for _ in range(4)]
+    streams = [await run(rig.request(Stream(), client_request)) for client_request in calls]
     assert rig.attempts.streams == 2
     assert rig.attempts.stream_ended(calls[0], None) is None
     assert rig.attempts.stream_ended(calls[3], None) is not None

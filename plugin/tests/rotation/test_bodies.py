@@ -39,26 +39,26 @@ TEXT = json.dumps(ERROR)
     ],
 )
 def test_every_wrapping_comes_off(body: object) -> None:
-    told = bodies.read(body)
-    assert told.message == "Sorry"
-    assert {"tokens", "rate_limit_exceeded"} <= told.codes
+    error_body = bodies.parse_error_body(body)
+    assert error_body.message == "Sorry"
+    assert {"tokens", "rate_limit_exceeded"} <= error_body.codes
 
 
 def test_the_classes_and_statuses_of_the_wrapping_are_kept() -> None:
-    told = bodies.read("litellm.MidStreamFallbackError: litellm.RateLimitError: Error code: 429 - Sorry")
-    assert (told.names, told.status, told.message) == (("MidStreamFallbackError", "RateLimitError"), 429, "Sorry")
+    body = bodies.parse_error_body("litellm.MidStreamFallbackError: litellm.RateLimitError: Error code: 429 - Sorry")
+    assert (body.names, body.status, body.message) == (("MidStreamFallbackError", "RateLimitError"), 429, "Sorry")
 
 
 def test_the_error_itself_knows_its_status_best_and_the_innermost_better() -> None:
     body = {"error": {"code": 429, "details": [{"code": 403}], "innererror": {"code": 500}}, "status": 400}
-    assert bodies.read(body).status == 429
-    assert bodies.read({"error": {"code": 500, "message": json.dumps(body)}}).status == 429
+    assert bodies.parse_error_body(body).status == 429
+    assert bodies.parse_error_body({"error": {"code": 500, "message": json.dumps(body)}}).status == 429
 
 
 @pytest.mark.parametrize("body", [None, "", b"", 7, [], {}, [[]], {"error": None}, {"error": {"message": 5}}, object()])
 def test_nothing_says_nothing(body: object) -> None:
-    told = bodies.read(body)
-    assert (told.codes, told.status, told.message) == (frozenset(), None, "")
+    error_body = bodies.parse_error_body(body)
+    assert (error_body.codes, error_body.status, error_body.message) == (frozenset(), None, "")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_nothing_says_nothing(body: object) -> None:
 )
 def test_nothing_is_looked_for_behind_other_words(message: str) -> None:
     for body in (message, {"error": {"message": message}}, str({"error": {"message": message}})):
-        told = bodies.read(body)
-        assert (told.codes, told.status, told.names) == (frozenset(), None, ())
+        error_body = bodies.parse_error_body(body)
+        assert (error_body.codes, error_body.status, error_body.names) == (frozenset(), None, ())
 
 
 def test_codes_are_spelled_alike() -> None:
@@ -113,4 +113,4 @@ def test_what_python_prints_is_read(value: dict[str, Any]) -> None:
 @given(st.text(max_size=100) | st.text("{}[]:,'\"\\ab1 ", max_size=100).map("{".__add__))
 def test_no_text_makes_it_raise(text: str) -> None:
     loose_json.loads(text)
-    bodies.read(text)
+    bodies.parse_error_body(text)

@@ -11,40 +11,40 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, IN_TURN, MOST_ALIKE, Candidates
-from litellm_evenkeel.rotation.holds import State
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.candidates import EACH, IDLE_SECONDS, IN_TURN, MOST_ALIKE, CandidateCache
+from litellm_evenkeel.rotation.holds import HealthState
 from litellm_evenkeel.rotation.idle import MOST
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.need import ONE
-from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.standing import sides
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.need import SINGLE_REQUEST
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.standing import scopes_by_account
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 
 def deployment(number: int, **params: object) -> dict[str, object]:
     return {"model_name": "g", "litellm_params": {"model": "m", **params}, "model_info": {"id": f"d{number}"}}
 
 
-def seat(one: object, requested: str) -> Seat:
-    return Seat.of(one, {}, requested)
+def seat(one: object, requested: str) -> DeploymentSpec:
+    return DeploymentSpec.from_litellm(one, {}, requested)
 
 
-def made(most: int = 512, *, is_cached: bool = True) -> tuple[Pool, Candidates]:
-    pool = Pool(RotationTerms(), clock=lambda: 1.0, random=random.Random(5).random)
-    return pool, Candidates(pool, seat, is_cached=is_cached, most=most)
+def made(most: int = 512, *, is_cached: bool = True) -> tuple[AccountPool, CandidateCache]:
+    pool = AccountPool(RotationSettings(), clock=lambda: 1.0, random=random.Random(5).random)
+    return pool, CandidateCache(pool, seat, is_cached=is_cached, most=most)
 
 
-def picked(pool: Pool, candidates: Candidates, model: str, deployments: list[dict[str, object]]) -> Pick:
+def picked(pool: AccountPool, candidates: CandidateCache, model: str, deployments: list[dict[str, object]]) -> Pick:
     """Do as the steering does."""
-    known = candidates.of(model, deployments)
-    found = pool.pick(known.group, Asked(), candidates.is_there(known, deployments))
+    cached = candidates.lookup(model, deployments)
+    found = pool.pick(cached.candidates, PickRequest(), candidates.matches_at(cached, deployments))
     if found is None:
-        known = candidates.anew(model, deployments)
-        found = pool.pick(known.group, Asked(), candidates.is_there(known, deployments))
+        cached = candidates.resolve(model, deployments)
+        found = pool.pick(cached.candidates, PickRequest(), candidates.matches_at(cached, deployments))
     assert isinstance(found, Pick)
     return found
 
@@ -63,12 +63,14 @@ def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, is_cache
         deployments = [all_of_them[each] for each in order[: data.draw(st.integers(1, 6))]]
         model = data.draw(st.sampled_from(["g", "h"]))
         found = picked(pool, candidates, model, deployments)
-        assert deployments[found.position]["model_info"]["id"] == found.place.seat.id
-        pool.release(found.lease)
-        groups = candidates.groups()
-        assert len(groups) <= most
+        assert deployments[found.position]["model_info"]["id"] == found.deployment.spec.id
+        pool.release(found.reservation)
+        candidate_sets = candidates.candidate_sets()
+        assert len(candidate_sets) <= most
         # Those that were forgotten stand nowhere any more.
-        assert {group for place in pool.places.values() for group, _ in place.groups} <= set(groups)
+        assert {
+            candidate_set for state in pool.deployments.values() for candidate_set, _ in state.candidate_sets
+        } <= set(candidate_sets)
 
 
 def test_the_same_list_is_looked_through_once() -> None:
@@ -83,12 +85,12 @@ def test_lists_that_differ_in_the_middle_only_are_known_apart() -> None:
     pool, candidates = made()
     all_of_them = [deployment(number) for number in range(9)]
     lists = [all_of_them, *([each for each in all_of_them if each is not left_out] for left_out in all_of_them[2:6])]
-    known = [candidates.of("g", each) for each in lists]
+    cached = [candidates.lookup("g", each) for each in lists]
     for _ in range(3):
         for each in lists:
             picked(pool, candidates, "g", list(each))
     # None of them has cost another its group, and what is remembered in it.
-    assert [candidates.of("g", each) for each in lists] == known
+    assert [candidates.lookup("g", each) for each in lists] == cached
     assert candidates.misses == len(lists)
 
 
@@ -96,16 +98,16 @@ def test_another_deployment_in_the_midst_of_a_long_list_is_noticed_in_turn() -> 
     pool, candidates = made()
     all_of_them = [deployment(number) for number in range(10 * IN_TURN)]
     one, other = all_of_them[:40] + all_of_them[41:], all_of_them[:41] + all_of_them[42:]
-    candidates.of("g", one)
+    candidates.lookup("g", one)
     for _ in range(10):
         found = picked(pool, candidates, "g", other)
         # Whatever it was taken for, what is chosen is of the list.
-        assert other[found.position]["model_info"]["id"] == found.place.seat.id
-        pool.release(found.lease)
+        assert other[found.position]["model_info"]["id"] == found.deployment.spec.id
+        pool.release(found.reservation)
     misses = candidates.misses
     for _ in range(20):
         for listed in (one, other):
-            assert [place.seat.id for place in candidates.of("g", listed).group.places] == ids(listed)
+            assert [state.spec.id for state in candidates.lookup("g", listed).candidates.deployments] == ids(listed)
     assert candidates.misses == misses
 
 
@@ -129,7 +131,7 @@ def test_new_dictionaries_for_every_request_are_recognised_and_none_of_them_is_k
         deployments = Listed(Dictionary(deepcopy(deployment(number))) for number in range(20))
         lists.append(weakref.ref(deployments))
         dictionaries += [weakref.ref(one) for one in deployments]
-        pool.release(picked(pool, candidates, "g", deployments).lease)
+        pool.release(picked(pool, candidates, "g", deployments).reservation)
         del deployments
     gc.collect()
     assert (candidates.hits, candidates.misses) == (49, 1)
@@ -142,19 +144,19 @@ def test_new_dictionaries_for_every_request_are_recognised_and_none_of_them_is_k
 def test_a_change_is_noticed_in_turn_though_its_deployment_is_not_chosen(change: dict[str, object]) -> None:
     _, candidates = made()
     before = [deployment(number) for number in range(10 * IN_TURN)]
-    known = candidates.of("g", before)
+    cached = candidates.lookup("g", before)
     info = {"id": "d77", **change}
     for _ in range(10):
-        known = candidates.of("g", [{**one, "model_info": info} if one is before[77] else one for one in before])
-    seat = known.group.places[77].seat
-    assert seat == Seat.of({**before[77], "model_info": info}, {})
+        cached = candidates.lookup("g", [{**one, "model_info": info} if one is before[77] else one for one in before])
+    spec = cached.candidates.deployments[77].spec
+    assert spec == DeploymentSpec.from_litellm({**before[77], "model_info": info}, {})
 
 
 def test_tags_and_an_order_that_are_written_later_are_noticed_too() -> None:
     _, candidates = made()
-    assert not candidates.of("g", [deployment(number) for number in range(3)]).has_tags
-    known = candidates.of("g", [deployment(0), deployment(1, tags=["a"], order=1), deployment(2)])
-    assert (known.has_tags, known.has_order) == (True, True)
+    assert not candidates.lookup("g", [deployment(number) for number in range(3)]).has_tags
+    cached = candidates.lookup("g", [deployment(0), deployment(1, tags=["a"], order=1), deployment(2)])
+    assert (cached.has_tags, cached.has_order) == (True, True)
 
 
 @pytest.mark.parametrize("change", [{"tags": ["a"]}, {"order": 1}])
@@ -165,18 +167,18 @@ def test_tags_and_an_order_are_noticed_by_each_list_whichever_reads_them_first(c
     for _ in range(2):
         for deployments in (before, after):
             for listed in (part, whole, part):
-                known = candidates.of("g", deployments[listed])
-                assert (known.has_tags or known.has_order) == (deployments is after)
+                cached = candidates.lookup("g", deployments[listed])
+                assert (cached.has_tags or cached.has_order) == (deployments is after)
 
 
 def test_other_words_for_the_same_cost_no_group() -> None:
     pool, candidates = made()
-    first = candidates.of("g", [deployment(number) for number in range(3)])
+    first = candidates.lookup("g", [deployment(number) for number in range(3)])
     for number in range(20):
         # Whatever LiteLLM notes in there, nothing of it is read.
         noted = [{**deployment(each), "updated_at": number} for each in range(3)]
-        assert candidates.of("g", noted) is first
-        pool.release(picked(pool, candidates, "g", noted).lease)
+        assert candidates.lookup("g", noted) is first
+        pool.release(picked(pool, candidates, "g", noted).reservation)
     assert candidates.misses == 1
 
 
@@ -185,7 +187,7 @@ def test_of_lists_with_the_same_ends_so_many_are_known_at_most() -> None:
     first, last = deployment(0), deployment(99)
     for number in range(1, 90):
         picked(pool, candidates, "g", [first, deployment(number), last])
-    assert len(candidates.groups()) == MOST_ALIKE
+    assert len(candidates.candidate_sets()) == MOST_ALIKE
 
 
 def test_an_equal_deployment_takes_the_place_of_another_one() -> None:
@@ -209,14 +211,14 @@ def test_switched_off_each_list_is_looked_through() -> None:
 def test_switched_off_what_has_changed_in_place_is_seen() -> None:
     pool, candidates = made(is_cached=False)
     deployments = [deployment(number) for number in range(3)]
-    first = candidates.of("g", deployments)
-    assert candidates.of("g", list(deployments)) is first
+    first = candidates.lookup("g", deployments)
+    assert candidates.lookup("g", list(deployments)) is first
     deployments[1]["model_info"]["weight"] = 2  # type: ignore[index]
     deployments[2]["litellm_params"]["tags"] = ["a"]  # type: ignore[index]
-    found = candidates.of("g", list(deployments))
-    assert [place.seat.weight for place in found.group.places] == [1, 2, 1]
-    assert (first.group.is_left, found.has_tags) == (True, True)
-    assert picked(pool, candidates, "g", deployments).place in found.group.places
+    found = candidates.lookup("g", list(deployments))
+    assert [state.spec.weight for state in found.candidates.deployments] == [1, 2, 1]
+    assert (first.candidates.is_retired, found.has_tags) == (True, True)
+    assert picked(pool, candidates, "g", deployments).deployment in found.candidates.deployments
 
 
 def test_those_that_were_asked_for_last_are_remembered() -> None:
@@ -246,13 +248,13 @@ def test_those_that_were_asked_for_last_are_remembered() -> None:
 )
 def test_it_is_known_what_must_be_looked_at_besides(one: object, has_tags: bool, has_order: bool) -> None:  # noqa: FBT001
     _, candidates = made()
-    known = candidates.of("g", [deployment(0), one])
-    assert (known.has_tags, known.has_order) == (has_tags, has_order)
+    cached = candidates.lookup("g", [deployment(0), one])
+    assert (cached.has_tags, cached.has_order) == (has_tags, has_order)
 
 
-def used(pool: Pool, candidates: Candidates, model: str, deployments: list[dict[str, object]]) -> None:
+def used(pool: AccountPool, candidates: CandidateCache, model: str, deployments: list[dict[str, object]]) -> None:
     """Make a request that ends at once."""
-    pool.settle(picked(pool, candidates, model, deployments).lease, ONE)
+    pool.settle(picked(pool, candidates, model, deployments).reservation, SINGLE_REQUEST)
 
 
 class Time:
@@ -267,10 +269,10 @@ def test_models_that_nobody_has_heard_of_fill_no_memory() -> None:
     wildcard = deployment(1, model="openai/*")
     for number in range(100):
         used(pool, candidates, f"made-up-{number}", [wildcard])
-    account = next(iter(pool.sides.values()))
-    assert len(pool.places) == len(account.places) == 20
-    pool.tidy()
-    assert len(pool.sides) == 1 + 20
+    account = next(iter(pool.scopes.values()))
+    assert len(pool.deployments) == len(account.deployments) == 20
+    pool.evict_idle()
+    assert len(pool.scopes) == 1 + 20
 
 
 def test_what_was_used_and_what_is_held_outlives_the_deployment() -> None:
@@ -278,73 +280,76 @@ def test_what_was_used_and_what_is_held_outlives_the_deployment() -> None:
     both = {"account": "a", "limits": {"rpm": 10}}
     first, second = ({**deployment(each), "model_info": {"id": f"d{each}", **both}} for each in (1, 2))
     used(pool, candidates, "g", [first])
-    lease = picked(pool, candidates, "g", [first]).lease
+    reservation = picked(pool, candidates, "g", [first]).reservation
     used(pool, candidates, "g", [deployment(3)])
     # It has a request under way.
-    assert ("d1", "m") in pool.places
-    pool.fail(lease, Signal(Kind.PERMANENT, Scope.ACCOUNT_MODEL, None, "no such model"))
-    pool.tidy()
-    assert ("d1", "m") not in pool.places
-    candidates.of("g", [second])
-    assert pool.sides["a", None].windows[0].left(pool.now()) == 8
-    assert pool.sides["a", "m"].hold.state(pool.now()) is State.QUARANTINED
+    assert ("d1", "m") in pool.deployments
+    pool.fail(reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT_MODEL, None, "no such model"))
+    pool.evict_idle()
+    assert ("d1", "m") not in pool.deployments
+    candidates.lookup("g", [second])
+    assert pool.scopes["a", None].windows[0].available(pool.now()) == 8
+    assert pool.scopes["a", "m"].cooldown.state(pool.now()) is HealthState.QUARANTINED
 
 
 def test_an_account_goes_after_its_models() -> None:
     pool, candidates = made(most=1)
     used(pool, candidates, "g", [deployment(1, rpm=5, api_key="k")])
     used(pool, candidates, "g", [deployment(2)])
-    pool.tidy()
-    assert sorted(len(several) for several in sides(pool).values()) == [2, 2]
+    pool.evict_idle()
+    assert sorted(len(several) for several in scopes_by_account(pool).values()) == [2, 2]
 
 
 def test_a_quarantine_outlives_all_that_is_remembered_of_an_account() -> None:
     pool, candidates = made(most=1)
     dead = deployment(1, api_key="k")
-    pool.fail(picked(pool, candidates, "g", [dead]).lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"))
+    pool.fail(
+        picked(pool, candidates, "g", [dead]).reservation,
+        Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked"),
+    )
     for number in range(MOST + 10):
         used(pool, candidates, "g", [deployment(number, api_key=f"other {number}")])
-    assert len(pool.sides) <= MOST + 2
-    assert isinstance(pool.pick(candidates.of("g", [dead]).group, Asked()), Full)
+    assert len(pool.scopes) <= MOST + 2
+    assert isinstance(pool.pick(candidates.lookup("g", [dead]).candidates, PickRequest()), NoCapacity)
 
 
 @pytest.mark.parametrize("is_cached", [True, False])
 def test_what_was_deleted_bounds_its_account_no_more(*, is_cached: bool) -> None:
     clock = Time()
-    pool = Pool(RotationTerms(), clock=clock, random=random.Random(5).random)
-    candidates = Candidates(pool, seat, is_cached=is_cached)
+    pool = AccountPool(RotationSettings(), clock=clock, random=random.Random(5).random)
+    candidates = CandidateCache(pool, seat, is_cached=is_cached)
     low, high = (
         {**deployment(rpm), "model_info": {"id": str(rpm), "account": "a", "limits": {"rpm": rpm}}} for rpm in (5, 50)
     )
     used(pool, candidates, "g", [low, high])
     for _ in range(3 * EACH):
         clock.now += 3 * IDLE_SECONDS / EACH
-        candidates.of("g", [high])
-    assert [window.limit.amount for window in pool.sides["a", None].windows] == [50]
-    assert len(candidates.groups()) == 1
+        candidates.lookup("g", [high])
+    assert [window.limit.amount for window in pool.scopes["a", None].windows] == [50]
+    assert len(candidates.candidate_sets()) == 1
 
 
 @pytest.mark.parametrize("is_cached", [True, False])
 def test_of_too_many_lists_the_one_that_was_asked_for_longest_ago_goes(*, is_cached: bool) -> None:
     _, candidates = made(most=2, is_cached=is_cached)
     first, second, third = ([deployment(number)] for number in (1, 2, 3))
-    kept = candidates.of("g", first).group
-    candidates.of("g", second)
-    candidates.of("g", first)
-    candidates.of("g", third)
-    assert candidates.of("g", first).group is kept
-    assert len(candidates.groups()) == 2
+    kept = candidates.lookup("g", first).candidates
+    candidates.lookup("g", second)
+    candidates.lookup("g", first)
+    candidates.lookup("g", third)
+    assert candidates.lookup("g", first).candidates is kept
+    assert len(candidates.candidate_sets()) == 2
 
 
 def test_a_group_of_former_candidates_is_made_anew() -> None:
     pool, candidates = made()
     first, last = deployment(1), deployment(3)
-    known = candidates.of("g", [first, deployment(2), last])
+    cached = candidates.lookup("g", [first, deployment(2), last])
     # An operator has changed one of them, and another list has it first.
     changed = {**deployment(2), "model_info": {"id": "d2", "weight": 2}}
-    candidates.of("h", [changed])
-    assert pool.pick(known.group, Asked()) is None
+    candidates.lookup("h", [changed])
+    assert pool.pick(cached.candidates, PickRequest()) is None
     found = picked(pool, candidates, "g", [first, changed, last])
-    assert candidates.of("g", [first, changed, last]).group is not known.group
-    assert found.place is pool.places[found.place.seat.id, "m"]
-    assert found.place.groups
+    assert candidates.lookup("g", [first, changed, last]).candidates is not cached.candidates
+    assert found.deployment is pool.deployments[found.deployment.spec.id, "m"]
+    assert found.deployment.candidate_sets

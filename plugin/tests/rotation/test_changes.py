@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation import idle, sides
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind
-from litellm_evenkeel.rotation.limit_headers import readings
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind
+from litellm_evenkeel.rotation.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.limits import DAY, FREE, Limits
-from litellm_evenkeel.rotation.need import ONE
-from litellm_evenkeel.rotation.observer import Unobserved
-from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.need import SINGLE_REQUEST
+from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+from litellm_evenkeel.rotation.seat import DeploymentSpec
 from litellm_evenkeel.rotation.signals import LONGEST_QUOTA
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from conftest import World
@@ -34,18 +34,18 @@ def deployment(key: str) -> dict[str, object]:
 
 
 async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World) -> None:
-    steering = Steering(
-        RotationTerms(wait=5.0),
+    router = AccountRouter(
+        RotationSettings(wait=5.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: Seat.of(one, {}, requested),
-        observer=Unobserved(),
+        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+        observer=NullObserver(),
     )
     over = asyncio.Event()
 
-    def come(key: str) -> asyncio.Task[Pick | Full]:
-        async def run() -> Pick | Full:
-            found = await steering.choose("g", [deployments[key]], None, {})
+    def come(key: str) -> asyncio.Task[Pick | NoCapacity]:
+        async def run() -> Pick | NoCapacity:
+            found = await router.pick("g", [deployments[key]], None, {})
             await over.wait()
             return found
 
@@ -62,53 +62,59 @@ async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World
     for request in requests:
         assert isinstance(await request, Pick)
     await asyncio.sleep(0)
-    assert all(side.in_flight == 0 for side in steering.pool.sides.values())
+    assert all(scope.in_flight == 0 for scope in router.pool.scopes.values())
 
 
 def test_what_was_used_counts_when_the_limit_is_another_amount(world: World) -> None:
-    seat = world.seat("a", {"daily": 10})
-    world.used(world.group(seat), 8)
-    group = world.group(replace(seat, limits=Limits.of({"daily": 11}, "x")))
-    world.used(group, 3)
-    assert isinstance(world.pool.pick(group, Asked()), Full)
+    spec = world.seat("a", {"daily": 10})
+    world.used(world.group(spec), 8)
+    candidates = world.group(replace(spec, limits=Limits.of({"daily": 11}, "x")))
+    world.used(candidates, 3)
+    assert isinstance(world.pool.pick(candidates, PickRequest()), NoCapacity)
     world.now += 2 * DAY
-    world.used(group, 11)
+    world.used(candidates, 11)
 
 
 def test_the_account_that_a_deployment_had_before_is_let_go(world: World) -> None:
-    seat = world.seat("a")
+    spec = world.seat("a")
     for each in range(5):
-        world.pool.place(replace(seat, account=f"account-{each}"))
-    world.pool.tidy()
-    assert {account for account, _ in world.pool.sides} == {"account-4"}
-    assert len(world.pool.sides) == 2
+        world.pool.deployment(replace(spec, account=f"account-{each}"))
+    world.pool.evict_idle()
+    assert {account for account, _ in world.pool.scopes} == {"account-4"}
+    assert len(world.pool.scopes) == 2
 
 
 @pytest.mark.parametrize("told", ["999999999", "900000000s"])
 def test_a_reset_that_no_provider_means_does_not_shut_an_account_for_ever(told: str, world: World) -> None:
-    group = world.group(world.seat("a"))
+    candidates = world.group(world.seat("a"))
     headers = {f"x-ratelimit-{name}-requests": value for name, value in {"limit": "9", "remaining": "0"}.items()}
     headers["x-ratelimit-reset-requests"] = told
-    world.pool.settle(world.pick(group).lease, ONE, readings=readings(headers, now=world.now))
-    assert isinstance(world.pool.pick(group, Asked()), Full)
+    world.pool.settle(
+        world.pick(candidates).reservation, SINGLE_REQUEST, readings=parse_limit_headers(headers, now=world.now)
+    )
+    assert isinstance(world.pool.pick(candidates, PickRequest()), NoCapacity)
     world.now += LONGEST_QUOTA + DAY
-    world.pick(group)
+    world.pick(candidates)
 
 
 def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> None:
-    seat = world.seat("a", {"daily": 3})
-    group = world.group(seat)
-    world.used(group, 3)
-    world.pool.dissolve(group)
+    spec = world.seat("a", {"daily": 3})
+    candidates = world.group(spec)
+    world.used(candidates, 3)
+    world.pool.retire(candidates)
     for each in range(idle.MOST + 10):
-        world.pool.dissolve(world.group(replace(seat, id="b", account="b", model=f"model-{each}", limits=FREE)))
-    assert len(world.pool.sides) <= idle.MOST + 1
-    assert isinstance(world.pool.pick(world.group(seat), Asked()), Full)
+        world.pool.retire(world.group(replace(spec, id="b", account="b", model=f"model-{each}", limits=FREE)))
+    assert len(world.pool.scopes) <= idle.MOST + 1
+    assert isinstance(world.pool.pick(world.group(spec), PickRequest()), NoCapacity)
 
 
 def test_holds_that_are_over_leave_room_for_what_is_heard_of_others(world: World) -> None:
     for each in range(sides.MOST_HEARD):
-        world.pool.hold(Held("a", f"model-{each}", Kind.OVERLOADED, "", world.now + 1.0, is_told=False))
+        world.pool.apply_cooldown_update(
+            CooldownUpdate("a", f"model-{each}", FailureKind.OVERLOADED, "", world.now + 1.0, is_provider_stated=False)
+        )
     world.now += 2.0
-    world.pool.hold(Held("b", None, Kind.PERMANENT, "", math.inf, is_told=True))
-    assert isinstance(world.pool.pick(world.group(world.seat("b")), Asked()), Full)
+    world.pool.apply_cooldown_update(
+        CooldownUpdate("b", None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True)
+    )
+    assert isinstance(world.pool.pick(world.group(world.seat("b")), PickRequest()), NoCapacity)

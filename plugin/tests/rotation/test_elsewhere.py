@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.observer import NullObserver
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pins.memory import MemoryPins
-from litellm_evenkeel.rotation.pins.remote import Remote
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.sticky import Sticky
-from litellm_evenkeel.rotation.tally import Tally
-from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
-from litellm_evenkeel.rotation.watch import Question, Watch
+from litellm_evenkeel.rotation.pins.memory import MemorySessionStore
+from litellm_evenkeel.rotation.pins.remote import SessionReplicator
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.sticky import SessionTable
+from litellm_evenkeel.rotation.tally import PickCounts
+from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
+from litellm_evenkeel.rotation.watch import ExplainQuery, RotationInspector
 
 if TYPE_CHECKING:
     from conftest import World
 
-    from litellm_evenkeel.rotation.pins import Pins
+    from litellm_evenkeel.rotation.pins import SessionStore
 
 NAMES = "abcde"
 
@@ -32,21 +32,21 @@ NAMES = "abcde"
 class Rig:
     """One worker, whose strategy takes another account each time."""
 
-    def __init__(self, world: World, pins: Pins | None = None, **limits: object) -> None:
-        self.world, terms = world, RotationTerms(strategy=Strategy.ROUND_ROBIN, wait=0.0)
-        self.sticky = Sticky(terms.sticky)
-        remote = None
+    def __init__(self, world: World, pins: SessionStore | None = None, **limits: object) -> None:
+        self.world, settings = world, RotationSettings(strategy=StrategyName.ROUND_ROBIN, wait=0.0)
+        self.sessions = SessionTable(settings.sticky)
+        replicator = None
         if pins is not None:
-            adopt = lambda key, account: self.sticky.adopt(key, account, world.now)  # noqa: E731
-            remote = Remote(pins, terms.sticky, adopt, world.clock)
-        self.steering = Steering(
-            terms,
+            adopt = lambda key, account: self.sessions.merge(key, account, world.now)  # noqa: E731
+            replicator = SessionReplicator(pins, settings.sticky, adopt, world.clock)
+        self.router = AccountRouter(
+            settings,
             clock=world.clock,
             random=random.Random(3).random,
-            seat=lambda one, requested: Seat.of(one, {}, requested),
-            observer=Unobserved(),
-            sticky=self.sticky,
-            remote=remote,
+            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+            observer=NullObserver(),
+            sessions=self.sessions,
+            replicator=replicator,
         )
         self.deployments = [
             {"litellm_params": {"model": "m"}, "model_info": {"id": name, "account": name, "limits": limits}}
@@ -60,24 +60,24 @@ class Rig:
 
     async def _went(self, session: str) -> str:
         pick = await self._picked(session)
-        self.steering.pool.settle(pick.lease, pick.lease.need)
-        return pick.place.seat.account
+        self.router.pool.settle(pick.reservation, pick.reservation.usage)
+        return pick.deployment.spec.account
 
-    async def fails(self, kind: Kind, seconds: float | None = None) -> str:
+    async def fails(self, kind: FailureKind, seconds: float | None = None) -> str:
         """Let a request of the session fail, and return where it went after that."""
 
         async def run() -> str:
             pick = await self._picked("s")
-            signal = Signal(kind, Scope.ACCOUNT, seconds, "test")
-            self.steering.failed(pick.place.seat.id, signal, None, 0.0)
-            return (await self._picked("s", same=True)).place.seat.account
+            failure = Failure(kind, FailureScope.ACCOUNT, seconds, "test")
+            self.router.on_failure(pick.deployment.spec.id, failure, None, 0.0)
+            return (await self._picked("s", same=True)).deployment.spec.account
 
         return await asyncio.create_task(run())
 
     async def _picked(self, session: str, *, same: bool = False) -> Pick:
         self.calls += not same
         asked = {"litellm_call_id": str(self.calls), "metadata": {"session_id": session}}
-        found = await self.steering.choose("g", list(self.deployments), None, asked)
+        found = await self.router.pick("g", list(self.deployments), None, asked)
         assert isinstance(found, Pick)
         return found
 
@@ -94,7 +94,7 @@ async def test_a_session_whose_account_has_no_room_goes_to_one_other_and_comes_b
     assert meanwhile[0] != own[0]
     world.now += 62
     assert await rig.went() == own[0]
-    assert (rig.sticky.counts().repins, rig.sticky.counts().misses) == (0, 1)
+    assert (rig.sessions.counts().moved, rig.sessions.counts().new) == (0, 1)
 
 
 async def test_it_is_the_same_other_one_the_next_time(world: World) -> None:
@@ -112,7 +112,7 @@ async def test_a_session_whose_account_has_no_room_for_long_moves_for_good(world
     moved = [await rig.went() for _ in range(5)]
     assert len(set(moved)) == 1
     assert moved[0] != own[0]
-    assert (rig.sticky.counts().repins, rig.sticky.counts().escapes) == (1, 0)
+    assert (rig.sessions.counts().moved, rig.sessions.counts().fallbacks) == (1, 0)
 
 
 async def test_a_session_of_an_account_that_is_gone_waits_a_while_and_moves_for_good(world: World) -> None:
@@ -132,24 +132,24 @@ async def test_a_session_of_an_account_that_is_gone_waits_a_while_and_moves_for_
         world.now += 5
     rig.deployments = everybody
     assert {await rig.went()} == meanwhile
-    assert rig.sticky.counts().repins == 1
+    assert rig.sessions.counts().moved == 1
 
 
 async def test_who_is_held_for_a_moment_or_failed_once_is_away_at_the_same_one(world: World) -> None:
     rig = Rig(world)
     own = await rig.went()
-    other = await rig.fails(Kind.RATE_LIMIT, 5.0)
+    other = await rig.fails(FailureKind.RATE_LIMIT, 5.0)
     assert {await rig.went() for _ in range(6)} == {other} != {own}
     world.now += 8
     assert await rig.went() == own
     # Till it is all back, the others stay where they are.
     world.now += 2
-    assert await rig.fails(Kind.TRANSIENT) == other
+    assert await rig.fails(FailureKind.TRANSIENT) == other
     assert await rig.went() == own
 
 
 async def test_workers_that_share_pins_agree_on_the_other_one(world: World) -> None:
-    pins = MemoryPins(world.clock)
+    pins = MemorySessionStore(world.clock)
     one, two = Rig(world, pins), Rig(world, pins)
     own = await one.went()
     await asyncio.sleep(0.01)
@@ -169,7 +169,7 @@ async def test_an_explanation_names_where_it_goes_meanwhile(world: World, tokens
     rig = Rig(world, rpm=3)
     own = [await rig.went() for _ in range(3)]
     other = await rig.went()
-    watch = Watch(rig.steering, Tally(), clock=world.clock)
-    told = await watch.explain(Question("g", tokens, session="s"))
+    inspector = RotationInspector(rig.router, PickCounts(), clock=world.clock)
+    told = await inspector.explain(ExplainQuery("g", tokens, session="s"))
     assert told is not None
     assert (told.pinned_to, told.explanation.chosen) == (own[0], other)

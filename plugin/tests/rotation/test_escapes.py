@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from litellm_evenkeel.rotation.escapes import Advice, Sight, advise
-from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+from litellm_evenkeel.rotation.escapes import AffinityDecision, PinnedAccount, decide
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
-TERMS = StickyTerms(slow_factor=3.0, slow_floor=2.0, failing_after=2, repin_after=60.0)
+TERMS = AffinitySettings(slow_factor=3.0, slow_floor=2.0, failing_after=2, repin_after=60.0)
 
 
 @pytest.mark.parametrize(
-    ("sight", "advice"),
+    ("pinned_account", "decision"),
     [
-        (Sight(), Advice.FOLLOW),
-        (Sight(held_for=5.0), Advice.HELD),
-        (Sight(held_for=60.0), Advice.HELD),
-        (Sight(held_for=61.0), Advice.HELD_LONG),
-        (Sight(is_quarantined=True, is_offered=False), Advice.QUARANTINED),
-        (Sight(is_offered=False), Advice.NOT_OFFERED),
-        (Sight(is_offered=False, held_for=61.0), Advice.HELD_LONG),
-        (Sight(failures=1), Advice.FOLLOW),
-        (Sight(failures=2), Advice.FAILING),
-        (Sight(latency=9.0), Advice.FOLLOW),
-        (Sight(median=1.0), Advice.FOLLOW),
-        (Sight(latency=3.1, median=1.0), Advice.SLOW),
-        (Sight(latency=3.0, median=1.0), Advice.FOLLOW),
+        (PinnedAccount(), AffinityDecision.FOLLOW),
+        (PinnedAccount(cooldown_left=5.0), AffinityDecision.COOLING_DOWN),
+        (PinnedAccount(cooldown_left=60.0), AffinityDecision.COOLING_DOWN),
+        (PinnedAccount(cooldown_left=61.0), AffinityDecision.COOLING_DOWN_LONG),
+        (PinnedAccount(is_quarantined=True, is_candidate=False), AffinityDecision.QUARANTINED),
+        (PinnedAccount(is_candidate=False), AffinityDecision.NOT_A_CANDIDATE),
+        (PinnedAccount(is_candidate=False, cooldown_left=61.0), AffinityDecision.COOLING_DOWN_LONG),
+        (PinnedAccount(failures=1), AffinityDecision.FOLLOW),
+        (PinnedAccount(failures=2), AffinityDecision.FAILING),
+        (PinnedAccount(latency=9.0), AffinityDecision.FOLLOW),
+        (PinnedAccount(median_latency=1.0), AffinityDecision.FOLLOW),
+        (PinnedAccount(latency=3.1, median_latency=1.0), AffinityDecision.SLOW),
+        (PinnedAccount(latency=3.0, median_latency=1.0), AffinityDecision.FOLLOW),
         # Many times slower, and still quick.
-        (Sight(latency=1.9, median=0.01), Advice.FOLLOW),
-        (Sight(is_hot=True), Advice.HOT),
+        (PinnedAccount(latency=1.9, median_latency=0.01), AffinityDecision.FOLLOW),
+        (PinnedAccount(is_overloaded=True), AffinityDecision.OVERLOADED),
     ],
 )
-def test_advice(sight: Sight, advice: Advice) -> None:
-    assert advise(sight, TERMS) is advice
+def test_advice(pinned_account: PinnedAccount, decision: AffinityDecision) -> None:
+    assert decide(pinned_account, TERMS) is decision
 
 
 def test_only_what_lasts_ends_a_pin() -> None:
-    assert {advice for advice in Advice if not advice.keeps_pin} == {Advice.HELD_LONG, Advice.QUARANTINED}
-    assert [advice for advice in Advice if advice.follows] == [Advice.FOLLOW]
+    assert {decision for decision in AffinityDecision if not decision.keeps_pin} == {
+        AffinityDecision.COOLING_DOWN_LONG,
+        AffinityDecision.QUARANTINED,
+    }
+    assert [decision for decision in AffinityDecision if decision.follows] == [AffinityDecision.FOLLOW]

@@ -7,25 +7,25 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation.fairness import Fairness, Stock, level
+from litellm_evenkeel.rotation.fairness import FairShare, RemainingCapacity, water_fill
 
 wanted = st.lists(st.floats(0.001, 1e4), min_size=1, max_size=20)
 
 
 @given(wanted, st.floats(0.001, 1e4))
 def test_all_of_it_is_given_and_no_more(asked: list[float], total: float) -> None:
-    each = level(asked, total)
+    each = water_fill(asked, total)
     assert sum(min(one, each) for one in asked) == pytest.approx(min(total, sum(asked)))
 
 
 @given(wanted, st.floats(0.001, 1e4))
 def test_nobody_gets_less_than_an_equal_part_unless_asking_for_less(asked: list[float], total: float) -> None:
-    assert level(asked, total) >= total / len(asked) * (1 - 1e-9)
+    assert water_fill(asked, total) >= total / len(asked) * (1 - 1e-9)
 
 
 def served(rates: dict[str, float], seconds: float, left: float, whole: float) -> dict[str, int]:
     """Play clients that ask at steady rates while so much is left, of which nothing comes back."""
-    fairness, now, got = Fairness(), 1000.0, dict.fromkeys(rates, 0)
+    fairness, now, got = FairShare(), 1000.0, dict.fromkeys(rates, 0)
     due = [(number / rate, client) for client, rate in rates.items() for number in range(int(rate * seconds))]
     shared = -math.inf
     for moment, client in sorted(due):
@@ -33,9 +33,9 @@ def served(rates: dict[str, float], seconds: float, left: float, whole: float) -
         if now >= shared + 0.5:
             fairness.share(left, whole, max(seconds - moment, 0.1), now)
             shared = now
-        fairness.asks(client, now)
-        if left >= 1 and not fairness.waits(client, now):
-            fairness.used(client, now)
+        fairness.admission_delay(client, now)
+        if left >= 1 and not fairness.delay(client, now):
+            fairness.record_pick(client, now)
             got[client] += 1
             left -= 1
     return got
@@ -53,13 +53,13 @@ def test_two_who_ask_for_too_much_get_the_same_whatever_they_ask_for() -> None:
 
 
 def test_as_long_as_there_is_plenty_nobody_waits() -> None:
-    fairness = Fairness()
+    fairness = FairShare()
     for number in range(1000):
         for client in ("a", "b"):
-            fairness.asks(client, 1000 + number / 100)
+            fairness.admission_delay(client, 1000 + number / 100)
     fairness.share(900.0, 1000.0, 60.0, 1010.0)
     assert not fairness.is_scarce
-    assert fairness.waits("a", 1010.0) == 0
+    assert fairness.delay("a", 1010.0) == 0
 
 
 def test_one_client_alone_has_nobody_to_leave_anything_to() -> None:
@@ -68,17 +68,17 @@ def test_one_client_alone_has_nobody_to_leave_anything_to() -> None:
 
 
 def test_accounts_without_limits_are_never_scarce() -> None:
-    fairness, stock = Fairness(), Stock()
+    fairness, stock = FairShare(), RemainingCapacity()
     stock.add(5.0, 100.0, 10.0)
     stock.add(math.inf, math.inf, 0.0)
     for client in ("a", "b"):
         for number in range(100):
-            fairness.asks(client, 1000 + number / 100)
+            fairness.admission_delay(client, 1000 + number / 100)
     assert not stock.share(fairness, 1001.0)
     assert not fairness.is_scarce
 
 
 def test_little_that_is_left_is_looked_at_often() -> None:
-    stock = Stock()
+    stock = RemainingCapacity()
     stock.add(40.0, 100.0, 10.0)
-    assert stock.share(Fairness(), 1000.0)
+    assert stock.share(FairShare(), 1000.0)

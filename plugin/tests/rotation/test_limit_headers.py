@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation import Reading, readings
+from litellm_evenkeel.rotation import LimitReading, parse_limit_headers
 
 NOW = 1767225600.0
 OPENAI = {
@@ -21,20 +21,22 @@ OPENAI = {
 }
 
 
-def read(headers: Any) -> dict[str, Reading]:
-    return {reading.dimension: reading for reading in readings(headers, now=NOW)}
+def read(headers: Any) -> dict[str, LimitReading]:
+    return {reading.dimension: reading for reading in parse_limit_headers(headers, now=NOW)}
 
 
 def test_openai() -> None:
-    assert readings(OPENAI, now=NOW) == (
-        Reading("requests", None, 500.0, 125.0, 0.75, 90.0),
-        Reading("tokens", None, 30000.0, 0.0, 1.0, 0.006),
+    assert parse_limit_headers(OPENAI, now=NOW) == (
+        LimitReading("requests", None, 500.0, 125.0, 0.75, 90.0),
+        LimitReading("tokens", None, 30000.0, 0.0, 1.0, 0.006),
     )
 
 
 @pytest.mark.parametrize("rename", [str.upper, str.title, "llm_provider-{}".format, "LLM_Provider-{}".format])
 def test_neither_case_nor_litellms_prefix_matters(rename: Any) -> None:
-    assert readings({rename(name): value for name, value in OPENAI.items()}, now=NOW) == readings(OPENAI, now=NOW)
+    assert parse_limit_headers({rename(name): value for name, value in OPENAI.items()}, now=NOW) == parse_limit_headers(
+        OPENAI, now=NOW
+    )
 
 
 def test_of_two_spellings_the_providers_own_wins() -> None:
@@ -49,15 +51,15 @@ def test_azure() -> None:
         "x-ratelimit-reset-requests": "10",
         "x-rate-limit-reset-tokens": "55",
     }
-    assert readings(headers, now=NOW) == (
-        Reading("requests", None, None, 79.0, None, 10.0),
-        Reading("tokens", None, None, None, None, 55.0),
+    assert parse_limit_headers(headers, now=NOW) == (
+        LimitReading("requests", None, None, 79.0, None, 10.0),
+        LimitReading("tokens", None, None, None, None, 55.0),
     )
 
 
 def test_azures_minus_one_is_nothing() -> None:
     headers = {"x-ratelimit-limit-tokens": "-1", "x-ratelimit-remaining-tokens": "-1", "x-ratelimit-reset-tokens": "0"}
-    assert readings(headers, now=NOW) == ()
+    assert parse_limit_headers(headers, now=NOW) == ()
 
 
 def test_anthropic() -> None:
@@ -69,9 +71,9 @@ def test_anthropic() -> None:
         "anthropic-ratelimit-requests-remaining": "50",
         "anthropic-ratelimit-requests-reset": "2025-12-31T23:59:00Z",
     }
-    assert readings(headers, now=NOW) == (
-        Reading("input-tokens", None, 100000.0, 25000.0, 0.75, 40.0),
-        Reading("requests", None, 50.0, 50.0, 0.0, 0.0),
+    assert parse_limit_headers(headers, now=NOW) == (
+        LimitReading("input-tokens", None, 100000.0, 25000.0, 0.75, 40.0),
+        LimitReading("requests", None, 50.0, 50.0, 0.0, 0.0),
     )
 
 
@@ -91,18 +93,18 @@ def test_a_subscription_of_anthropic() -> None:
         "anthropic-ratelimit-unified-overage-disabled-reason": "out_of_credits",
         "anthropic-ratelimit-unified-fallback-percentage": "0.5",
     }
-    assert readings(headers, now=NOW) == (
-        Reading("unified", None, None, None, None, 3600.0),
-        Reading("unified-5h", 18000.0, None, None, 0.42, 3600.0),
-        Reading("unified-7d", 604800.0, None, None, 0.9, 86400.0),
-        Reading("unified-7d_opus", 604800.0, None, None, 0.1, None),
+    assert parse_limit_headers(headers, now=NOW) == (
+        LimitReading("unified", None, None, None, None, 3600.0),
+        LimitReading("unified-5h", 18000.0, None, None, 0.42, 3600.0),
+        LimitReading("unified-7d", 604800.0, None, None, 0.9, 86400.0),
+        LimitReading("unified-7d_opus", 604800.0, None, None, 0.1, None),
     )
-    assert not any(reading.is_exhausted for reading in readings(headers, now=NOW))
+    assert not any(reading.is_exhausted for reading in parse_limit_headers(headers, now=NOW))
 
 
 @pytest.mark.parametrize("utilization", [{}, {"anthropic-ratelimit-unified-5h-utilization": "0.98"}])
 def test_a_window_that_refuses_is_exhausted_whatever_share_it_says(utilization: dict[str, str]) -> None:
-    (reading,) = readings({"anthropic-ratelimit-unified-5h-status": "rejected"} | utilization, now=NOW)
+    (reading,) = parse_limit_headers({"anthropic-ratelimit-unified-5h-status": "rejected"} | utilization, now=NOW)
     assert (reading.is_exhausted, reading.used_share) == (True, 1.0)
 
 
@@ -118,10 +120,10 @@ def test_codex() -> None:
         "x-codex-primary-over-secondary-limit-percent": "7",
         "x-codex-bengalfox-primary-used-percent": "3",
     }
-    assert readings(headers, now=NOW) == (
-        Reading("codex-primary", 18000.0, None, None, 0.125, 90.0),
-        Reading("codex-secondary", 604800.0, None, None, 1.0, 86400.0),
-        Reading("codex-bengalfox-primary", None, None, None, 0.03, None),
+    assert parse_limit_headers(headers, now=NOW) == (
+        LimitReading("codex-primary", 18000.0, None, None, 0.125, 90.0),
+        LimitReading("codex-secondary", 604800.0, None, None, 1.0, 86400.0),
+        LimitReading("codex-bengalfox-primary", None, None, None, 0.03, None),
     )
 
 
@@ -134,10 +136,10 @@ def test_cerebras_and_mistral_tell_the_window() -> None:
         "x-ratelimit-remaining-req-minute": "0",
         "x-ratelimit-limit-tokens-month": "1000000",
     }
-    assert readings(headers, now=NOW) == (
-        Reading("requests", 86400.0, 14400.0, 7200.0, 0.5, 33011.38),
-        Reading("requests", 60.0, 60.0, 0.0, 1.0, None),
-        Reading("tokens", 2592000.0, 1000000.0, None, None, None),
+    assert parse_limit_headers(headers, now=NOW) == (
+        LimitReading("requests", 86400.0, 14400.0, 7200.0, 0.5, 33011.38),
+        LimitReading("requests", 60.0, 60.0, 0.0, 1.0, None),
+        LimitReading("tokens", 2592000.0, 1000000.0, None, None, None),
     )
 
 
@@ -148,11 +150,11 @@ def test_together_and_the_draft_of_a_standard() -> None:
         "x-tokenlimit-limit": "100",
         "x-tokenlimit-remaining": "50",
     }
-    assert read(headers)["requests"] == Reading("requests", None, 10.0, 1.0, 0.9, None)
+    assert read(headers)["requests"] == LimitReading("requests", None, 10.0, 1.0, 0.9, None)
     assert read(headers)["tokens"].used_share == 0.5
-    assert readings({"ratelimit-limit": "60", "ratelimit-remaining": "0", "ratelimit-reset": "17"}, now=NOW) == (
-        Reading("requests", None, 60.0, 0.0, 1.0, 17.0),
-    )
+    assert parse_limit_headers(
+        {"ratelimit-limit": "60", "ratelimit-remaining": "0", "ratelimit-reset": "17"}, now=NOW
+    ) == (LimitReading("requests", None, 60.0, 0.0, 1.0, 17.0),)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_together_and_the_draft_of_a_standard() -> None:
     ],
 )
 def test_what_says_nothing_is_no_reading(headers: Any) -> None:
-    assert readings(headers, now=NOW) == ()
+    assert parse_limit_headers(headers, now=NOW) == ()
 
 
 def test_more_left_than_the_limit_is_all_of_it() -> None:
@@ -203,7 +205,7 @@ values = st.one_of(
 
 @given(st.dictionaries(names, values, max_size=12), st.floats(allow_nan=False, allow_infinity=False))
 def test_garbage_never_raises_and_what_is_read_is_sane(headers: dict[str, Any], now: float) -> None:
-    for reading in readings(headers, now=now):
+    for reading in parse_limit_headers(headers, now=now):
         for number in (reading.limit, reading.remaining, reading.used_share, reading.resets_in, reading.window_seconds):
             assert number is None or (number >= 0 and math.isfinite(number))
         assert reading.dimension

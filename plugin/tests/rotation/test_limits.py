@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.limits import COUNTED, Limit, Limits
+from litellm_evenkeel.rotation.limits import COUNTED, Limits, RateLimit
 
 REQUESTS, TOKENS, DOLLARS = COUNTED
 
@@ -18,20 +18,20 @@ REQUESTS, TOKENS, DOLLARS = COUNTED
     [
         (None, ()),
         ({}, ()),
-        ({"rpm": 500}, (Limit(REQUESTS, 500, 60),)),
-        ({"rpm": None, "tpm": 1.5}, (Limit(TOKENS, 1.5, 60),)),
-        ({"windows": [{"for": "5h", "requests": 200}]}, (Limit(REQUESTS, 200, 18_000),)),
+        ({"rpm": 500}, (RateLimit(REQUESTS, 500, 60),)),
+        ({"rpm": None, "tpm": 1.5}, (RateLimit(TOKENS, 1.5, 60),)),
+        ({"windows": [{"for": "5h", "requests": 200}]}, (RateLimit(REQUESTS, 200, 18_000),)),
         (
             {"windows": [{"for": "7d", "requests": 9, "tokens": 2e6}]},
-            (Limit(REQUESTS, 9, 604_800), Limit(TOKENS, 2e6, 604_800)),
+            (RateLimit(REQUESTS, 9, 604_800), RateLimit(TOKENS, 2e6, 604_800)),
         ),
-        ({"windows": [{"for": 90, "tokens": 1}]}, (Limit(TOKENS, 1, 90),)),
-        ({"daily": 1000}, (Limit(REQUESTS, 1000, 86_400),)),
-        ({"daily": {"tokens": 1000}}, (Limit(TOKENS, 1000, 86_400),)),
-        ({"budget": {"dollars": 20, "for": "30d"}}, (Limit(DOLLARS, 20, 2_592_000),)),
+        ({"windows": [{"for": 90, "tokens": 1}]}, (RateLimit(TOKENS, 1, 90),)),
+        ({"daily": 1000}, (RateLimit(REQUESTS, 1000, 86_400),)),
+        ({"daily": {"tokens": 1000}}, (RateLimit(TOKENS, 1000, 86_400),)),
+        ({"budget": {"dollars": 20, "for": "30d"}}, (RateLimit(DOLLARS, 20, 2_592_000),)),
     ],
 )
-def test_limits_are_read(told: object, windows: tuple[Limit, ...]) -> None:
+def test_limits_are_read(told: object, windows: tuple[RateLimit, ...]) -> None:
     assert Limits.of(told, "limits").windows == windows
 
 
@@ -80,4 +80,4 @@ def test_anything_is_read_or_refused(told: object) -> None:
     ("seconds", "name"), [(60, "tokens/1m"), (18_000, "tokens/5h"), (604_800, "tokens/7d"), (90, "tokens/90s")]
 )
 def test_a_limit_has_a_short_name(seconds: float, name: str) -> None:
-    assert Limit(TOKENS, 1, seconds).name == name
+    assert RateLimit(TOKENS, 1, seconds).name == name

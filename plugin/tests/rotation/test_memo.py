@@ -5,26 +5,26 @@ import pytest
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation import memo as module
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.memo import Memo
+from litellm_evenkeel.rotation.memo import ParsedSettings
 
 
 def test_what_is_written_alike_is_read_once() -> None:
-    memo = Memo(Limits.of)
-    one = memo.of({"rpm": 5, "windows": [{"for": "5h", "tokens": 7}]}, "here")
-    assert memo.of({"rpm": 5, "windows": [{"for": "5h", "tokens": 7}]}, "there") is one
+    memo = ParsedSettings(Limits.of)
+    one = memo.parse({"rpm": 5, "windows": [{"for": "5h", "tokens": 7}]}, "here")
+    assert memo.parse({"rpm": 5, "windows": [{"for": "5h", "tokens": 7}]}, "there") is one
 
 
 def test_what_only_resembles_it_is_something_else() -> None:
-    memo: Memo[object] = Memo(lambda told, _: [told])
-    read = [memo.of({"rpm": told}, "") for told in (1, True, "1", 1.0)]
+    memo: ParsedSettings[object] = ParsedSettings(lambda told, _: [told])
+    read = [memo.parse({"rpm": told}, "") for told in (1, True, "1", 1.0)]
     assert [str(one) for one in read] == ["[{'rpm': 1}]", "[{'rpm': True}]", "[{'rpm': '1'}]", "[{'rpm': 1.0}]"]
 
 
 def test_what_is_wrong_is_so_each_time_and_where_it_stands_is_named() -> None:
-    memo = Memo(Limits.of)
+    memo = ParsedSettings(Limits.of)
     for where in ("here", "there"):
         with pytest.raises(SettingsError, match=where):
-            memo.of({"rpms": 5}, where)
+            memo.parse({"rpms": 5}, where)
 
 
 def test_not_everything_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_not_everything_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(told)
         return len(read)
 
-    memo = Memo(reads)
+    memo = ParsedSettings(reads)
     for told in (1, 2, 3, 4, 4, 1):
-        memo.of(told, "")
+        memo.parse(told, "")
     assert read == [1, 2, 3, 4, 1]

@@ -13,25 +13,25 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.rotation import series
-from litellm_evenkeel.rotation.answers import Answer
-from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.answers import ResponseUsage
+from litellm_evenkeel.rotation.asked import PickRequest
 from litellm_evenkeel.rotation.attempts import Attempt
-from litellm_evenkeel.rotation.bars import Bar, Why
-from litellm_evenkeel.rotation.call import Call
+from litellm_evenkeel.rotation.bars import Blocker, BlockReason
+from litellm_evenkeel.rotation.call import ClientRequest
 from litellm_evenkeel.rotation.gauges import Gauges
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.labels import Labels
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.labels import LabelLimiter
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.metrics import Metrics
-from litellm_evenkeel.rotation.need import Need
-from litellm_evenkeel.rotation.picks import Full
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.sticky import Sticky
-from litellm_evenkeel.rotation.sticky_terms import StickyTerms
-from litellm_evenkeel.rotation.terms import RotationTerms
-from litellm_evenkeel.scraping import Collector, Writer, exposition, is_multiprocess
+from litellm_evenkeel.rotation.metrics import RotationMetrics
+from litellm_evenkeel.rotation.need import Usage
+from litellm_evenkeel.rotation.picks import NoCapacity
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.sticky import SessionTable
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
+from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.scraping import SampleCollector, SampleWriter, exposition, is_multiprocess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,35 +44,36 @@ class World:
 
     def __init__(self, *, most_accounts: int = 200, **limits: dict | None) -> None:
         self.time = 1_000_000.0
-        self.pool = Pool(RotationTerms(), clock=self.now, random=random.Random(1).random)
-        self.group = self.pool.group(
-            "m", [Seat(f"id-{name}", name, "gpt", limits=Limits.of(told, name)) for name, told in limits.items()]
+        self.pool = AccountPool(RotationSettings(), clock=self.now, random=random.Random(1).random)
+        self.candidates = self.pool.candidate_set(
+            "m",
+            [DeploymentSpec(f"id-{name}", name, "gpt", limits=Limits.of(told, name)) for name, told in limits.items()],
         )
-        self.sticky = Sticky(StickyTerms())
+        self.sessions = SessionTable(AffinitySettings())
         self.registry = CollectorRegistry()
-        self.metrics = Metrics(self.registry, most_accounts=most_accounts)
+        self.metrics = RotationMetrics(self.registry, most_accounts=most_accounts)
         self.is_shared: bool | None = None
         self.gauges = Gauges(self, self.metrics.accounts, self.metrics.models, lambda: self.is_shared)
 
     def now(self) -> float:
         return self.time
 
-    def groups(self) -> list:
-        return [self.group]
+    def candidate_sets(self) -> list:
+        return [self.candidates]
 
-    def sticky_counts(self) -> object:
-        return self.sticky.counts()
+    def session_counts(self) -> object:
+        return self.sessions.counts()
 
-    def waiting(self) -> dict[str, int]:
+    def queue_lengths(self) -> dict[str, int]:
         return {"m": 3}
 
     def route_cache(self) -> tuple[int, int]:
         return 7, 2
 
     def attempt(self, account: str, tokens: float = 0.0) -> Attempt:
-        pick = self.pool.pick(self.group, Asked(Need(1, tokens), prefer=account))
-        self.metrics.picked(pick, "m", 2e-5)
-        return Attempt(pick, "m", Call())
+        pick = self.pool.pick(self.candidates, PickRequest(Usage(1, tokens), preferred_account=account))
+        self.metrics.on_pick(pick, "m", 2e-5)
+        return Attempt(pick, "m", ClientRequest())
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"{P}{name}", labels)
@@ -81,14 +82,14 @@ class World:
 def test_what_happens_is_counted() -> None:
     on = World(a=None, b=None)
     one, other = on.attempt("a"), on.attempt("a")
-    on.metrics.failed(one, Signal(Kind.RATE_LIMIT, Scope.ACCOUNT, None, "rule"))
-    on.metrics.answered(other, Answer(prompt_tokens=10, output_tokens=5, cached_tokens=4))
-    on.metrics.answered(on.attempt("b"), Answer(is_from_cache=True))
-    on.metrics.vanished(on.attempt("b"))
-    on.metrics.waited("m", 0.3, is_served=False)
-    on.metrics.refused("m", Full(3.0, Bar(Why.WINDOW, 1.0, "rpm")))
-    on.metrics.refused("m", Full(math.inf, None))
-    on.metrics.rebuilt(1e-4)
+    on.metrics.on_failure(one, Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT, None, "rule"))
+    on.metrics.on_success(other, ResponseUsage(prompt_tokens=10, output_tokens=5, cached_tokens=4))
+    on.metrics.on_success(on.attempt("b"), ResponseUsage(is_from_cache=True))
+    on.metrics.on_lost(on.attempt("b"))
+    on.metrics.on_queued("m", 0.3, is_served=False)
+    on.metrics.on_rejection("m", NoCapacity(3.0, Blocker(BlockReason.LIMIT, 1.0, "rpm")))
+    on.metrics.on_rejection("m", NoCapacity(math.inf, None))
+    on.metrics.on_snapshot(1e-4)
     on.metrics.plugin_error("choosing")
     assert on.value("picks_total", account="a", reason="sticky") == 2
     assert on.value("pick_seconds_count") == 4
@@ -102,15 +103,15 @@ def test_what_happens_is_counted() -> None:
     assert on.value("refusals_total", model="m", reason="no candidates") == 1
     assert on.value("snapshot_rebuild_seconds_count") == 1
     assert on.value("plugin_errors_total", reason="choosing") == 1
-    assert on.metrics.tally.of() == ({"a": {"sticky": 2}, "b": {"sticky": 2}}, {"a": {"rate limit": 1}})
+    assert on.metrics.counts.of() == ({"a": {"sticky": 2}, "b": {"sticky": 2}}, {"a": {"rate limit": 1}})
 
 
 def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
     on = World(a={"tpm": 1000}, b=None, c=None)
-    Collector(on.gauges.samples, series.READ, on.registry)
+    SampleCollector(on.gauges.samples, series.READ, on.registry)
     on.attempt("a", 600)
-    on.pool.fail(on.attempt("b").pick.lease, Signal(Kind.QUOTA, Scope.ACCOUNT, 50.0, "rule"))
-    on.pool.fail(on.attempt("c").pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "rule"))
+    on.pool.fail(on.attempt("b").pick.reservation, Failure(FailureKind.QUOTA, FailureScope.ACCOUNT, 50.0, "rule"))
+    on.pool.fail(on.attempt("c").pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "rule"))
     assert on.value("left_share", account="a", model="", window="tokens/1m") == pytest.approx(0.4)
     assert 0 < on.value("exhaustion_seconds", account="a", model="", window="tokens/1m") <= math.inf
     assert 50 <= on.value("hold_seconds", account="b", model="", kind="quota") <= 52
@@ -130,7 +131,7 @@ def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
 
 def test_accounts_beyond_the_bound_are_one() -> None:
     on = World(most_accounts=2, **{f"a{number}": {"rpm": 100} for number in range(5)})
-    Collector(on.gauges.samples, series.READ, on.registry)
+    SampleCollector(on.gauges.samples, series.READ, on.registry)
     for number in range(5):
         on.attempt(f"a{number}")
     assert on.value("picks_total", account="a1", reason="sticky") == 1
@@ -141,8 +142,8 @@ def test_accounts_beyond_the_bound_are_one() -> None:
 
 
 def test_a_label_is_kept_for_good() -> None:
-    labels = Labels(2)
-    assert [labels.of(name) for name in "abcab"] == ["a", "b", "other", "a", "b"]
+    labels = LabelLimiter(2)
+    assert [labels.bound(name) for name in "abcab"] == ["a", "b", "other", "a", "b"]
 
 
 def test_an_error_while_reading_leaves_the_scrape_of_all_others_whole() -> None:
@@ -152,7 +153,7 @@ def test_an_error_while_reading_leaves_the_scrape_of_all_others_whole() -> None:
     def broken() -> list:
         raise ValueError
 
-    Collector(broken, series.READ, registry, happened=lambda where, error: told.append((where, type(error))))
+    SampleCollector(broken, series.READ, registry, happened=lambda where, error: told.append((where, type(error))))
     assert list(registry.collect()) == []
     assert told == [("reading metrics", ValueError)]
 
@@ -163,7 +164,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
     def broken() -> list:
         raise ValueError
 
-    writer = Writer(broken, series.READ, happened=lambda where, _: told.append(where))
+    writer = SampleWriter(broken, series.READ, happened=lambda where, _: told.append(where))
     task = asyncio.create_task(writer.keep_writing(0.0))
     while len(told) < 2:
         await asyncio.sleep(0)
@@ -173,7 +174,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
 
 def test_only_what_is_ours_is_exposed() -> None:
     on = World(a=None)
-    Collector(on.gauges.samples, series.READ, on.registry)
+    SampleCollector(on.gauges.samples, series.READ, on.registry)
     names = {line.split()[2] for line in exposition(on.registry, {}).decode().splitlines() if line.startswith("# TYPE")}
     assert f"{P}picks" in {name.removesuffix("_total") for name in names}
     assert all(name.startswith(P) for name in names)
@@ -187,14 +188,15 @@ def test_several_processes_are_told_by_the_environment() -> None:
 WORKER = """
 import importlib.util, sys
 from litellm_evenkeel.rotation import series
-from litellm_evenkeel.scraping import Writer
+from litellm_evenkeel.scraping import SampleWriter
 spec = importlib.util.spec_from_file_location("tests", sys.argv[1])
 tests = sys.modules["tests"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
 on = tests.World(a={"tpm": 1000}, b=None)
-writer = Writer(on.gauges.samples, series.READ)
+writer = SampleWriter(on.gauges.samples, series.READ)
 on.attempt("a", float(sys.argv[2]))
-on.pool.fail(on.attempt("b").pick.lease, tests.Signal(tests.Kind.QUOTA, tests.Scope.ACCOUNT, 50.0, "rule"))
+failure = tests.Failure(tests.FailureKind.QUOTA, tests.FailureScope.ACCOUNT, 50.0, "rule")
+on.pool.fail(on.attempt("b").pick.reservation, failure)
 for times in range(2):
     for _ in writer.writing():
         pass

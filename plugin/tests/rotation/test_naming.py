@@ -6,8 +6,8 @@ import pytest
 
 from litellm_evenkeel.reading.keys import looks_like_key
 from litellm_evenkeel.rotation.account import Account
-from litellm_evenkeel.rotation.naming import doubts
-from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.naming import settings_warnings
+from litellm_evenkeel.rotation.seat import DeploymentSpec
 from litellm_evenkeel.settings import settings
 
 
@@ -17,22 +17,22 @@ def deployment(account: str | None, model: str = "openai/gpt-4o") -> dict[str, o
 
 def told(accounts: dict[str, object], *deployments: dict[str, object]) -> list[str]:
     terms = settings({"rotation": {"accounts": accounts}}, {}).rotation
-    return [str(one) for one in doubts(terms.accounts, deployments, "accounts")]
+    return [str(one) for one in settings_warnings(terms.accounts, deployments, "accounts")]
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "gpt-4o", "chat"])
 def test_a_model_may_be_named_with_its_provider_or_without_or_as_its_group(name: str) -> None:
     assert told({"acme": {"models": {name: {"rpm": 5}}}}, deployment("acme")) == []
     terms = settings({"rotation": {"accounts": {"acme": {"models": {name: {"rpm": 5}}}}}}, {}).rotation
-    assert Seat.of(deployment("acme"), terms.accounts).model_limits.windows[0].amount == 5
+    assert DeploymentSpec.from_litellm(deployment("acme"), terms.accounts).model_limits.windows[0].amount == 5
 
 
 def test_a_deployment_may_say_it_of_its_account_too() -> None:
     one = deployment("acme", "gpt-4o")
     one["model_info"] = {"id": "d", "account": "acme", "models": {"openai/gpt-4o": {"rpm": 5}, "other": {"rpm": 7}}}
-    assert Seat.of(one, {}).model_limits.windows[0].amount == 5
+    assert DeploymentSpec.from_litellm(one, {}).model_limits.windows[0].amount == 5
     one["model_info"] = {"id": "d", "account": "acme", "models": ["somebody else's"]}
-    assert Seat.of(one, {}).model_limits.windows == ()
+    assert DeploymentSpec.from_litellm(one, {}).model_limits.windows == ()
 
 
 def test_an_account_that_nobody_is_is_told_with_the_nearest_that_there_is() -> None:
@@ -52,15 +52,15 @@ def test_a_model_that_an_account_has_not_is_told() -> None:
 def test_an_account_that_is_called_like_a_key_is_called_otherwise() -> None:
     one = deployment("sk-hush")
     terms = settings({"rotation": {"accounts": {"sk-hush": {"weight": 7}}}}, {}).rotation
-    seat = Seat.of(one, terms.accounts)
-    assert seat.weight == 7
-    assert seat.account == Account.of({}, {"account": "sk-hush"}).name
-    (doubt,) = [str(found) for found in doubts(terms.accounts, [one], "accounts")]
-    assert seat.account in doubt
-    assert "hush" not in doubt + seat.account + repr(terms)
+    spec = DeploymentSpec.from_litellm(one, terms.accounts)
+    assert spec.weight == 7
+    assert spec.account == Account.from_deployment({}, {"account": "sk-hush"}).name
+    (doubt,) = [str(found) for found in settings_warnings(terms.accounts, [one], "accounts")]
+    assert spec.account in doubt
+    assert "hush" not in doubt + spec.account + repr(terms)
 
 
 @pytest.mark.parametrize("name", ["acme", "skyline", "team-sk-1", "acct-0123456789ab"])
 def test_what_is_no_key_is_a_name(name: str) -> None:
     assert not looks_like_key(name)
-    assert Account.of({}, {"account": name}).name == name
+    assert Account.from_deployment({}, {"account": name}).name == name

@@ -11,22 +11,22 @@ from hypothesis import Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from litellm_evenkeel.rotation import holds
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.bars import Why
-from litellm_evenkeel.rotation.holds import State
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.limit_headers import Reading
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.bars import BlockReason
+from litellm_evenkeel.rotation.holds import HealthState
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.limit_headers import LimitReading
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Need
-from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
+from litellm_evenkeel.rotation.need import Usage
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
 from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.lease import Lease
+    from litellm_evenkeel.rotation.lease import Reservation
 
 ACCOUNTS = ("a", "b", "c")
 MODELS = ("small", "large")
@@ -35,7 +35,7 @@ LIMITS = {
     "b": Limits.of({"tpm": 20_000, "windows": [{"for": "1h", "requests": 40}]}, "b"),
     "c": Limits(),
 }
-kinds = st.sampled_from([kind for kind in Kind if kind is not Kind.PERMANENT])
+kinds = st.sampled_from([kind for kind in FailureKind if kind is not FailureKind.PERMANENT])
 seconds = st.none() | st.floats(0, 100)
 
 
@@ -46,31 +46,34 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000_000.0
-        terms = RotationTerms(
-            strategy=Strategy(self.strategy), snapshot_ttl=self.ttl, lease=120.0, holds=holds.Terms(tolerated=1)
+        settings = RotationSettings(
+            strategy=StrategyName(self.strategy),
+            snapshot_ttl=self.ttl,
+            lease=120.0,
+            holds=holds.CooldownSettings(tolerated=1),
         )
-        self.pool = Pool(terms, clock=lambda: self.now, random=random.Random(1).random)
-        self.groups = {
-            model: self.pool.group(
-                model, [Seat(f"{name}-{model}", name, model, limits=LIMITS[name]) for name in ACCOUNTS]
+        self.pool = AccountPool(settings, clock=lambda: self.now, random=random.Random(1).random)
+        self.candidate_sets = {
+            model: self.pool.candidate_set(
+                model, [DeploymentSpec(f"{name}-{model}", name, model, limits=LIMITS[name]) for name in ACCOUNTS]
             )
             for model in MODELS
         }
-        self.open: list[Lease] = []
-        self.lapsed: list[Lease] = []
+        self.open: list[Reservation] = []
+        self.lapsed: list[Reservation] = []
         self.requests: list[tuple[str, float]] = []
         # Of each hold, the latest moment it was ever said to last until, unless an operator has released it.
         self.promised: dict[object, float] = {}
 
     def sides(self) -> list:
-        return list(self.pool.sides.values())
+        return list(self.pool.scopes.values())
 
     @rule(pause=st.floats(0.001, 90))
     def wait(self, pause: float) -> None:
         self.now += pause
-        self.pool.expire(self.now)
-        self.lapsed += [lease for lease in self.open if not lease.is_open]
-        self.open = [lease for lease in self.open if lease.is_open]
+        self.pool.expire_reservations(self.now)
+        self.lapsed += [reservation for reservation in self.open if not reservation.is_open]
+        self.open = [reservation for reservation in self.open if reservation.is_open]
 
     @rule(
         model=st.sampled_from(MODELS),
@@ -79,80 +82,81 @@ class Machine(RuleBasedStateMachine):
         tried=st.frozensets(st.sampled_from([f"{name}-{model}" for name in ACCOUNTS for model in MODELS]), max_size=3),
     )
     def ask(self, model: str, tokens: float, prefer: str | None, tried: frozenset[str]) -> None:
-        group = self.groups[model]
+        candidates = self.candidate_sets[model]
         states = {
-            place: (place.account.hold.state(self.now), place.model.hold.state(self.now)) for place in group.places
+            deployment: (deployment.account.cooldown.state(self.now), deployment.model.cooldown.state(self.now))
+            for deployment in candidates.deployments
         }
-        found = self.pool.pick(group, Asked(Need(1, tokens), tried, prefer))
+        found = self.pool.pick(candidates, PickRequest(Usage(1, tokens), tried, prefer))
         if isinstance(found, Pick):
-            assert State.QUARANTINED not in states[found.place]
-            side = found.place.account
-            assert side.concurrent is None or side.in_flight <= side.concurrent
-            self.open.append(found.lease)
-            self.requests.append((found.place.seat.account, self.now))
+            assert HealthState.QUARANTINED not in states[found.deployment]
+            scope = found.deployment.account
+            assert scope.concurrent is None or scope.in_flight <= scope.concurrent
+            self.open.append(found.reservation)
+            self.requests.append((found.deployment.spec.account, self.now))
             return
-        if isinstance(found, Full) and found.bar is not None and found.bar.yields:
+        if isinstance(found, NoCapacity) and found.blocker is not None and found.blocker.may_be_exceeded:
             # One has gone to see; who has waited for it goes too.
-            found = self.pool.pick(group, Asked(Need(1, tokens), tried, prefer, presses=True))
+            found = self.pool.pick(candidates, PickRequest(Usage(1, tokens), tried, prefer, is_final_try=True))
             assert isinstance(found, Pick)
-            self.open.append(found.lease)
-            self.requests.append((found.place.seat.account, self.now))
+            self.open.append(found.reservation)
+            self.requests.append((found.deployment.spec.account, self.now))
             return
         # Never empty: nothing but a limit, a provider's own word or death stands in the way, at every single one.
-        assert isinstance(found, Full)
-        for place in group.places:
-            if place.seat.id in tried:
+        assert isinstance(found, NoCapacity)
+        for deployment in candidates.deployments:
+            if deployment.spec.id in tried:
                 continue
-            bar = place.bar(Need(1, tokens), self.now)
-            assert bar is not None
-            limit = place.limits_bar(Need(1, tokens), self.now)
-            assert bar.is_sure or limit is not None
-            assert (bar.opens_at == math.inf) == (bar.why is Why.QUARANTINED)
+            blocker = deployment.blocker(Usage(1, tokens), self.now)
+            assert blocker is not None
+            limit = deployment.limit_blocker(Usage(1, tokens), self.now)
+            assert blocker.is_confirmed or limit is not None
+            assert (blocker.until == math.inf) == (blocker.reason is BlockReason.QUARANTINED)
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), share=st.floats(0, 2), left=st.none() | st.floats(0, 10), resets=st.floats(0, 100))
     def succeed(self, data: st.DataObject, share: float, left: float | None, resets: float) -> None:
-        lease = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
-        readings = () if left is None else (Reading("requests", 60.0, 5.0, left, None, resets),)
-        self.pool.settle(lease, Need(1, lease.need.tokens * share), latency=0.5, readings=readings)
+        reservation = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        readings = () if left is None else (LimitReading("requests", 60.0, 5.0, left, None, resets),)
+        self.pool.settle(reservation, Usage(1, reservation.usage.tokens * share), latency=0.5, readings=readings)
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), left=st.none() | st.floats(0, 10), resets=st.floats(0, 100))
     def begin(self, data: st.DataObject, left: float | None, resets: float) -> None:
-        readings = () if left is None else (Reading("requests", 60.0, 5.0, left, None, resets),)
-        self.pool.began(data.draw(st.sampled_from(self.open)), readings)
+        readings = () if left is None else (LimitReading("requests", 60.0, 5.0, left, None, resets),)
+        self.pool.on_stream_start(data.draw(st.sampled_from(self.open)), readings)
 
     @precondition(lambda self: self.lapsed)
     @rule(data=st.data(), share=st.floats(0, 2), again=st.booleans())
     def succeed_late(self, data: st.DataObject, share: float, *, again: bool) -> None:
-        lease = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
-        used = Need(1, lease.need.tokens * share)
+        reservation = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
+        used = Usage(1, reservation.usage.tokens * share)
         for _ in range(1 + again):
-            before = [window.left(self.now) for window in lease.place.account.windows]
-            self.pool.settle(lease, used, latency=0.5)
-            after = [window.left(self.now) for window in lease.place.account.windows]
-            for window, was, left in zip(lease.place.account.windows, before, after, strict=True):
+            before = [window.available(self.now) for window in reservation.deployment.account.windows]
+            self.pool.settle(reservation, used, latency=0.5)
+            after = [window.available(self.now) for window in reservation.deployment.account.windows]
+            for window, was, left in zip(reservation.deployment.account.windows, before, after, strict=True):
                 # Once, and the request itself was counted before.
-                assert was - left == pytest.approx(window.amount(used._replace(requests=0)), abs=1e-6)
-            used = Need(0, 0)
+                assert was - left == pytest.approx(window.amount_of(used._replace(requests=0)), abs=1e-6)
+            used = Usage(0, 0)
 
     @precondition(lambda self: self.lapsed)
     @rule(data=st.data(), kind=kinds)
-    def fail_late(self, data: st.DataObject, kind: Kind) -> None:
-        lease = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
-        self.pool.fail(lease, Signal(kind, Scope.ACCOUNT_MODEL, None, "test"))
+    def fail_late(self, data: st.DataObject, kind: FailureKind) -> None:
+        reservation = self.lapsed.pop(data.draw(st.integers(0, len(self.lapsed) - 1)))
+        self.pool.fail(reservation, Failure(kind, FailureScope.ACCOUNT_MODEL, None, "test"))
 
     @precondition(lambda self: self.open)
-    @rule(data=st.data(), kind=kinds, said=seconds, scope=st.sampled_from(Scope))
-    def fail(self, data: st.DataObject, kind: Kind, said: float | None, scope: Scope) -> None:
-        lease = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
-        self.pool.fail(lease, Signal(kind, scope, said, "test"))
+    @rule(data=st.data(), kind=kinds, said=seconds, scope=st.sampled_from(FailureScope))
+    def fail(self, data: st.DataObject, kind: FailureKind, said: float | None, scope: FailureScope) -> None:
+        reservation = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.pool.fail(reservation, Failure(kind, scope, said, "test"))
 
     @precondition(lambda self: self.open)
-    @rule(data=st.data(), scope=st.sampled_from([Scope.ACCOUNT, Scope.ACCOUNT_MODEL]))
-    def die(self, data: st.DataObject, scope: Scope) -> None:
-        lease = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
-        self.pool.fail(lease, Signal(Kind.PERMANENT, scope, None, "revoked"))
+    @rule(data=st.data(), scope=st.sampled_from([FailureScope.ACCOUNT, FailureScope.ACCOUNT_MODEL]))
+    def die(self, data: st.DataObject, scope: FailureScope) -> None:
+        reservation = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.pool.fail(reservation, Failure(FailureKind.PERMANENT, scope, None, "revoked"))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
@@ -162,41 +166,41 @@ class Machine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(ACCOUNTS))
     def operator_releases(self, name: str) -> None:
         self.pool.release_account(name)
-        for side in (self.pool.sides[name, model] for model in (None, *MODELS)):
-            self.promised.pop(side, None)
+        for scope in (self.pool.scopes[name, model] for model in (None, *MODELS)):
+            self.promised.pop(scope, None)
 
     @invariant()
     def nothing_is_negative(self) -> None:
         for side in self.sides():
             assert side.in_flight >= 0
             for window in side.windows:
-                assert window.left(self.now) <= window.limit.amount * (1 + 1e-9)
+                assert window.available(self.now) <= window.limit.amount * (1 + 1e-9)
         by_account = dict.fromkeys(ACCOUNTS, 0)
-        for lease in self.open:
-            by_account[lease.place.seat.account] += 1
-        assert by_account == {name: self.pool.sides[name, None].in_flight for name in ACCOUNTS}
+        for reservation in self.open:
+            by_account[reservation.deployment.spec.account] += 1
+        assert by_account == {name: self.pool.scopes[name, None].in_flight for name in ACCOUNTS}
 
     @invariant()
     def a_hold_never_ends_early(self) -> None:
         for side in self.sides():
-            state = side.hold.state(self.now)
+            state = side.cooldown.state(self.now)
             promised = self.promised.get(side, -math.inf)
-            assert self.now >= promised or state in {State.HELD, State.QUARANTINED}
-            if state in {State.HELD, State.QUARANTINED}:
-                self.promised[side] = max(promised, side.hold.until)
+            assert self.now >= promised or state in {HealthState.COOLING_DOWN, HealthState.QUARANTINED}
+            if state in {HealthState.COOLING_DOWN, HealthState.QUARANTINED}:
+                self.promised[side] = max(promised, side.cooldown.until)
 
     def teardown(self) -> None:
-        for lease in self.open:
-            self.pool.settle(lease, Need(1, 0.0))
+        for reservation in self.open:
+            self.pool.settle(reservation, Usage(1, 0.0))
         for side in self.sides():
             assert side.in_flight == 0
-        for place in self.pool.places.values():
-            assert not place.leases
+        for deployment in self.pool.deployments.values():
+            assert not deployment.reservations
         # What was reserved and not used is nobody's any more: only real use is left, and it leaves too.
         self.now += 3 * 3600
         for side in self.sides():
             for window in side.windows:
-                assert window.left(self.now) == pytest.approx(window.limit.amount)
+                assert window.available(self.now) == pytest.approx(window.limit.amount)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -4,8 +4,8 @@ import pytest
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.terms import AccountTerms
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.terms import AccountSettings
 
 RPM = Limits.of({"rpm": 5}, "here")
 TPM = Limits.of({"tpm": 7}, "here")
@@ -20,44 +20,46 @@ def deployment(about: dict[str, object] | None = None, **params: object) -> dict
 
 
 def test_without_anything_said_it_is_free() -> None:
-    seat = Seat.of(deployment(), {})
-    assert (seat.id, seat.model, seat.weight, seat.priority) == ("d", "openai/m", 1.0, 1)
-    assert seat.limits == seat.model_limits == Limits()
-    assert seat.account.startswith("acct-")
-    assert Seat.of({}, {}).id == ""
+    spec = DeploymentSpec.from_litellm(deployment(), {})
+    assert (spec.id, spec.model, spec.weight, spec.priority) == ("d", "openai/m", 1.0, 1)
+    assert spec.limits == spec.model_limits == Limits()
+    assert spec.account.startswith("acct-")
+    assert DeploymentSpec.from_litellm({}, {}).id == ""
 
 
 def test_what_stands_in_model_info_is_read() -> None:
     about = {"account": "a", "weight": 3, "priority": 2, "limits": {"rpm": 5}, "model_limits": {"tpm": 7}}
-    seat = Seat.of(deployment(about), {})
-    assert (seat.account, seat.weight, seat.priority, seat.limits, seat.model_limits) == ("a", 3.0, 2, RPM, TPM)
+    spec = DeploymentSpec.from_litellm(deployment(about), {})
+    assert (spec.account, spec.weight, spec.priority, spec.limits, spec.model_limits) == ("a", 3.0, 2, RPM, TPM)
 
 
 def test_what_settings_say_of_an_account_counts_more() -> None:
-    terms = {"a": AccountTerms(weight=9.0, limits=TPM, models={"g": RPM})}
-    seat = Seat.of(deployment({"account": "a", "weight": 3, "priority": 2, "limits": {"rpm": 5}}), terms)
-    assert (seat.weight, seat.priority, seat.limits, seat.model_limits) == (9.0, 2, TPM, RPM)
+    terms = {"a": AccountSettings(weight=9.0, limits=TPM, models={"g": RPM})}
+    spec = DeploymentSpec.from_litellm(
+        deployment({"account": "a", "weight": 3, "priority": 2, "limits": {"rpm": 5}}), terms
+    )
+    assert (spec.weight, spec.priority, spec.limits, spec.model_limits) == (9.0, 2, TPM, RPM)
 
 
 def test_litellms_own_limits_are_the_models() -> None:
-    seat = Seat.of(deployment(rpm=5, max_parallel_requests=3), {})
-    assert seat.model_limits == Limits.of({"rpm": 5, "concurrent": 3}, "here")
+    spec = DeploymentSpec.from_litellm(deployment(rpm=5, max_parallel_requests=3), {})
+    assert spec.model_limits == Limits.of({"rpm": 5, "concurrent": 3}, "here")
 
 
 def test_of_a_wildcard_the_model_is_what_was_asked_for() -> None:
     one = {"litellm_params": {"model": "openai/*"}, "model_info": {"id": "d"}}
-    assert Seat.of(one, {}, "openai/gpt-4o").model == "openai/gpt-4o"
-    assert Seat.of(one, {}).model == "openai/*"
+    assert DeploymentSpec.from_litellm(one, {}, "openai/gpt-4o").model == "openai/gpt-4o"
+    assert DeploymentSpec.from_litellm(one, {}).model == "openai/*"
 
 
 @pytest.mark.parametrize("about", [{"weight": 0}, {"weight": "much"}, {"limits": {"rpms": 3}}, {"priority": -1}])
 def test_what_cannot_be_is_refused_with_its_place_and_without_any_key(about: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match="model_info of a deployment of 'g'") as refused:
-        Seat.of(deployment(about, api_key="sk-hush"), {})
+        DeploymentSpec.from_litellm(deployment(about, api_key="sk-hush"), {})
     assert "hush" not in str(refused.value)
 
 
 def test_what_litellm_reads_too_is_read_as_leniently() -> None:
     params = {"model": "openai/m", "rpm": "100", "tpm": "many", "max_parallel_requests": 4.0}
-    seat = Seat.of({"litellm_params": params, "model_info": {"id": "a"}}, {})
-    assert seat.model_limits == Limits.of({"rpm": 100, "concurrent": 4}, "")
+    spec = DeploymentSpec.from_litellm({"litellm_params": params, "model_info": {"id": "a"}}, {})
+    assert spec.model_limits == Limits.of({"rpm": 100, "concurrent": 4}, "")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation.session_key import SessionKey, SessionKeys
-from litellm_evenkeel.rotation.sticky_terms import Source, StickyTerms
+from litellm_evenkeel.rotation.session_key import SessionKey, SessionKeyReader
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings, KeySource
 
-KEYS = SessionKeys()
+KEYS = SessionKeyReader()
 ASK = {"role": "user", "content": "Why is the sky blue?"}
 RULES = {"role": "system", "content": "Be brief."}
 
@@ -25,27 +25,27 @@ def headers(**told: str) -> dict[str, Any]:
 
 
 def key(**fields: Any) -> SessionKey | None:
-    return KEYS.of("gpt", request(**fields))
+    return KEYS.read("gpt", request(**fields))
 
 
 @pytest.mark.parametrize(
     ("fields", "source"),
     [
-        ({"metadata": {"session_id": "abc"}}, Source.SESSION_ID),
-        ({"metadata": {"session_id": 7}}, Source.SESSION_ID),
-        ({"litellm_metadata": {"session_id": "abc"}}, Source.SESSION_ID),
-        ({"litellm_session_id": "abc"}, Source.SESSION_ID),
-        ({"proxy_server_request": headers(x_claude_code_session_id="abc")}, Source.HEADER),
-        ({"proxy_server_request": {"headers": {"session_id": "abc"}}}, Source.HEADER),
-        ({"prompt_cache_key": "abc", "messages": [ASK]}, Source.CACHE_KEY),
-        ({"messages": [RULES, ASK]}, Source.PROMPT),
-        ({"messages": [ASK], "system": [{"type": "text", "text": "Be brief."}]}, Source.PROMPT),
-        ({"input": "Why?", "instructions": "Be brief."}, Source.PROMPT),
-        ({"input": [ASK]}, Source.PROMPT),
-        ({"messages": [RULES]}, Source.PROMPT),
+        ({"metadata": {"session_id": "abc"}}, KeySource.SESSION_ID),
+        ({"metadata": {"session_id": 7}}, KeySource.SESSION_ID),
+        ({"litellm_metadata": {"session_id": "abc"}}, KeySource.SESSION_ID),
+        ({"litellm_session_id": "abc"}, KeySource.SESSION_ID),
+        ({"proxy_server_request": headers(x_claude_code_session_id="abc")}, KeySource.HEADER),
+        ({"proxy_server_request": {"headers": {"session_id": "abc"}}}, KeySource.HEADER),
+        ({"prompt_cache_key": "abc", "messages": [ASK]}, KeySource.CACHE_KEY),
+        ({"messages": [RULES, ASK]}, KeySource.PROMPT),
+        ({"messages": [ASK], "system": [{"type": "text", "text": "Be brief."}]}, KeySource.PROMPT),
+        ({"input": "Why?", "instructions": "Be brief."}, KeySource.PROMPT),
+        ({"input": [ASK]}, KeySource.PROMPT),
+        ({"messages": [RULES]}, KeySource.PROMPT),
     ],
 )
-def test_a_session_is_known_by_the_first_thing_that_tells_it(fields: dict[str, Any], source: Source) -> None:
+def test_a_session_is_known_by_the_first_thing_that_tells_it(fields: dict[str, Any], source: KeySource) -> None:
     found = key(**fields)
     assert found is not None
     assert (found.source, found.group, len(found.text)) == (source, "gpt", 32)
@@ -78,28 +78,28 @@ def test_a_request_may_have_no_session(fields: dict[str, Any]) -> None:
 
 def test_the_order_is_the_operators() -> None:
     asked = request(metadata={"session_id": "abc"}, user="ann", messages=[ASK])
-    for by in ((Source.USER, Source.SESSION_ID), (Source.PROMPT,), (Source.HEADER, Source.SESSION_ID)):
-        found = SessionKeys(StickyTerms(by=by)).of("gpt", asked)
+    for by in ((KeySource.USER, KeySource.SESSION_ID), (KeySource.PROMPT,), (KeySource.HEADER, KeySource.SESSION_ID)):
+        found = SessionKeyReader(AffinitySettings(by=by)).read("gpt", asked)
         assert found is not None
-        assert found.source is (Source.SESSION_ID if Source.HEADER in by else by[0])
-    assert SessionKeys(StickyTerms(enabled=False)).of("gpt", asked) is None
+        assert found.source is (KeySource.SESSION_ID if KeySource.HEADER in by else by[0])
+    assert SessionKeyReader(AffinitySettings(enabled=False)).read("gpt", asked) is None
 
 
 def test_no_two_tenants_share_a_session_whatever_they_name_it() -> None:
     told = [
-        KEYS.of("gpt", request("one", metadata={"session_id": "abc"})),
-        KEYS.of("gpt", request("two", metadata={"session_id": "abc"})),
-        KEYS.of("opus", request("one", metadata={"session_id": "abc"})),
-        KEYS.of("gpt", request("one", messages=[{"role": "user", "content": "abc"}])),
-        KEYS.of("gpt", {"metadata": {"user_api_key_user_id": "one", "session_id": "abc"}}),
-        KEYS.of("gpt", {"metadata": {"session_id": "abc"}}),
+        KEYS.read("gpt", request("one", metadata={"session_id": "abc"})),
+        KEYS.read("gpt", request("two", metadata={"session_id": "abc"})),
+        KEYS.read("opus", request("one", metadata={"session_id": "abc"})),
+        KEYS.read("gpt", request("one", messages=[{"role": "user", "content": "abc"}])),
+        KEYS.read("gpt", {"metadata": {"user_api_key_user_id": "one", "session_id": "abc"}}),
+        KEYS.read("gpt", {"metadata": {"session_id": "abc"}}),
     ]
     assert len({one.text for one in told if one}) == len(told)
 
 
 def test_a_growing_conversation_stays_the_same_session() -> None:
     turns = [RULES, ASK, {"role": "assistant", "content": "Rayleigh."}, {"role": "user", "content": "Who?"}]
-    assert KEYS.of("gpt", request(), turns[:2]) == KEYS.of("gpt", request(), turns) == key(messages=turns)
+    assert KEYS.read("gpt", request(), turns[:2]) == KEYS.read("gpt", request(), turns) == key(messages=turns)
     assert key(messages=turns) != key(messages=[RULES, turns[3]])
     assert key(messages=turns) != key(messages=turns[1:])
 
@@ -161,6 +161,6 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING, ANYTHING)
 def test_whatever_a_request_is_made_of_it_has_a_session_or_none(asked: object, messages: object) -> None:
-    keys = SessionKeys(StickyTerms(by=tuple(Source)))
-    found = keys.of("gpt", asked, messages)
-    assert found == keys.of("gpt", asked, messages)
+    keys = SessionKeyReader(AffinitySettings(by=tuple(KeySource)))
+    found = keys.read("gpt", asked, messages)
+    assert found == keys.read("gpt", asked, messages)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from litellm_evenkeel.rotation import Kind, Scope, Signal, clamped, classify
+from litellm_evenkeel.rotation import Failure, FailureKind, FailureScope, clamp_retry_after, classify
 from litellm_evenkeel.rotation.rules import EVERY
 
 NOW = 1767225600.0
@@ -45,7 +45,7 @@ headers = st.dictionaries(
 )
 
 
-def classified(response: dict[str, Any], **changes: Any) -> Signal:
+def classified(response: dict[str, Any], **changes: Any) -> Failure:
     found = response | changes
     return classify(found.get("status"), found.get("body"), found.get("headers"), found.get("exception"), now=NOW)
 
@@ -63,10 +63,10 @@ def by_name(response: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("response", RESPONSES, ids=by_name)
 def test_a_response_means_what_it_should(response: dict[str, Any]) -> None:
-    signal = classified(response)
+    failure = classified(response)
     expected = response["expect"]
-    assert (signal.kind, signal.scope) == (expected["kind"], expected["scope"]), signal.reason
-    assert signal.seconds == pytest.approx(expected.get("seconds"), abs=1e-6), signal.reason
+    assert (failure.kind, failure.scope) == (expected["kind"], expected["scope"]), failure.reason
+    assert failure.retry_after == pytest.approx(expected.get("seconds"), abs=1e-6), failure.reason
 
 
 def test_there_are_enough_and_each_says_where_it_is_from() -> None:
@@ -100,8 +100,8 @@ def body(message: str, code: str | None = None) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("status", [401, 403])
 def test_what_may_be_forbidden_to_one_request_only_is_not_certain(status: int, message: str, code: str | None) -> None:
-    signal = classify(status, body(message, code), None, None, now=NOW)
-    assert (signal.kind, signal.is_certain) == (Kind.PERMANENT, False), signal.reason
+    failure = classify(status, body(message, code), None, None, now=NOW)
+    assert (failure.kind, failure.is_certain) == (FailureKind.PERMANENT, False), failure.reason
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_what_may_be_forbidden_to_one_request_only_is_not_certain(status: int, m
     ],
 )
 def test_a_bad_key_is_certain(message: str, code: str | None) -> None:
-    signal = classify(401, body(message, code), None, None, now=NOW)
-    assert (signal.kind, signal.is_certain) == (Kind.PERMANENT, True), signal.reason
+    failure = classify(401, body(message, code), None, None, now=NOW)
+    assert (failure.kind, failure.is_certain) == (FailureKind.PERMANENT, True), failure.reason
 
 
 def test_every_row_of_every_table_is_met() -> None:
@@ -142,10 +142,10 @@ def test_a_parsed_body_means_the_same(response: dict[str, Any]) -> None:
 @pytest.mark.parametrize("response", RESPONSES, ids=by_name)
 def test_neither_the_case_of_headers_nor_litellms_prefix_matters(response: dict[str, Any]) -> None:
     found = response.get("headers", {})
-    signal = classified(response)
-    assert classified(response, headers={name.upper(): value for name, value in found.items()}) == signal
+    failure = classified(response)
+    assert classified(response, headers={name.upper(): value for name, value in found.items()}) == failure
     prefixed = {"llm_provider-" + name.removeprefix("llm_provider-"): value for name, value in found.items()}
-    assert classified(response, headers=prefixed) == signal
+    assert classified(response, headers=prefixed) == failure
 
 
 @pytest.mark.parametrize("response", [one for one in RESPONSES if is_json(one) and "exception" in one], ids=by_name)
@@ -162,8 +162,8 @@ def test_wrapped_by_litellm_it_means_the_same(response: dict[str, Any]) -> None:
 def test_cut_off_anywhere_it_holds_no_account_for_a_clients_fault(response: dict[str, Any]) -> None:
     body = response.get("body", "")
     for end in range(0, len(body), 7):
-        signal = classified(response, body=body[:end])
-        assert signal.kind is Kind.CLIENT, body[:end]
+        failure = classified(response, body=body[:end])
+        assert failure.kind is FailureKind.CLIENT, body[:end]
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
@@ -175,8 +175,8 @@ def test_what_a_message_quotes_holds_no_account(status: int, quoted: list[str], 
         str({"error": {"message": message, "type": "invalid_request_error", "code": None}}),
         {"detail": [{"msg": "Input should be valid", "input": {"error": {"code": quoted[0], "type": quoted[-1]}}}]},
     ):
-        signal = classify(status, body, {}, "BadRequestError", now=NOW)
-        assert (signal.kind, signal.scope, signal.seconds) == (Kind.CLIENT, Scope.NOTHING, None)
+        failure = classify(status, body, {}, "BadRequestError", now=NOW)
+        assert (failure.kind, failure.scope, failure.retry_after) == (FailureKind.CLIENT, FailureScope.NOTHING, None)
 
 
 @given(anything, likely | likely.map(str) | likely.map(repr), headers | anything, known | anything)
@@ -190,58 +190,58 @@ def test_what_a_message_quotes_holds_no_account(status: int, quoted: list[str], 
 def test_nothing_makes_it_raise_and_it_says_only_what_is_in_the_tables(
     status: Any, body: Any, found: Any, exception: Any
 ) -> None:
-    signal = classify(status, body, found, exception, now=NOW)
-    assert signal.reason in NAMES
-    assert signal.seconds is None or signal.seconds >= 0
-    assert (signal.scope is Scope.NOTHING) == (signal.kind is Kind.CLIENT)
-    if signal.kind in {Kind.PERMANENT, Kind.CLIENT}:
-        assert signal.seconds is None
+    failure = classify(status, body, found, exception, now=NOW)
+    assert failure.reason in NAMES
+    assert failure.retry_after is None or failure.retry_after >= 0
+    assert (failure.scope is FailureScope.NOTHING) == (failure.kind is FailureKind.CLIENT)
+    if failure.kind in {FailureKind.PERMANENT, FailureKind.CLIENT}:
+        assert failure.retry_after is None
 
 
 @pytest.mark.parametrize("response", RESPONSES, ids=by_name)
 def test_no_secret_is_in_what_is_said(response: dict[str, Any]) -> None:
     body = response.get("body", "")
-    signal = classified(response, body=body.replace('message":"', f'message":"{SECRET} ') + SECRET)
-    assert SECRET not in repr(signal)
-    assert signal.reason in NAMES
+    failure = classified(response, body=body.replace('message":"', f'message":"{SECRET} ') + SECRET)
+    assert SECRET not in repr(failure)
+    assert failure.reason in NAMES
 
 
 @given(st.sampled_from([r for r in RESPONSES if "seconds" in r["expect"]]), st.floats(0, 1e6))
 def test_saying_more_never_makes_it_shorter_than_was_said(response: dict[str, Any], seconds: float) -> None:
     found = {name: value for name, value in response.get("headers", {}).items() if "retry" not in name.lower()}
-    signal = classified(response, headers=found | {"retry-after": f"{seconds:.3f}"})
-    assert signal.seconds is not None
-    assert signal.seconds >= float(f"{seconds:.3f}") - 1e-9
+    failure = classified(response, headers=found | {"retry-after": f"{seconds:.3f}"})
+    assert failure.retry_after is not None
+    assert failure.retry_after >= float(f"{seconds:.3f}") - 1e-9
 
 
 @pytest.mark.parametrize(
     ("seconds", "kind", "expected"),
     [
-        (60.0, Kind.RATE_LIMIT, 60.0),
-        (86400.0, Kind.RATE_LIMIT, 1800.0),
-        (86400.0, Kind.OVERLOADED, 1800.0),
-        (86400.0, Kind.TRANSIENT, 1800.0),
-        (86400.0, Kind.QUOTA, 86400.0),
-        (31 * 86400.0, Kind.QUOTA, 8 * 86400.0),
-        (0.0, Kind.RATE_LIMIT, 0.0),
-        (-1.0, Kind.RATE_LIMIT, None),
-        (float("nan"), Kind.QUOTA, None),
-        (float("inf"), Kind.QUOTA, None),
-        (1e12, Kind.QUOTA, None),
-        (None, Kind.QUOTA, None),
-        (60.0, Kind.PERMANENT, None),
-        (60.0, Kind.CLIENT, None),
+        (60.0, FailureKind.RATE_LIMIT, 60.0),
+        (86400.0, FailureKind.RATE_LIMIT, 1800.0),
+        (86400.0, FailureKind.OVERLOADED, 1800.0),
+        (86400.0, FailureKind.TRANSIENT, 1800.0),
+        (86400.0, FailureKind.QUOTA, 86400.0),
+        (31 * 86400.0, FailureKind.QUOTA, 8 * 86400.0),
+        (0.0, FailureKind.RATE_LIMIT, 0.0),
+        (-1.0, FailureKind.RATE_LIMIT, None),
+        (float("nan"), FailureKind.QUOTA, None),
+        (float("inf"), FailureKind.QUOTA, None),
+        (1e12, FailureKind.QUOTA, None),
+        (None, FailureKind.QUOTA, None),
+        (60.0, FailureKind.PERMANENT, None),
+        (60.0, FailureKind.CLIENT, None),
     ],
 )
-def test_what_is_asked_for_is_clamped(seconds: float | None, kind: Kind, expected: float | None) -> None:
-    assert clamped(seconds, kind) == expected
+def test_what_is_asked_for_is_clamped(seconds: float | None, kind: FailureKind, expected: float | None) -> None:
+    assert clamp_retry_after(seconds, kind) == expected
 
 
 def test_how_far_is_the_operators_to_say() -> None:
-    assert clamped(500.0, Kind.RATE_LIMIT, rate_limit=100.0) == 100.0
-    assert clamped(500.0, Kind.QUOTA, rate_limit=100.0, quota=400.0) == 400.0
+    assert clamp_retry_after(500.0, FailureKind.RATE_LIMIT, rate_limit=100.0) == 100.0
+    assert clamp_retry_after(500.0, FailureKind.QUOTA, rate_limit=100.0, quota=400.0) == 400.0
 
 
 def test_the_gravest_of_several_codes_is_believed() -> None:
     body = {"error": {"type": "insufficient_quota", "code": "invalid_api_key", "status": "RESOURCE_EXHAUSTED"}}
-    assert classify(429, body, {}, "RateLimitError", now=NOW).kind is Kind.PERMANENT
+    assert classify(429, body, {}, "RateLimitError", now=NOW).kind is FailureKind.PERMANENT

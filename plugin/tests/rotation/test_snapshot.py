@@ -20,21 +20,23 @@ def test_patched_it_is_as_if_made_anew(candidates: list, data: st.DataObject) ->
     after = [changed.get(position, one) for position, one in enumerate(before)]
 
     def made(of: list) -> Snapshot:
-        return Snapshot.of(1.0, [weight for weight, _ in of], [opens for _, opens in of], standing)
+        return Snapshot.build(1.0, [weight for weight, _ in of], [opens for _, opens in of], standing)
 
     assert made(before).patched(changed, standing) == made(after)
 
 
 def test_tiers_hold_those_that_are_open_the_first_first() -> None:
-    snapshot = Snapshot.of(1.0, [1.0, 0.0, 2.0, 0.5], [math.inf, 7.0, math.inf, math.inf], {2: [0, 3], 1: [1], 3: [2]})
-    assert [(tier.priority, tier.positions, tier.reach) for tier in snapshot.tiers] == [
+    snapshot = Snapshot.build(
+        1.0, [1.0, 0.0, 2.0, 0.5], [math.inf, 7.0, math.inf, math.inf], {2: [0, 3], 1: [1], 3: [2]}
+    )
+    assert [(tier.priority, tier.positions, tier.cumulative_weights) for tier in snapshot.tiers] == [
         (2, (0, 3), (1.0, 1.5)),
         (3, (2,), (2.0,)),
     ]
-    assert snapshot.opens_at == 7.0
+    assert snapshot.next_reopening == 7.0
 
 
 def test_nobody_is_no_trouble() -> None:
-    snapshot = Snapshot.of(1.0, (), (), {})
+    snapshot = Snapshot.build(1.0, (), (), {})
     assert snapshot.tiers == ()
-    assert snapshot.opens_at == math.inf
+    assert snapshot.next_reopening == math.inf

@@ -5,38 +5,43 @@ from __future__ import annotations
 import json
 import random
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.holds import State
-from litellm_evenkeel.rotation.kinds import Kind, Scope
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.holds import HealthState
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Need
-from litellm_evenkeel.rotation.picks import Reason
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.standing import AccountStanding, standings
-from litellm_evenkeel.rotation.tally import Tally
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.need import Usage
+from litellm_evenkeel.rotation.picks import PickReason
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.standing import AccountStatus, account_statuses
+from litellm_evenkeel.rotation.tally import PickCounts
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 
 class World:
     def __init__(self, **limits: dict | None) -> None:
         self.now = 1_000_000.0
-        self.pool = Pool(RotationTerms(), clock=lambda: self.now, random=random.Random(1).random)
-        self.tally = Tally()
-        self.groups = {
-            model: self.pool.group(
+        self.pool = AccountPool(RotationSettings(), clock=lambda: self.now, random=random.Random(1).random)
+        self.pick_counts = PickCounts()
+        self.candidate_sets = {
+            model: self.pool.candidate_set(
                 model,
-                [Seat(f"{name}-{model}", name, model, limits=Limits.of(told, name)) for name, told in limits.items()],
+                [
+                    DeploymentSpec(f"{name}-{model}", name, model, limits=Limits.of(told, name))
+                    for name, told in limits.items()
+                ],
             )
             for model in ("small", "large")
         }
 
     def ask(self, account: str, model: str = "small", tokens: float = 0.0):  # noqa: ANN201
-        return self.pool.pick(self.groups[model], Asked(Need(1, tokens), prefer=account)).lease
+        return self.pool.pick(
+            self.candidate_sets[model], PickRequest(Usage(1, tokens), preferred_account=account)
+        ).reservation
 
-    def standings(self, *only: str) -> dict[str, AccountStanding]:
-        steps = standings(self.pool, self.now, self.tally, only=only or None)
+    def standings(self, *only: str) -> dict[str, AccountStatus]:
+        steps = account_statuses(self.pool, self.now, self.pick_counts, only=only or None)
         while True:
             try:
                 next(steps)
@@ -59,25 +64,34 @@ def test_a_window_tells_what_is_left_and_when_it_runs_out() -> None:
 
 def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> None:
     on = World(a=None, b=None, c=None)
-    on.pool.fail(on.ask("a"), Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 40.0, "rule"))
-    on.pool.fail(on.ask("b"), Signal(Kind.QUOTA, Scope.ACCOUNT, 90.0, "rule of b"))
-    on.pool.fail(on.ask("c"), Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
+    on.pool.fail(on.ask("a"), Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT_MODEL, 40.0, "rule"))
+    on.pool.fail(on.ask("b"), Failure(FailureKind.QUOTA, FailureScope.ACCOUNT, 90.0, "rule of b"))
+    on.pool.fail(on.ask("c"), Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
     found = on.standings()
-    assert [one.state for one in found.values()] == [State.OPEN, State.HELD, State.QUARANTINED]
+    assert [one.state for one in found.values()] == [
+        HealthState.HEALTHY,
+        HealthState.COOLING_DOWN,
+        HealthState.QUARANTINED,
+    ]
     small, _ = found["a"].models
-    assert (small.state, small.kind, small.why, small.is_told) == (State.HELD, Kind.RATE_LIMIT, "rule", True)
+    assert (small.state, small.kind, small.why, small.is_told) == (
+        HealthState.COOLING_DOWN,
+        FailureKind.RATE_LIMIT,
+        "rule",
+        True,
+    )
     assert 40 <= small.held_for <= 42
     assert found["c"].whole.held_for is None
-    on.pool.fail(on.ask("a", "large"), Signal(Kind.RATE_LIMIT, Scope.ACCOUNT_MODEL, 40.0, "rule"))
-    assert on.standings()["a"].state is State.HELD
+    on.pool.fail(on.ask("a", "large"), Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT_MODEL, 40.0, "rule"))
+    assert on.standings()["a"].state is HealthState.COOLING_DOWN
     on.now += 100
-    assert on.standings()["b"].state is State.PROBING
+    assert on.standings()["b"].state is HealthState.PROBING
 
 
 def test_what_has_happened_is_told_by_account() -> None:
     on = World(a=None, b=None)
-    on.tally.picks["a", Reason.STICKY] += 2
-    on.tally.failures["a", Kind.QUOTA] += 1
+    on.pick_counts.picks["a", PickReason.STICKY] += 2
+    on.pick_counts.failures["a", FailureKind.QUOTA] += 1
     found = on.standings()
     assert (found["a"].picks, found["a"].failures, found["b"].picks) == ({"sticky": 2}, {"quota": 1}, {})
 
@@ -89,7 +103,7 @@ def test_some_can_be_asked_for_by_name() -> None:
 
 def test_as_json_it_is_json() -> None:
     on = World(a={"rpm": 5}, b=None)
-    on.pool.fail(on.ask("b"), Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "bad key"))
+    on.pool.fail(on.ask("b"), Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
     told = json.loads(json.dumps([one.as_json() for one in on.standings().values()], allow_nan=False))
     assert [one["state"] for one in told] == ["open", "quarantined"]
     assert told[0]["windows"][0]["runs_out_in_seconds"] is None

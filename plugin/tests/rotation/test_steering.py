@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation.answers import told
-from litellm_evenkeel.rotation.call import Call
-from litellm_evenkeel.rotation.kinds import Kind, Scope
-from litellm_evenkeel.rotation.observer import Unobserved
-from litellm_evenkeel.rotation.picks import Full, Pick, Reason
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.signals import Signal
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.answers import parse_usage
+from litellm_evenkeel.rotation.call import ClientRequest
+from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick, PickReason
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.signals import Failure
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.rotation.attempts import Attempt
 
-BUSY = Signal(Kind.OVERLOADED, Scope.ACCOUNT, 5.0, "busy")
+BUSY = Failure(FailureKind.OVERLOADED, FailureScope.ACCOUNT, 5.0, "busy")
 ANSWER = SimpleNamespace(usage={"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": 100}, _hidden_params={})
 CACHED = SimpleNamespace(usage=ANSWER.usage, _hidden_params={"cache_hit": True})
 
 
-class Watcher(Unobserved):
+class Watcher(NullObserver):
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.meant: list[Kind] = []
+        self.meant: list[FailureKind] = []
 
-    def refused(self, group: str, full: Full) -> None:
+    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
         self.told.append("refused")
 
-    def failed(self, attempt: Attempt, signal: Signal) -> None:
+    def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         self.told.append(f"failed at {attempt.deployment}")
-        self.meant.append(signal.kind)
+        self.meant.append(failure.kind)
 
-    def waited(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
         self.told.append("served" if is_served else "not served")
 
 
 class Rig:
     def __init__(self, world: World, *, limits: dict[str, object] | None = None, **terms: object) -> None:
         self.watcher = Watcher()
-        self.steering = Steering(
-            RotationTerms(**terms),
+        self.router = AccountRouter(
+            RotationSettings(**terms),
             clock=world.clock,
             random=random.Random(3).random,
-            seat=lambda one, requested: Seat.of(one, {}, requested),
+            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
             observer=self.watcher,
         )
         self.deployments = [self.deployment(name, limits) for name in "abc"]
@@ -65,28 +65,28 @@ class Rig:
         return {"litellm_params": {"model": "m"}, "model_info": {"id": name, "account": name, "limits": limits}}
 
     async def request(
-        self, then: Callable[[Pick | Full], Awaitable[object]], **request: object
-    ) -> tuple[Pick | Full, object]:
+        self, then: Callable[[Pick | NoCapacity], Awaitable[object]], **request: object
+    ) -> tuple[Pick | NoCapacity, object]:
         """Make a request in a task of its own, and return what was chosen and what came of it."""
         self.calls += 1
         asked = {"litellm_call_id": str(self.calls), **request}
 
         async def run() -> object:
-            found.append(await self.steering.choose("g", list(self.deployments), None, asked))
+            found.append(await self.router.pick("g", list(self.deployments), None, asked))
             return await then(found[0])
 
-        found: list[Pick | Full] = []
+        found: list[Pick | NoCapacity] = []
         (result,) = await asyncio.gather(asyncio.create_task(run()), return_exceptions=True)
         await asyncio.sleep(0)
         return found[0], result
 
     def left(self, name: str) -> float:
-        pool = self.steering.pool
-        return pool.sides[name, None].windows[0].left(pool.now())
+        pool = self.router.pool
+        return pool.scopes[name, None].windows[0].available(pool.now())
 
     @property
     def under_way(self) -> int:
-        return sum(place.in_flight for place in self.steering.pool.places.values())
+        return sum(deployment.in_flight for deployment in self.router.pool.deployments.values())
 
 
 async def answered(_: object) -> object:
@@ -96,7 +96,7 @@ async def answered(_: object) -> object:
 async def test_an_answer_is_settled_by_what_it_used(world: World) -> None:
     rig = Rig(world, limits={"tpm": 1000})
     pick, _ = await rig.request(answered)
-    assert rig.left(pick.place.seat.account) == 900
+    assert rig.left(pick.deployment.spec.account) == 900
     assert rig.under_way == 0
 
 
@@ -107,19 +107,21 @@ async def test_an_answer_from_litellms_cache_used_nothing(world: World) -> None:
         return CACHED
 
     pick, _ = await rig.request(cached)
-    for window in pick.place.account.windows:
-        assert window.left(world.now) == window.limit.amount
+    for window in pick.deployment.account.windows:
+        assert window.available(world.now) == window.limit.amount
 
 
 async def test_what_failed_is_not_tried_again_in_the_same_request(world: World) -> None:
     rig = Rig(world, wait=0.0)
     order: list[str] = []
 
-    async def failing(found: Pick | Full) -> object:
+    async def failing(found: Pick | NoCapacity) -> object:
         for _ in range(3):
-            order.append(found.place.seat.id)
-            rig.steering.failed(order[-1], Signal(Kind.TRANSIENT, Scope.ACCOUNT_MODEL, None, "x"), None, 0.0)
-            found = await rig.steering.choose("g", list(rig.deployments), None, {"litellm_call_id": "1"})
+            order.append(found.deployment.spec.id)
+            rig.router.on_failure(
+                order[-1], Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, "x"), None, 0.0
+            )
+            found = await rig.router.pick("g", list(rig.deployments), None, {"litellm_call_id": "1"})
         return ANSWER
 
     await rig.request(failing)
@@ -133,15 +135,15 @@ async def test_nobody_is_refused_for_longer_than_a_second_after_one_of_many_has_
     rig.deployments = [rig.deployment(str(number)) for number in range(200)]
     for _ in rig.deployments:
         pick, _ = await rig.request(answered)
-        rig.steering.pool.fail(pick.lease, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"))
+        rig.router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked"))
     found, _ = await rig.request(answered)
-    assert isinstance(found, Full)
+    assert isinstance(found, NoCapacity)
     changed = rig.deployment("150")
     rig.deployments[150] = {**changed, "litellm_params": {"model": "m", "api_key": "new"}}
     world.now += 1.0
     found, _ = await rig.request(answered)
     assert isinstance(found, Pick)
-    assert found.place.seat.account == "150"
+    assert found.deployment.spec.account == "150"
 
 
 async def test_a_session_stays_where_it_was(world: World) -> None:
@@ -149,8 +151,8 @@ async def test_a_session_stays_where_it_was(world: World) -> None:
     first, _ = await rig.request(answered, metadata={"session_id": "s"})
     for _ in range(5):
         again, _ = await rig.request(answered, metadata={"session_id": "s"})
-        assert (again.place, again.reason) == (first.place, Reason.STICKY)
-    others = {(await rig.request(answered, metadata={"session_id": str(each)}))[0].place for each in range(30)}
+        assert (again.deployment, again.reason) == (first.deployment, PickReason.STICKY)
+    others = {(await rig.request(answered, metadata={"session_id": str(each)}))[0].deployment for each in range(30)}
     assert len(others) == 3
 
 
@@ -159,35 +161,37 @@ async def test_a_session_of_a_dead_account_goes_elsewhere_for_good(world: World)
     request = {"metadata": {"session_id": "s"}}
     dead, _ = await rig.request(answered, **request)
 
-    async def die(found: Pick | Full) -> object:
-        rig.steering.failed(found.place.seat.id, Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "revoked"), None, 0.0)
+    async def die(found: Pick | NoCapacity) -> object:
+        rig.router.on_failure(
+            found.deployment.spec.id, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked"), None, 0.0
+        )
         raise ValueError
 
     await rig.request(die, **request)
     other, _ = await rig.request(answered, **request)
-    assert other.place is not dead.place
-    rig.steering.pool.release_account(dead.place.seat.account)
-    assert (await rig.request(answered, **request))[0].place is other.place
+    assert other.deployment is not dead.deployment
+    rig.router.pool.release_account(dead.deployment.spec.account)
+    assert (await rig.request(answered, **request))[0].deployment is other.deployment
 
 
 @pytest.mark.parametrize(("keys", "is_dead"), [("xxxxxx", False), ("xyxyxy", True)])
 async def test_no_client_alone_takes_an_account_from_all(world: World, keys: str, *, is_dead: bool) -> None:
     rig = Rig(world)
     del rig.deployments[1:]
-    forbidden = Signal(Kind.PERMANENT, Scope.ACCOUNT, None, "forbidden", is_certain=False)
+    forbidden = Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "forbidden", is_certain=False)
 
-    async def fail(found: Pick | Full) -> object:
+    async def fail(found: Pick | NoCapacity) -> object:
         assert isinstance(found, Pick)
-        rig.steering.failed(found.place.seat.id, forbidden, None, 0.0)
+        rig.router.on_failure(found.deployment.spec.id, forbidden, None, 0.0)
         raise ValueError
 
     for key in keys:
         world.now += 1
-        if rig.steering.pool.sides and rig.steering.pool.sides["a", None].hold.kind:
+        if rig.router.pool.scopes and rig.router.pool.scopes["a", None].cooldown.kind:
             break
         await rig.request(fail, metadata={"user_api_key": key})
-    assert (rig.steering.pool.sides["a", None].hold.kind is Kind.PERMANENT) == is_dead
-    assert (rig.watcher.meant[-1] is Kind.PERMANENT) == is_dead
+    assert (rig.router.pool.scopes["a", None].cooldown.kind is FailureKind.PERMANENT) == is_dead
+    assert (rig.watcher.meant[-1] is FailureKind.PERMANENT) == is_dead
 
 
 @pytest.mark.parametrize(("wait", "most"), [(5.0, 1), (0.0, 3)])
@@ -197,7 +201,7 @@ async def test_who_may_wait_lets_one_go_first_where_only_guesses_hold_all(world:
     release, under_way = asyncio.Event(), 0
 
     async def fail(_: object) -> object:
-        rig.steering.failed("a", Signal(Kind.OVERLOADED, Scope.ACCOUNT, None, "busy"), None, 0.0)
+        rig.router.on_failure("a", Failure(FailureKind.OVERLOADED, FailureScope.ACCOUNT, None, "busy"), None, 0.0)
         raise ValueError
 
     async def then(_: object) -> object:
@@ -224,7 +228,7 @@ async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> 
         await release.wait()
         return ANSWER
 
-    async def then(found: Pick | Full, name: str) -> object:
+    async def then(found: Pick | NoCapacity, name: str) -> object:
         order.append((name, type(found)))
         return ANSWER
 
@@ -237,7 +241,7 @@ async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> 
     ]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert rig.steering.waiting.waiting() == {"g": 2}
+    assert rig.router.queue.lengths() == {"g": 2}
     release.set()
     await asyncio.gather(holding, *waiting)
     assert order == [("x", Pick), ("y", Pick)]
@@ -249,8 +253,8 @@ async def test_who_would_wait_too_long_is_refused_at_once(world: World) -> None:
     for _ in range(3):
         await rig.request(answered)
     found, _ = await rig.request(answered)
-    assert isinstance(found, Full)
-    assert found.opens_in > 1.0
+    assert isinstance(found, NoCapacity)
+    assert found.available_in > 1.0
     assert rig.watcher.told == ["refused"]
 
 
@@ -280,7 +284,7 @@ async def test_who_waits_while_the_accounts_change_gets_one_of_the_new(world: Wo
 async def test_a_request_without_anything_known_of_it_is_chosen_for(world: World, wait: float) -> None:
     rig = Rig(world, wait=wait)
     async with asyncio.TaskGroup() as tasks:
-        found = tasks.create_task(rig.steering.choose("g", rig.deployments, None, {}))
+        found = tasks.create_task(rig.router.pick("g", rig.deployments, None, {}))
     assert isinstance(found.result(), Pick)
 
 
@@ -295,8 +299,8 @@ class Stream:
         return self
 
     @property
-    def call(self) -> Call:
-        found = Call.told(self.logging_obj.model_call_details)
+    def call(self) -> ClientRequest:
+        found = ClientRequest.from_event(self.logging_obj.model_call_details)
         assert found is not None
         return found
 
@@ -309,11 +313,11 @@ async def test_what_a_stream_used_is_known_from_its_event(world: World) -> None:
 
     rig = Rig(world, limits={"tpm": 1000})
     pick, _ = await rig.request(streaming, stream=True, max_tokens=300, litellm_logging_obj=stream.logging_obj)
-    name = pick.place.seat.account
+    name = pick.deployment.spec.account
     assert rig.left(name) == 700
-    rig.steering.stream_ended(stream.call, None, told(ANSWER.usage))
+    rig.router.on_stream_end(stream.call, None, parse_usage(ANSWER.usage))
     assert (rig.left(name), rig.under_way) == (900, 0)
-    rig.steering.stream_failed(stream.call, BUSY, None, 0.0)
+    rig.router.on_stream_failure(stream.call, BUSY, None, 0.0)
     assert rig.watcher.told == []
 
 
@@ -335,22 +339,22 @@ async def test_what_a_provider_says_is_learned_when_its_stream_begins_and_not_ag
     world.now += 1
     for _ in range(2):
         await rig.request(answered)
-    rig.steering.stream_ended(stream.call, None, told(ANSWER.usage, headers=headers))
+    rig.router.on_stream_end(stream.call, None, parse_usage(ANSWER.usage, headers=headers))
     assert rig.left("a") == 2
 
 
 async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) -> None:
     rig = Rig(world, limits={"concurrent": 1})
     errors: list[str] = []
-    rig.steering = Steering(
-        RotationTerms(wait=0.0),
+    rig.router = AccountRouter(
+        RotationSettings(wait=0.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: Seat.of(one, {}, requested),
+        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
         observer=rig.watcher,
         errors=lambda where, _: errors.append(where),
     )
-    rig.steering.estimates.learn = None
+    rig.router.estimator.observe = None
     for _ in range(4):
         assert isinstance((await rig.request(answered))[0], Pick)
     assert (errors, rig.under_way) == (["learning from an end"] * 4, 0)
@@ -360,11 +364,11 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig, happened = Rig(world, wait=30.0, limits={"concurrent": 1}), []
-    rig.steering = Steering(
-        RotationTerms(wait=30.0),
+    rig.router = AccountRouter(
+        RotationSettings(wait=30.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: Seat.of(one, {}, requested),
+        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
         observer=rig.watcher,
         errors=lambda where, error: happened.append((where, type(error))),
     )
@@ -381,10 +385,10 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
     waiting = asyncio.create_task(rig.request(answered))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    picks = rig.steering.pool.pick
+    picks = rig.router.pool.pick
     # The first look of the line, not that of the request itself.
     broken = iter([True])
-    monkeypatch.setattr(rig.steering.pool, "pick", lambda *told: 1 / 0 if next(broken, False) else picks(*told))
+    monkeypatch.setattr(rig.router.pool, "pick", lambda *told: 1 / 0 if next(broken, False) else picks(*told))
     release.set()
     _, (found, _) = await asyncio.gather(holding, waiting)
     assert isinstance(found, Pick)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation import waiting as module
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.bars import Why
-from litellm_evenkeel.rotation.need import Need
-from litellm_evenkeel.rotation.picks import Full, Pick
-from litellm_evenkeel.rotation.place import Place
-from litellm_evenkeel.rotation.waiting import Waiting
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.bars import BlockReason
+from litellm_evenkeel.rotation.need import Usage
+from litellm_evenkeel.rotation.picks import NoCapacity, Pick
+from litellm_evenkeel.rotation.place import DeploymentState
+from litellm_evenkeel.rotation.waiting import AdmissionQueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from conftest import World
 
-    from litellm_evenkeel.rotation.group import Group
-    from litellm_evenkeel.rotation.lease import Lease
+    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.lease import Reservation
 
 LONG = 30.0
 
@@ -32,24 +32,24 @@ class Before:
         self.world = world
         self.pool = world.made(opened=self.woken)
         self.errors: list[tuple[str, str]] = []
-        self.waiting = Waiting(self.pool, lambda where, error: self.errors.append((where, str(error))))
-        seats = (world.seat(str(each), limits or {"concurrent": 1}) for each in range(number))
-        self.group: Group = world.group(*seats)
+        self.waiting = AdmissionQueue(self.pool, lambda where, error: self.errors.append((where, str(error))))
+        specs = (world.seat(str(each), limits or {"concurrent": 1}) for each in range(number))
+        self.candidates: CandidateSet = world.group(*specs)
 
-    def woken(self, group: Group) -> None:
-        self.waiting.woken(group)
+    def woken(self, candidates: CandidateSet) -> None:
+        self.waiting.wake(candidates)
 
     def come(
         self, client: str = "c", seconds: float = LONG, *, tokens: float = 0.0, is_there: bool = True
     ) -> asyncio.Task:
-        asked = Asked(Need(1.0, tokens))
+        request = PickRequest(Usage(1.0, tokens))
         return asyncio.create_task(
-            self.waiting.wait(self.group, asked, client, seconds, lambda _position, _place: is_there)
+            self.waiting.wait(self.candidates, request, client, seconds, lambda _position, _place: is_there)
         )
 
     @property
     def in_flight(self) -> int:
-        return sum(place.in_flight for place in self.group.places)
+        return sum(deployment.in_flight for deployment in self.candidates.deployments)
 
 
 @pytest.fixture
@@ -63,16 +63,16 @@ async def turns(number: int = 5) -> None:
 
 
 async def test_who_waits_is_served_when_something_is_freed(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     waiter = before.come()
     await turns()
-    assert before.waiting.is_line(before.group)
-    assert before.waiting.waiting() == {"g": 1}
-    before.pool.release(lease)
+    assert before.waiting.is_queued(before.candidates)
+    assert before.waiting.lengths() == {"g": 1}
+    before.pool.release(reservation)
     found = await waiter
     assert isinstance(found, Pick)
     assert before.in_flight == 1
-    assert not before.waiting.is_line(before.group)
+    assert not before.waiting.is_queued(before.candidates)
 
 
 async def test_what_is_free_already_is_not_waited_for(before: Before) -> None:
@@ -80,63 +80,63 @@ async def test_what_is_free_already_is_not_waited_for(before: Before) -> None:
 
 
 async def test_clients_take_turns(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     order: list[str] = []
 
     async def ask(client: str) -> None:
         found = await before.come(client)
         order.append(client)
         await asyncio.sleep(0.001)
-        before.pool.release(found.lease)
+        before.pool.release(found.reservation)
 
     async with asyncio.TaskGroup() as tasks:
         for client in ("much", "much", "much", "much", "little", "other"):
             tasks.create_task(ask(client))
         await turns()
-        before.pool.release(lease)
+        before.pool.release(reservation)
     assert order == ["much", "little", "other", "much", "much", "much"]
 
 
 async def test_nobody_waits_longer_than_it_may(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     short, long = before.come(seconds=0.02), before.come()
     found = await short
-    assert isinstance(found, Full)
-    assert found.bar is not None
-    assert found.bar.why is Why.CONCURRENT
+    assert isinstance(found, NoCapacity)
+    assert found.blocker is not None
+    assert found.blocker.reason is BlockReason.CONCURRENCY
     assert not long.done()
-    before.pool.release(lease)
+    before.pool.release(reservation)
     assert isinstance(await long, Pick)
     assert before.in_flight == 1
 
 
 async def test_what_opens_by_itself_is_noticed(before: Before) -> None:
-    group = before.world.group(before.world.seat("limited", {"rpm": 1}))
-    before.world.pick(group)
-    waiter = asyncio.create_task(before.waiting.wait(group, Asked(), "c", LONG, lambda *_: True))
+    candidates = before.world.group(before.world.seat("limited", {"rpm": 1}))
+    before.world.pick(candidates)
+    waiter = asyncio.create_task(before.waiting.wait(candidates, PickRequest(), "c", LONG, lambda *_: True))
     await turns()
     before.world.now += 90
     assert isinstance(await waiter, Pick)
 
 
 async def test_who_leaves_while_waiting_takes_nothing(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     gone, stays = before.come(), before.come()
     await turns()
     gone.cancel()
-    before.pool.release(lease)
+    before.pool.release(reservation)
     found = await stays
     assert isinstance(found, Pick)
     assert before.in_flight == 1
     assert gone.cancelled()
-    assert not before.waiting.is_line(before.group)
+    assert not before.waiting.is_queued(before.candidates)
 
 
 async def test_who_leaves_in_the_moment_of_being_served_gives_it_back(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     gone, stays = before.come("a"), before.come("b")
     await turns()
-    before.pool.release(lease)
+    before.pool.release(reservation)
     await asyncio.sleep(0)
     # It has been given the account, and does not know it yet.
     assert before.in_flight == 1
@@ -148,35 +148,35 @@ async def test_who_leaves_in_the_moment_of_being_served_gives_it_back(before: Be
 
 
 async def test_who_has_waited_among_other_candidates_is_told(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     waiter = before.come(is_there=False)
     await turns()
-    before.pool.release(lease)
+    before.pool.release(reservation)
     assert await waiter is None
     assert before.in_flight == 0
-    assert not before.waiting.is_line(before.group)
+    assert not before.waiting.is_queued(before.candidates)
 
 
 async def test_a_line_has_an_end(before: Before, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 2)
-    before.world.pick(before.group)
+    before.world.pick(before.candidates)
     waiters = [before.come() for _ in range(2)]
     await turns()
-    assert isinstance(await before.come(), Full)
+    assert isinstance(await before.come(), NoCapacity)
     for waiter in waiters:
         waiter.cancel()
     await asyncio.gather(*waiters, return_exceptions=True)
-    assert not before.waiting.is_line(before.group)
+    assert not before.waiting.is_queued(before.candidates)
 
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_whatever_happens_nothing_is_lost(seed: int, world: World) -> None:
     before, chance = Before(world, 3), random.Random(seed)
-    held = [before.world.pick(before.group).lease for _ in range(3)]
+    held = [before.world.pick(before.candidates).reservation for _ in range(3)]
     waiters: list[asyncio.Task] = []
 
-    def served(found: list[object]) -> list[Lease]:
-        return [one.lease for one in found if isinstance(one, Pick)]
+    def served(found: list[object]) -> list[Reservation]:
+        return [one.reservation for one in found if isinstance(one, Pick)]
 
     for _ in range(150):
         what = chance.random()
@@ -195,19 +195,19 @@ async def test_whatever_happens_nothing_is_lost(seed: int, world: World) -> None
         waiter.cancel()
     held += served(await asyncio.gather(*waiters, return_exceptions=True))
     assert before.in_flight == len(held)
-    assert before.waiting.waiting() == {}
+    assert before.waiting.lengths() == {}
 
 
 async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: World) -> None:
     before = Before(world)
-    fairness = before.group.fairness
+    fairness = before.candidates.fair_share
     for number in range(200):
         for client in ("a", "b"):
-            fairness.asks(client, world.now - 2 + number / 100)
+            fairness.admission_delay(client, world.now - 2 + number / 100)
     # What was known when little was left: nobody picks any more, because all are held to their parts.
     fairness.share(1.0, 100.0, 60.0, world.now)
-    while not fairness.waits("a", world.now):
-        fairness.used("a", world.now)
+    while not fairness.delay("a", world.now):
+        fairness.record_pick("a", world.now)
     assert fairness.is_scarce
     waiter = before.come("a")
     await turns()
@@ -221,13 +221,13 @@ class Looks:
     """How often an account was looked at."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.number, look = 0, Place.bar
+        self.number, look = 0, DeploymentState.blocker
 
-        def looked(place: Place, need: Need, now: float) -> object:
+        def looked(place: DeploymentState, need: Usage, now: float) -> object:
             self.number += 1
             return look(place, need, now)
 
-        monkeypatch.setattr(Place, "bar", looked)
+        monkeypatch.setattr(DeploymentState, "blocker", looked)
 
 
 @pytest.fixture
@@ -241,15 +241,15 @@ async def test_many_who_wait_for_what_is_full_look_at_it_once(
 ) -> None:
     number, before = 100, Before(world, 100, limits)
     for _ in range(number):
-        world.pick(before.group, Asked(Need(1.0, 1000.0)))
+        world.pick(before.candidates, PickRequest(Usage(1.0, 1000.0)))
     # Each needs less than all before it.
     waiters = [before.come(f"client {each}", tokens=900.0 - each) for each in range(200)]
     await turns()
-    assert before.waiting.waiting() == {"g": 200}
+    assert before.waiting.lengths() == {"g": 200}
     assert looks.number <= 10 * number
     looks.number = 0
     for _ in range(50):
-        before.waiting.woken(before.group)
+        before.waiting.wake(before.candidates)
         await turns()
     assert looks.number <= 10 * number
     await left(waiters)
@@ -257,18 +257,18 @@ async def test_many_who_wait_for_what_is_full_look_at_it_once(
 
 async def test_of_what_is_freed_all_but_that_is_looked_at_no_more(world: World, looks: Looks) -> None:
     number, before = 500, Before(world, 500)
-    leases = []
+    reservations = []
     for _ in range(number):
         # Each of them is known to be full since another moment.
         world.now += 0.002
-        leases.append(world.pick(before.group).lease)
-        assert leases[-1].place.bar(Need(), world.now)
+        reservations.append(world.pick(before.candidates).reservation)
+        assert reservations[-1].deployment.blocker(Usage(), world.now)
     waiters = [before.come(f"client {each}") for each in range(200)]
     await turns()
     looks.number = 0
-    for lease in leases[:50]:
+    for reservation in reservations[:50]:
         world.now += 0.001
-        before.pool.release(lease)
+        before.pool.release(reservation)
         await turns()
     assert sum(waiter.done() for waiter in waiters) == 50
     assert looks.number <= 5 * number
@@ -278,11 +278,11 @@ async def test_of_what_is_freed_all_but_that_is_looked_at_no_more(world: World, 
 async def test_others_have_the_loop_between_offers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
     number, before = 20, Before(world, 20)
-    leases = [world.pick(before.group).lease for _ in range(number)]
+    reservations = [world.pick(before.candidates).reservation for _ in range(number)]
     waiters = [before.come(f"client {each}") for each in range(number)]
     await turns()
-    for lease in leases:
-        before.pool.release(lease)
+    for reservation in reservations:
+        before.pool.release(reservation)
     under_way = [before.in_flight]
     while under_way[-1] < number:
         await asyncio.sleep(0)
@@ -295,7 +295,7 @@ async def test_others_have_the_loop_between_offers(world: World, monkeypatch: py
 def large(world: World) -> Before:
     """An account of which less is left than one needs who waits."""
     before = Before(world, 1, {"tpm": 1000})
-    world.pool.settle(world.pick(before.group, Asked(Need(1, 600))).lease, Need(1, 600))
+    world.pool.settle(world.pick(before.candidates, PickRequest(Usage(1, 600))).reservation, Usage(1, 600))
     return before
 
 
@@ -316,13 +316,13 @@ async def test_what_is_too_little_for_a_large_request_a_smaller_one_gets(large: 
 
 
 async def test_requests_of_one_client_are_served_in_order_if_each_can_be(before: Before) -> None:
-    lease = before.world.pick(before.group).lease
+    reservation = before.world.pick(before.candidates).reservation
     waiters = [before.come(tokens=tokens) for tokens in (900.0, 10.0, 500.0)]
     for waiter in waiters:
         await turns()
         assert not waiter.done()
-        before.pool.release(lease)
-        lease = (await waiter).lease
+        before.pool.release(reservation)
+        reservation = (await waiter).reservation
 
 
 async def test_a_large_request_is_not_passed_for_ever(large: Before, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ async def test_a_large_request_is_not_passed_for_ever(large: Before, monkeypatch
 async def test_an_error_of_ours_is_told_and_leaves_nobody_waiting(
     before: Before, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before.world.pick(before.group)
+    before.world.pick(before.candidates)
     waiters = [before.come(client) for client in "aab"]
     await turns()
 
@@ -349,11 +349,11 @@ async def test_an_error_of_ours_is_told_and_leaves_nobody_waiting(
 
     with monkeypatch.context() as broken:
         broken.setattr(before.pool, "pick", breaks)
-        before.waiting.woken(before.group)
+        before.waiting.wake(before.candidates)
         # They are to look for themselves.
         assert await asyncio.gather(*waiters) == [None, None, None]
     assert before.errors == [("serving those who wait", "ours")]
-    assert before.waiting.waiting() == {}
+    assert before.waiting.lengths() == {}
 
 
 async def left(waiters: list[asyncio.Task]) -> None:

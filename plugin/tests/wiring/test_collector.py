@@ -36,11 +36,11 @@ def started(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
         server.proxy_config = SimpleNamespace(config={"evenkeel": {"collector": {"freezes": freezes}}})
         monkeypatch.setitem(sys.modules, "litellm.proxy.proxy_server", server)
         monkeypatch.setattr(metadata, "version", lambda _: version)
-        freezer = wiring.Freezer
-        monkeypatch.setattr(wiring, "Freezer", lambda terms, **named: freezer(terms, Gc(), **named))
+        freezer = wiring.GcFreezer
+        monkeypatch.setattr(wiring, "GcFreezer", lambda terms, **named: freezer(terms, Gc(), **named))
         with caplog.at_level(logging.INFO, "litellm_evenkeel.collector"):
             wiring.collector()
-        monkeypatch.setattr(wiring, "Freezer", freezer)
+        monkeypatch.setattr(wiring, "GcFreezer", freezer)
         return caplog.records[-1].getMessage()
 
     return start

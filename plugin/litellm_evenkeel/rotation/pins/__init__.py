@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Pins(Protocol):
+class SessionStore(Protocol):
     """Pins that may outlive a worker. What goes wrong with them is raised; `remote` answers for it."""
 
     async def get(self, key: str) -> str | None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class MemoryPins:
+class MemorySessionStore:
     """Pins that end with the process; the clock tells seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

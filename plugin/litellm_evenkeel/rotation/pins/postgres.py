@@ -40,7 +40,7 @@ PRUNED_EACH_SECONDS = 60.0
 CONNECTIONS = 2
 
 
-class PostgresPins:
+class PostgresSessionStore:
     """Pins in the database of an address, through a few connections of its own that are opened when first needed.
 
     No statement is prepared under a name and no parameter is set for a session, so that a pooler such as PgBouncer

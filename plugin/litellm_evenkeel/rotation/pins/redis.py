@@ -18,7 +18,7 @@ return ARGV[1]
 AT_ONCE = 500
 
 
-class RedisPins:
+class RedisSessionStore:
     """Pins in a Redis that others may use for other things as well: no scan of its keys is ever made.
 
     `client` is one of redis.asyncio, a cluster's too; it is closed with the pins. `clock` tells the time of day, which

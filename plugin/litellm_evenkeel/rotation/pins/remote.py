@@ -18,9 +18,9 @@ from litellm_evenkeel.rotation.pins.breaker import Breaker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.rotation.pins import Pins
-    from litellm_evenkeel.rotation.sticky import Change
-    from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+    from litellm_evenkeel.rotation.pins import SessionStore
+    from litellm_evenkeel.rotation.sticky import PinChange
+    from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
 # Nobody waits for these.
 PATIENCE_SECONDS = 3.0
@@ -30,7 +30,7 @@ PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteCounts:
+class ReplicatorCounts:
     """How it went with the server so far."""
 
     answers: bool
@@ -51,15 +51,19 @@ class RemoteCounts:
     """What kind of error came last; empty if none ever did."""
 
 
-class Remote:
+class SessionReplicator:
     """Lets one worker share its pins. Its methods are called where an event loop runs."""
 
     def __init__(
-        self, pins: Pins, terms: StickyTerms, adopt: Callable[[str, str], None], clock: Callable[[], float]
+        self,
+        pins: SessionStore,
+        settings: AffinitySettings,
+        adopt: Callable[[str, str], None],
+        clock: Callable[[], float],
     ) -> None:
-        self._pins, self._terms, self._adopt, self._clock = pins, terms, adopt, clock
+        self._pins, self._settings, self._adopt, self._clock = pins, settings, adopt, clock
         self._breaker = Breaker()
-        self._queue: OrderedDict[str, Change] = OrderedDict()
+        self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
@@ -81,7 +85,7 @@ class Remote:
         # A task of its own, for drivers that take their time to be cancelled.
         asking = asyncio.ensure_future(self._pins.get(key))
         try:
-            await asyncio.wait((asking,), timeout=self._terms.fetch_timeout)
+            await asyncio.wait((asking,), timeout=self._settings.fetch_timeout)
         finally:
             if not asking.done():
                 asking.cancel()
@@ -89,16 +93,16 @@ class Remote:
         error = _error_of(asking)
         if error:
             self._failed += 1
-            self._went_wrong(error)
+            self._record_failure(error)
             return None
         self._breaker.succeeded()
         found = asking.result()
         self._found += found is not None
         return found
 
-    def put(self, change: Change) -> None:
+    def put(self, change: PinChange) -> None:
         """Let others know of a pin, some time soon."""
-        if self._is_closed or (len(self._queue) >= self._terms.most_queued and change.key not in self._queue):
+        if self._is_closed or (len(self._queue) >= self._settings.most_queued and change.key not in self._queue):
             self._dropped += 1
             return
         waiting = self._queue.get(change.key)
@@ -107,16 +111,16 @@ class Remote:
         self._queue[change.key] = change
         self._start()
 
-    def drop(self, account: str) -> None:
+    def forget_account(self, account: str) -> None:
         """Let all forget the pins of an account, some time soon."""
         for key in [key for key, change in self._queue.items() if change.account == account]:
             del self._queue[key]
         self._drops[account] = None
         self._start()
 
-    def counts(self) -> RemoteCounts:
+    def counts(self) -> ReplicatorCounts:
         """Return how it went so far."""
-        return RemoteCounts(
+        return ReplicatorCounts(
             answers=not self._breaker.is_open,
             fetched=self._fetched,
             found=self._found,
@@ -176,7 +180,7 @@ class Remote:
                 await (self._write_drop() if self._drops else self._write_pin())
         except Exception as error:  # noqa: BLE001 - as above
             self._write_failures += 1
-            self._went_wrong(error)
+            self._record_failure(error)
         else:
             self._breaker.succeeded()
             self._written += 1
@@ -187,12 +191,12 @@ class Remote:
 
     async def _write_pin(self) -> None:
         key, change = self._queue.popitem(last=False)
-        held = await self._pins.put(key, change.account, self._terms.ttl, only_if_absent=not change.replaces)
+        held = await self._pins.put(key, change.account, self._settings.ttl, only_if_absent=not change.replaces)
         # Unless there is a newer word on it by now.
         if held != change.account and key not in self._queue:
             self._adopt(key, held)
 
-    def _went_wrong(self, error: BaseException) -> None:
+    def _record_failure(self, error: BaseException) -> None:
         self._trouble = type(error).__name__
         self._breaker.failed(self._clock())
         # Who waits for something to write has a server to probe instead.

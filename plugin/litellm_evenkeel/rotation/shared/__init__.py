@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.rotation.shared.counts import SharedCounts
-from litellm_evenkeel.rotation.shared.hub import Shared
-from litellm_evenkeel.rotation.shared.opening import opened
-from litellm_evenkeel.rotation.shared.terms import Sharing
+from litellm_evenkeel.rotation.shared.counts import SharingCounts
+from litellm_evenkeel.rotation.shared.hub import QuotaCoordinator
+from litellm_evenkeel.rotation.shared.opening import open_coordinator
+from litellm_evenkeel.rotation.shared.terms import CoordinatorSettings
 
-__all__ = ["Shared", "SharedCounts", "Sharing", "opened"]
+__all__ = ["CoordinatorSettings", "QuotaCoordinator", "SharingCounts", "open_coordinator"]

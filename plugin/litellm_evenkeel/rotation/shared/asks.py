@@ -10,7 +10,7 @@ LATER = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class LeaseReturn:
     """What was granted and not used: in the first of these parts, as far as it was there, else in the next."""
 
     first: int
@@ -19,7 +19,7 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class UnleasedUsage:
     """What was used without a grant."""
 
     part: int
@@ -27,7 +27,7 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProviderReport:
     """What the provider has said, in answer to a request that began at a moment."""
 
     left: float
@@ -36,27 +36,27 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAsk:
+class WindowRequest:
     """What is wanted of one limit."""
 
     name: str
     limit: float
-    width: float
+    part_seconds: float
     """Seconds of one of its parts."""
     parts: int
     is_whole: bool
     """Whether fractions are of no use."""
-    demand: float
+    needed: float
     """Of which less is of no use."""
-    ahead: float
+    prefetch: float
     """Welcome beyond it, if there is plenty."""
-    returns: tuple[Return, ...] = ()
-    debts: tuple[Debt, ...] = ()
-    told: Told | None = None
+    returns: tuple[LeaseReturn, ...] = ()
+    unleased: tuple[UnleasedUsage, ...] = ()
+    provider_report: ProviderReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SlotsAsk:
+class SlotsRequest:
     """How many requests a worker has under way at once, and how many it would like to."""
 
     limit: int
@@ -67,18 +67,18 @@ class SlotsAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class SideAsk:
+class ScopeRequest:
     """All that is asked of one account, or of one model at it."""
 
     key: str
     keeps: float
     """For how many seconds it is to be remembered."""
-    windows: tuple[WindowAsk, ...]
-    slots: SlotsAsk | None
+    windows: tuple[WindowRequest, ...]
+    slots: SlotsRequest | None
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LeaseRequest:
     """One question, and a sign of life."""
 
     worker: str
@@ -89,15 +89,15 @@ class Call:
     gone: float
     fresh: float
     """Who was heard of within so many seconds has the store."""
-    settle: float
+    grace_period: float
     rejoins: bool
     """Whether this worker has gone on alone."""
     leaves: bool
-    sides: tuple[SideAsk, ...]
+    scopes: tuple[ScopeRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAnswer:
+class WindowGrant:
     """What one has of a limit."""
 
     part: int
@@ -109,7 +109,7 @@ class WindowAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotsAnswer:
+class SlotsGrant:
     """How many may be under way here."""
 
     granted: int
@@ -118,15 +118,15 @@ class SlotsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class SideAnswer:
+class ScopeGrant:
     """In the order in which it was asked."""
 
-    windows: tuple[WindowAnswer, ...]
-    slots: SlotsAnswer | None
+    windows: tuple[WindowGrant, ...]
+    slots: SlotsGrant | None
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class LeaseResponse:
     """What the store says."""
 
     now: float
@@ -135,14 +135,14 @@ class Reply:
     """From when on it grants."""
     workers: int
     """How many were heard of lately."""
-    sides: tuple[SideAnswer, ...]
+    scopes: tuple[ScopeGrant, ...]
     """Empty if the store is not the one that the worker knew."""
 
 
-class Store(Protocol):
+class LeaseStore(Protocol):
     """Where it is counted."""
 
-    async def exchange(self, call: Call) -> Reply:
+    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
         """Ask, all at once."""
 
     async def drop(self) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedCounts:
+class SharingCounts:
     """All numbers are since the start."""
 
     is_connected: bool

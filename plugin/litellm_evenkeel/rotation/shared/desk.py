@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from litellm_evenkeel.rotation.shared.asks import SideAsk, WindowAsk
-from litellm_evenkeel.rotation.shared.window import SharedWindow
+from litellm_evenkeel.rotation.shared.asks import ScopeRequest, WindowRequest
+from litellm_evenkeel.rotation.shared.window import LeasedWindow
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.limits import Limit
-    from litellm_evenkeel.rotation.shared.asks import SideAnswer
-    from litellm_evenkeel.rotation.shared.ground import Ground, Times
-    from litellm_evenkeel.rotation.shared.slots import Slots
-    from litellm_evenkeel.rotation.side import Key
+    from litellm_evenkeel.rotation.limits import RateLimit
+    from litellm_evenkeel.rotation.shared.asks import ScopeGrant
+    from litellm_evenkeel.rotation.shared.ground import ClockOffset, SharingContext
+    from litellm_evenkeel.rotation.shared.slots import LeasedConcurrency
+    from litellm_evenkeel.rotation.side import ScopeKey
 
 
-class Desk:
+class AccountLeases:
     """One side's."""
 
-    __slots__ = ("_asked", "_ground", "key", "name", "slots", "windows")
+    __slots__ = ("_asked", "_context", "name", "scope_key", "slots", "windows")
 
-    def __init__(self, key: Key, ground: Ground) -> None:
+    def __init__(self, key: ScopeKey, context: SharingContext) -> None:
         account, model = key
-        self.key, self._ground = key, ground
+        self.scope_key, self._context = key, context
         self.name = quote(account, safe="") + ("" if model is None else "/" + quote(model, safe=""))
-        self.windows: dict[str, SharedWindow] = {}
-        self.slots: Slots | None = None
-        self._asked: list[tuple[SharedWindow, WindowAsk]] = []
+        self.windows: dict[str, LeasedWindow] = {}
+        self.slots: LeasedConcurrency | None = None
+        self._asked: list[tuple[LeasedWindow, WindowRequest]] = []
 
     @property
     def is_idle(self) -> bool:
@@ -35,52 +35,56 @@ class Desk:
         return all(window.is_idle for window in self.windows.values()) and (self.slots is None or self.slots.is_idle)
 
     @property
-    def is_restless(self) -> bool:
+    def needs_renewal(self) -> bool:
         """Whether it is to be looked at again soon."""
         if self.slots and not self.slots.is_idle:
             return True
         return any(window.is_demanding for window in self.windows.values())
 
-    def window(self, limit: Limit) -> SharedWindow:
+    def add_window(self, limit: RateLimit) -> LeasedWindow:
         """Return a new window; one of the same name was of a limit that has changed."""
-        window = SharedWindow(limit, self, self._ground)
+        window = LeasedWindow(limit, self, self._context)
         self.windows[window.name] = window
         return window
 
-    def ask(self, now: float, *, confirms: bool) -> SideAsk | None:
+    def build_request(self, now: float, *, confirms: bool) -> ScopeRequest | None:
         """Return what is to be said to the store, if anything is; a sign of life confirms what is held."""
         is_pulled = any(window.is_demanding for window in self.windows.values())
         self._asked = [
             (window, ask)
             for window in self.windows.values()
-            if (ask := window.ask(now, is_pulled=is_pulled, confirms=confirms)) is not None
+            if (ask := window.build_request(now, is_pulled=is_pulled, confirms=confirms)) is not None
         ]
-        is_local = self._ground.standing.is_local
-        slots = self.slots.ask(now, self._ground.workers, is_local=is_local, confirms=confirms) if self.slots else None
+        is_local = self._context.mode.is_local
+        slots = (
+            self.slots.build_request(now, self._context.workers, is_local=is_local, confirms=confirms)
+            if self.slots
+            else None
+        )
         if not self._asked and slots is None:
             return None
-        keeps = max((window.keeps for window in self.windows.values()), default=0.0)
-        return SideAsk(self.name, max(keeps, 60.0), tuple(ask for _, ask in self._asked), slots)
+        keeps = max((window.retention for window in self.windows.values()), default=0.0)
+        return ScopeRequest(self.name, max(keeps, 60.0), tuple(ask for _, ask in self._asked), slots)
 
-    def answered(self, ask: SideAsk, answer: SideAnswer, now: float, times: Times) -> bool:
+    def apply_grant(self, ask: ScopeRequest, answer: ScopeGrant, now: float, clock_offset: ClockOffset) -> bool:
         """Know what the store says; return whether somebody who was refused may try again."""
         pairs = zip(self._asked, answer.windows, strict=True)
-        opened = [window.answered(asked, told, now, times) for (window, asked), told in pairs]
+        opened = [window.apply_grant(asked, told, now, clock_offset) for (window, asked), told in pairs]
         self._asked = []
-        if self.slots and ask.slots and answer.slots and not self._ground.standing.is_local:
-            opened.append(self.slots.answered(ask.slots, answer.slots, now))
+        if self.slots and ask.slots and answer.slots and not self._context.mode.is_local:
+            opened.append(self.slots.apply_grant(ask.slots, answer.slots, now))
         return any(opened)
 
-    def leave(self, now: float) -> SideAsk | None:
+    def return_all(self, now: float) -> ScopeRequest | None:
         """Give everything back."""
         for window in self.windows.values():
-            window.leave()
+            window.return_all()
         if self.slots:
-            self.slots.side.slots = 0
-        return self.ask(now, confirms=True)
+            self.slots.scope.leased_slots = 0
+        return self.build_request(now, confirms=True)
 
-    def unanswered(self) -> None:
+    def on_timeout(self) -> None:
         """Know that nobody knows what has become of it."""
         for window, _ in self._asked:
-            window.unanswered()
+            window.on_timeout()
         self._asked = []

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.shared.desk import Desk
+    from litellm_evenkeel.rotation.shared.desk import AccountLeases
 
 # Who lacks a grant is told to come again so soon: asking for it takes a round trip.
-BRIEF = 0.05
+ROUND_TRIP_SECONDS = 0.05
 # So long nothing is used, and what was granted goes back.
-IDLE = 1.0
+IDLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SharingMode:
     """Never changed, only replaced."""
 
     is_local: bool
@@ -23,23 +23,23 @@ class Standing:
     """Among how many the limits are divided while each is alone."""
     epoch: str = ""
     """Of the store; empty if none was ever seen."""
-    ends: float = float("inf")
+    until: float = float("inf")
     """When it is known to end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class ClockOffset:
     """By how many seconds the store's clock is before ours: at least, and at most."""
 
     low: float
     high: float
 
 
-class Ground(Protocol):
+class SharingContext(Protocol):
     """What windows and slots need of whoever asks for them."""
 
     @property
-    def standing(self) -> Standing:
+    def mode(self) -> SharingMode:
         """How things are now."""
 
     @property
@@ -47,11 +47,11 @@ class Ground(Protocol):
         """How many there are."""
 
     @property
-    def times(self) -> Times | None:
+    def clock_offset(self) -> ClockOffset | None:
         """None if the store has never answered."""
 
-    def lacks(self, desk: Desk) -> bool:
+    def request_now(self, leases: AccountLeases) -> bool:
         """Ask for it at once, as somebody waits; return whether it is asked for."""
 
-    def wishes(self, desk: Desk) -> None:
+    def request_soon(self, leases: AccountLeases) -> None:
         """Ask for it some time soon."""

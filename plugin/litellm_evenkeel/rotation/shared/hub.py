@@ -10,25 +10,25 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.shared.asks import Call
-from litellm_evenkeel.rotation.shared.counts import SharedCounts
-from litellm_evenkeel.rotation.shared.desk import Desk
-from litellm_evenkeel.rotation.shared.gossip import Gossip
-from litellm_evenkeel.rotation.shared.ground import Standing, Times
-from litellm_evenkeel.rotation.shared.patience import within
-from litellm_evenkeel.rotation.shared.slots import Slots
+from litellm_evenkeel.rotation.shared.asks import LeaseRequest
+from litellm_evenkeel.rotation.shared.counts import SharingCounts
+from litellm_evenkeel.rotation.shared.desk import AccountLeases
+from litellm_evenkeel.rotation.shared.gossip import CooldownBus
+from litellm_evenkeel.rotation.shared.ground import ClockOffset, SharingMode
+from litellm_evenkeel.rotation.shared.patience import run_with_timeout
+from litellm_evenkeel.rotation.shared.slots import LeasedConcurrency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    from litellm_evenkeel.rotation.held import Held
-    from litellm_evenkeel.rotation.limits import Limit
-    from litellm_evenkeel.rotation.pool import Pool
-    from litellm_evenkeel.rotation.shared.asks import Reply, SideAsk, Store
-    from litellm_evenkeel.rotation.shared.gossip import Board
-    from litellm_evenkeel.rotation.shared.terms import Sharing
-    from litellm_evenkeel.rotation.side import Key, Side
-    from litellm_evenkeel.rotation.windows import Window
+    from litellm_evenkeel.rotation.held import CooldownUpdate
+    from litellm_evenkeel.rotation.limits import RateLimit
+    from litellm_evenkeel.rotation.pool import AccountPool
+    from litellm_evenkeel.rotation.shared.asks import LeaseResponse, LeaseStore, ScopeRequest
+    from litellm_evenkeel.rotation.shared.gossip import CooldownChannel
+    from litellm_evenkeel.rotation.shared.terms import CoordinatorSettings
+    from litellm_evenkeel.rotation.side import AccountScope, ScopeKey
+    from litellm_evenkeel.rotation.windows import QuotaWindow
 
 log = logging.getLogger(__name__)
 
@@ -46,83 +46,83 @@ QUIET_TICKS = 2.0
 FRESH_BEATS = 2.0
 
 
-class Shared:
+class QuotaCoordinator:
     """A pool takes `tell`, `window` and `slots` from here; then it is started with the pool."""
 
     def __init__(
         self,
-        store: Store,
-        board: Board,
-        terms: Sharing,
+        store: LeaseStore,
+        channel: CooldownChannel,
+        settings: CoordinatorSettings,
         *,
         clock: Callable[[], float],
-        freed: Callable[[], None] = lambda: None,
+        on_capacity: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store, self._terms, self._clock, self._freed = store, terms, clock, freed
+        self._store, self._settings, self._clock, self._on_capacity = store, settings, clock, on_capacity
         self._worker = secrets.token_hex(8)
-        self._gossip = Gossip(board, self._worker, clock)
-        self._pool: Pool | None = None
-        self._desks: dict[Key, Desk] = {}
-        self._active: dict[Desk, None] = {}
-        self._urgent: dict[Desk, None] = {}
-        self._due: dict[Desk, None] = {}
-        self._barred: dict[Desk, None] = {}
+        self._cooldown_bus = CooldownBus(channel, self._worker, clock)
+        self._pool: AccountPool | None = None
+        self._leases: dict[ScopeKey, AccountLeases] = {}
+        self._active: dict[AccountLeases, None] = {}
+        self._urgent: dict[AccountLeases, None] = {}
+        self._due: dict[AccountLeases, None] = {}
+        self._barred: dict[AccountLeases, None] = {}
         self._wake, self._joined = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.standing = Standing(is_local=True, workers=terms.workers)
-        self.times: Times | None = None
+        self.mode = SharingMode(is_local=True, workers=settings.workers)
+        self.clock_offset: ClockOffset | None = None
         self.is_connected = False
         self._opens = 0.0
-        self.workers = terms.workers
+        self.workers = settings.workers
         self._pause = 0.0
         self._ticks_at = self._beats_at = self._answered_at = self._warned_at = -math.inf
         self._outages = self._exchanges = 0
         self._errors: Counter[str] = Counter()
 
-    def tell(self, held: Held) -> None:
+    def broadcast(self, update: CooldownUpdate) -> None:
         """Let others know of a hold."""
-        self._gossip.tell(held)
+        self._cooldown_bus.enqueue(update)
         self._wake.set()
 
-    def window(self, key: Key, limit: Limit) -> Window:
+    def make_window(self, key: ScopeKey, limit: RateLimit) -> QuotaWindow:
         """Return a limit's window."""
-        return self._desk(key).window(limit)
+        return self._leases_of(key).add_window(limit)
 
-    def slots(self, side: Side) -> None:
+    def share_slots(self, scope: AccountScope) -> None:
         """Know of a side that bears so many requests at a time."""
-        desk = self._desk(side.key)
-        if desk.slots is None or desk.slots.side is not side:
-            desk.slots = Slots(side, self.standing)
+        leases = self._leases_of(scope.scope_key)
+        if leases.slots is None or leases.slots.scope is not scope:
+            leases.slots = LeasedConcurrency(scope, self.mode)
 
         def lacks() -> None:
-            if desk.slots:
-                desk.slots.lack()
-                self.lacks(desk)
+            if leases.slots:
+                leases.slots.on_exhausted()
+                self.request_now(leases)
 
-        side.lacks = lacks
+        scope.on_slots_exhausted = lacks
 
-    def lacks(self, desk: Desk) -> bool:
+    def request_now(self, leases: AccountLeases) -> bool:
         """Ask for it at once: somebody waits. Not for all at once, where one of many will do."""
-        self._barred[desk] = None
-        if self.standing.is_local:
+        self._barred[leases] = None
+        if self.mode.is_local:
             return True
-        if len(self._urgent) >= MOST_URGENT and desk not in self._active:
+        if len(self._urgent) >= MOST_URGENT and leases not in self._active:
             return False
-        self._active[desk] = self._urgent[desk] = None
+        self._active[leases] = self._urgent[leases] = None
         self._wake.set()
         return True
 
-    def wishes(self, desk: Desk) -> None:
+    def request_soon(self, leases: AccountLeases) -> None:
         """Ask for it some time soon."""
         if not self._due:
             # It may sleep until the next heartbeat.
             self._wake.set()
-        self._active[desk] = self._due[desk] = None
+        self._active[leases] = self._due[leases] = None
 
-    async def start(self, pool: Pool, patience: float = 1.0) -> None:
+    async def start(self, pool: AccountPool, patience: float = 1.0) -> None:
         """Begin to share; a server that does not answer is waited for a little, and tried again by and by."""
         self._pool = pool
-        for name, work in (("shared state", self._work()), ("holds", self._gossip.listen(pool))):
+        for name, work in (("shared state", self._work()), ("holds", self._cooldown_bus.listen(pool))):
             self._tasks.append(asyncio.get_running_loop().create_task(work, name=f"evenkeel: {name}"))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
@@ -138,26 +138,26 @@ class Shared:
         with contextlib.suppress(Exception):
             if self.is_connected:
                 now = self._clock()
-                asks = [(desk, ask) for desk in self._active if (ask := desk.leave(now))]
-                await within(self._exchange(asks, leaves=True), LAST_WORDS_SECONDS)
+                asks = [(leases, ask) for leases in self._active if (ask := leases.return_all(now))]
+                await run_with_timeout(self._exchange(asks, leaves=True), LAST_WORDS_SECONDS)
         self.is_connected = False
         with contextlib.suppress(Exception):
-            await within(self._store.close(), LAST_WORDS_SECONDS)
+            await run_with_timeout(self._store.close(), LAST_WORDS_SECONDS)
 
-    def counts(self) -> SharedCounts:
+    def counts(self) -> SharingCounts:
         """Return how it went so far."""
-        return SharedCounts(
+        return SharingCounts(
             is_connected=self.is_connected,
-            is_local=self.standing.is_local,
+            is_local=self.mode.is_local,
             age=self._clock() - self._answered_at,
             workers=self.workers,
             outages=self._outages,
             errors=dict(self._errors),
             exchanges=self._exchanges,
-            said=self._gossip.said,
-            heard=self._gossip.heard,
-            damaged=self._gossip.damaged,
-            is_listening=self._gossip.is_listening,
+            said=self._cooldown_bus.published,
+            heard=self._cooldown_bus.received,
+            damaged=self._cooldown_bus.damaged,
+            is_listening=self._cooldown_bus.is_listening,
         )
 
     async def _work(self) -> None:
@@ -165,12 +165,12 @@ class Shared:
             try:
                 await (self._turn() if self.is_connected else self._join())
             except Exception as error:  # noqa: BLE001 - whatever it is, everybody goes on alone, and says so
-                await self._lose(error)
+                await self._enter_local_mode(error)
 
     async def _join(self) -> None:
         await asyncio.sleep(self._pause)
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-        if not await self._tried(self._exchange([]), JOIN_SECONDS):
+        if not await self._attempt(self._exchange([]), JOIN_SECONDS):
             return
         self.is_connected, self._pause = True, 0.0
         self._wake.set()
@@ -185,117 +185,119 @@ class Shared:
                 async with asyncio.timeout(until - now):
                     await self._wake.wait()
         self._wake.clear()
-        if self._gossip.has_words and not await self._tried(self._gossip.say(), self._terms.timeout):
+        if self._cooldown_bus.has_words and not await self._attempt(
+            self._cooldown_bus.publish(), self._settings.timeout
+        ):
             return
         for asks in self._asks(self._clock()):
-            if not await self._tried(self._exchange(asks), self._terms.timeout):
+            if not await self._attempt(self._exchange(asks), self._settings.timeout):
                 return
 
-    def _asks(self, now: float) -> Iterator[list[tuple[Desk, SideAsk]]]:
+    def _asks(self, now: float) -> Iterator[list[tuple[AccountLeases, ScopeRequest]]]:
         """Say what is to be asked, in parts."""
-        desks, self._urgent = self._urgent, {}
+        leases, self._urgent = self._urgent, {}
         confirms = now >= self._beats_at
         if now >= self._ticks_at:
-            self._ticks_at = now + self._terms.tick
-            desks |= self._due
+            self._ticks_at = now + self._settings.tick
+            leases |= self._due
             self._due = {}
         if confirms:
-            self._beats_at = now + self._terms.heartbeat
-            self._active = {desk: None for desk in self._active if not desk.is_idle}
-            desks |= self._active
-            self._forget()
-        if self.standing.is_local and now >= self.standing.ends:
+            self._beats_at = now + self._settings.heartbeat
+            self._active = {account_leases: None for account_leases in self._active if not account_leases.is_idle}
+            leases |= self._active
+            self._forget_idle()
+        if self.mode.is_local and now >= self.mode.until:
             self._close_slots()
-        asks: list[tuple[Desk, SideAsk]] = []
+        asks: list[tuple[AccountLeases, ScopeRequest]] = []
         is_heard = False
-        for desk in desks:
-            ask = desk.ask(now, confirms=confirms)
-            if desk.is_restless:
-                self._due[desk] = None
+        for account_leases in leases:
+            ask = account_leases.build_request(now, confirms=confirms)
+            if account_leases.needs_renewal:
+                self._due[account_leases] = None
             if ask:
-                asks.append((desk, ask))
+                asks.append((account_leases, ask))
             if len(asks) == AT_ONCE:
                 yield asks
                 asks, is_heard = [], True
         if asks or (confirms and not is_heard):
             yield asks
 
-    async def _exchange(self, asks: list[tuple[Desk, SideAsk]], *, leaves: bool = False) -> None:
-        terms = self._terms
+    async def _exchange(self, asks: list[tuple[AccountLeases, ScopeRequest]], *, leaves: bool = False) -> None:
+        settings = self._settings
         sides = tuple(ask for _, ask in asks)
-        call = Call(
+        call = LeaseRequest(
             worker=self._worker,
-            epoch=self.standing.epoch,
+            epoch=self.mode.epoch,
             new_epoch=secrets.token_hex(8),
-            gone=terms.gone,
-            fresh=terms.heartbeat * FRESH_BEATS,
-            settle=terms.settle,
-            rejoins=not self.is_connected and bool(self.standing.epoch),
+            gone=settings.gone,
+            fresh=settings.heartbeat * FRESH_BEATS,
+            grace_period=settings.settle,
+            rejoins=not self.is_connected and bool(self.mode.epoch),
             leaves=leaves,
-            sides=sides,
+            scopes=sides,
         )
         sent = self._clock()
         try:
-            reply = await self._store.exchange(call)
+            response = await self._store.exchange(call)
         except BaseException:
-            for desk, _ in asks:
-                desk.unanswered()
+            for leases, _ in asks:
+                leases.on_timeout()
             raise
         now = self._clock()
         self._exchanges += 1
-        self._answered_at, self.workers = now, reply.workers
-        self.times = Times(reply.now - now, reply.now - sent)
-        for (desk, ask), answer in zip(asks, reply.sides, strict=False):
-            if desk.answered(ask, answer, now, self.times):
-                self._open(desk)
-        for desk, _ in asks[len(reply.sides) :]:
-            desk.unanswered()
-        self._stand(reply, self.times, now)
+        self._answered_at, self.workers = now, response.workers
+        self.clock_offset = ClockOffset(response.now - now, response.now - sent)
+        for (leases, ask), answer in zip(asks, response.scopes, strict=False):
+            if leases.apply_grant(ask, answer, now, self.clock_offset):
+                self._open(leases)
+        for leases, _ in asks[len(response.scopes) :]:
+            leases.on_timeout()
+        self._apply_response(response, self.clock_offset, now)
 
-    def _stand(self, reply: Reply, times: Times, now: float) -> None:
+    def _apply_response(self, response: LeaseResponse, clock_offset: ClockOffset, now: float) -> None:
         """Take notice of how the store stands."""
-        is_settling = reply.now < reply.opens
-        old = self.standing
-        if (is_settling, reply.epoch, is_settling and reply.opens) == (old.is_local, old.epoch, self._opens):
+        is_settling = response.now < response.opens
+        old = self.mode
+        if (is_settling, response.epoch, is_settling and response.opens) == (old.is_local, old.epoch, self._opens):
             return
-        self._opens = is_settling and reply.opens
-        ends = reply.opens - times.high - QUIET_TICKS * self._terms.tick if is_settling else math.inf
-        workers = max(reply.workers, old.workers if is_settling else 1)
-        self.standing = Standing(is_local=is_settling, workers=workers, epoch=reply.epoch, ends=ends)
-        if old.epoch and reply.epoch != old.epoch:
-            self._begin_anew(now)
+        self._opens = is_settling and response.opens
+        ends = response.opens - clock_offset.high - QUIET_TICKS * self._settings.tick if is_settling else math.inf
+        workers = max(response.workers, old.workers if is_settling else 1)
+        self.mode = SharingMode(is_local=is_settling, workers=workers, epoch=response.epoch, until=ends)
+        if old.epoch and response.epoch != old.epoch:
+            self._start_epoch(now)
         if is_settling and not old.is_local:
             self._share_slots()
         elif not is_settling:
             self._close_slots()
         self._open_all()
 
-    def _begin_anew(self, now: float) -> None:
+    def _start_epoch(self, now: float) -> None:
         """Tell a store that knows nothing what it has to know."""
-        for desk in self._desks.values():
-            for window in desk.windows.values():
-                window.stand(now)
-            if not desk.is_idle:
-                self._active[desk] = None
-        for side in self._pool.sides.values() if self._pool else ():
-            if side.hold.kind is not None and side.hold.until > now:
-                self._gossip.tell(side.held())
+        for leases in self._leases.values():
+            for window in leases.windows.values():
+                window.on_mode_change(now)
+            if not leases.is_idle:
+                self._active[leases] = None
+        for scope in self._pool.scopes.values() if self._pool else ():
+            if scope.cooldown.kind is not None and scope.cooldown.until > now:
+                self._cooldown_bus.enqueue(scope.cooldown_update())
 
-    async def _tried(self, work: Coroutine[object, object, None], patience: float) -> bool:
+    async def _attempt(self, work: Coroutine[object, object, None], patience: float) -> bool:
         try:
-            await within(work, patience)
+            await run_with_timeout(work, patience)
         except Exception as error:  # noqa: BLE001 - whatever a driver or a server does, requests go on
             self._errors[type(error).__name__] += 1
-            await self._lose(error)
+            await self._enter_local_mode(error)
             return False
         return True
 
-    async def _lose(self, error: Exception) -> None:
+    async def _enter_local_mode(self, error: Exception) -> None:
         """Go on alone."""
         if self.is_connected:
             self.is_connected, self._pause = False, FIRST_PAUSE
             self._outages += 1
-            self.standing = Standing(is_local=True, workers=self.workers, epoch=self.standing.epoch)
+            self.mode = SharingMode(is_local=True, workers=self.workers, epoch=self.mode.epoch)
             self._share_slots()
             self._open_all()
         now = self._clock()
@@ -309,41 +311,41 @@ class Shared:
                 self.workers,
             )
         with contextlib.suppress(Exception):
-            await within(self._store.drop(), LAST_WORDS_SECONDS)
+            await run_with_timeout(self._store.drop(), LAST_WORDS_SECONDS)
 
     def _share_slots(self) -> None:
-        for desk in self._desks.values():
-            if desk.slots:
-                desk.slots.alone(self.standing)
+        for leases in self._leases.values():
+            if leases.slots:
+                leases.slots.use_local_share(self.mode)
 
     def _close_slots(self) -> None:
-        for desk in self._desks.values():
-            if desk.slots:
-                desk.slots.close()
+        for leases in self._leases.values():
+            if leases.slots:
+                leases.slots.close()
 
     def _open_all(self) -> None:
-        for desk in list(self._barred):
-            self._open(desk)
+        for leases in list(self._barred):
+            self._open(leases)
 
-    def _open(self, desk: Desk) -> None:
-        self._barred.pop(desk, None)
-        side = self._pool.sides.get(desk.key) if self._pool else None
-        if self._pool and side:
-            self._pool.freed(side)
-            self._freed()
+    def _open(self, leases: AccountLeases) -> None:
+        self._barred.pop(leases, None)
+        scope = self._pool.scopes.get(leases.scope_key) if self._pool else None
+        if self._pool and scope:
+            self._pool.capacity_freed(scope)
+            self._on_capacity()
 
-    def _forget(self) -> None:
+    def _forget_idle(self) -> None:
         """Forget those that the pool has let go."""
-        if self._pool is None or len(self._desks) <= len(self._pool.sides):
+        if self._pool is None or len(self._leases) <= len(self._pool.scopes):
             return
-        for key, desk in list(self._desks.items()):
-            if key not in self._pool.sides and desk.is_idle:
-                del self._desks[key]
-                self._barred.pop(desk, None)
-                self._due.pop(desk, None)
+        for key, leases in list(self._leases.items()):
+            if key not in self._pool.scopes and leases.is_idle:
+                del self._leases[key]
+                self._barred.pop(leases, None)
+                self._due.pop(leases, None)
 
-    def _desk(self, key: Key) -> Desk:
-        desk = self._desks.get(key)
-        if desk is None:
-            desk = self._desks[key] = Desk(key, self)
-        return desk
+    def _leases_of(self, key: ScopeKey) -> AccountLeases:
+        leases = self._leases.get(key)
+        if leases is None:
+            leases = self._leases[key] = AccountLeases(key, self)
+        return leases

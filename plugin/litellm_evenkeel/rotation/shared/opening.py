@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.shared.hub import Shared
-from litellm_evenkeel.rotation.shared.redis import RedisStore
+from litellm_evenkeel.rotation.shared.hub import QuotaCoordinator
+from litellm_evenkeel.rotation.shared.redis import RedisLeaseStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.rotation.shared.terms import Sharing
+    from litellm_evenkeel.rotation.shared.terms import CoordinatorSettings
 
 
-def opened(terms: Sharing, clock: Callable[[], float], freed: Callable[[], None] = lambda: None) -> Shared:
+def open_coordinator(
+    settings: CoordinatorSettings, clock: Callable[[], float], freed: Callable[[], None] = lambda: None
+) -> QuotaCoordinator:
     """Return one worker's share; no server is asked yet. `freed` is called whenever a full account may have room."""
-    if not terms.url:
+    if not settings.url:
         raise SettingsError(
             "shared.url: workers share through a Redis. Write its address, such as redis://host:6379/0."
         )
-    store = RedisStore(terms.url, terms.prefix, terms.timeout)
-    return Shared(store, store, terms, clock=clock, freed=freed)
+    store = RedisLeaseStore(settings.url, settings.prefix, settings.timeout)
+    return QuotaCoordinator(store, store, settings, clock=clock, on_capacity=freed)

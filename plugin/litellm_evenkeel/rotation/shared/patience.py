@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 GRACE_SECONDS = 0.02
 
 
-async def within(work: Coroutine[object, object, Found], seconds: float) -> Found:
+async def run_with_timeout(work: Coroutine[object, object, Found], seconds: float) -> Found:
     """Return what comes of it; `TimeoutError` if it takes longer, even if it will not be interrupted."""
     task = asyncio.ensure_future(work)
     try:

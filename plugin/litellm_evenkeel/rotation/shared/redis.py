@@ -10,21 +10,21 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from litellm_evenkeel.rotation.shared.asks import Reply, SideAnswer, SlotsAnswer, WindowAnswer
+from litellm_evenkeel.rotation.shared.asks import LeaseResponse, ScopeGrant, SlotsGrant, WindowGrant
 from litellm_evenkeel.rotation.shared.script import EXCHANGE
 from litellm_evenkeel.rotation.shared.words import LONGEST, SAY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.shared.asks import Call, SideAsk
-    from litellm_evenkeel.rotation.shared.words import Word
+    from litellm_evenkeel.rotation.shared.asks import LeaseRequest, ScopeRequest
+    from litellm_evenkeel.rotation.shared.words import CooldownMessage
 
 # Where nothing is heard for so long, it is asked whether anybody is there.
 HEARD_SECONDS = 5.0
 
 
-class RedisStore:
+class RedisLeaseStore:
     """Connections of its own: one to ask, one to listen."""
 
     def __init__(self, url: str, prefix: str, timeout: float) -> None:
@@ -36,18 +36,18 @@ class RedisStore:
         self._say = self._client.register_script(SAY)
         self._common = [f"{prefix}:shared", f"{prefix}:workers"]
 
-    async def exchange(self, call: Call) -> Reply:
+    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
         """Ask, all at once."""
-        keys = [*self._common, *(f"{self._prefix}:side:{{{side.key}}}" for side in call.sides)]
-        return read(await self._exchange(keys=keys, args=[written(call)]), call.sides)
+        keys = [*self._common, *(f"{self._prefix}:side:{{{side.key}}}" for side in call.scopes)]
+        return decode_response(await self._exchange(keys=keys, args=[encode_request(call)]), call.scopes)
 
-    async def say(self, words: Sequence[Word]) -> None:
+    async def publish(self, words: Sequence[CooldownMessage]) -> None:
         """Let all others know, those too that start later."""
         told = json.dumps([[word.field, word.text, word.until, word.account] for word in words])
         keys, longest = [f"{self._prefix}:holds"], int(LONGEST * 1000)
         await self._say(keys=keys, args=[f"{self._prefix}:held", told, longest])
 
-    async def said(self) -> list[bytes | str]:
+    async def history(self) -> list[bytes | str]:
         """Return what was said and still holds."""
         async with asyncio.timeout(HEARD_SECONDS):
             return list((await self._ear.hgetall(f"{self._prefix}:holds")).values())
@@ -81,7 +81,7 @@ class RedisStore:
         await self._ear.aclose()
 
 
-def written(call: Call) -> str:
+def encode_request(call: LeaseRequest) -> str:
     """Write a question as the script reads it."""
     return json.dumps(
         {
@@ -90,46 +90,48 @@ def written(call: Call) -> str:
             "new_epoch": call.new_epoch,
             "gone": call.gone,
             "fresh": call.fresh,
-            "settle": call.settle,
+            "settle": call.grace_period,
             "rejoins": call.rejoins,
             "leaves": call.leaves,
-            "sides": [_side(side) for side in call.sides],
+            "sides": [_side(side) for side in call.scopes],
         }
     )
 
 
-def read(answer: bytes | str, sides: Sequence[SideAsk]) -> Reply:
+def decode_response(answer: bytes | str, sides: Sequence[ScopeRequest]) -> LeaseResponse:
     """Read what the script answers."""
     words = iter((answer.decode() if isinstance(answer, bytes) else answer).split())
     now, epoch, opens, workers = float(next(words)), next(words), float(next(words)), int(next(words))
     rest = list(words)
     answered = sides if rest else ()
-    return Reply(now, epoch, opens, workers, tuple(_answers(answered, iter(rest))))
+    return LeaseResponse(now, epoch, opens, workers, tuple(_answers(answered, iter(rest))))
 
 
-def _answers(sides: Sequence[SideAsk], words: Iterator[str]) -> Iterator[SideAnswer]:
+def _answers(sides: Sequence[ScopeRequest], words: Iterator[str]) -> Iterator[ScopeGrant]:
     for side in sides:
         windows = tuple(
-            WindowAnswer(int(next(words)), float(next(words)), float(next(words)), float(next(words)))
+            WindowGrant(int(next(words)), float(next(words)), float(next(words)), float(next(words)))
             for _ in side.windows
         )
-        slots = SlotsAnswer(int(next(words)), next(words) == "1") if side.slots else None
-        yield SideAnswer(windows, slots)
+        slots = SlotsGrant(int(next(words)), next(words) == "1") if side.slots else None
+        yield ScopeGrant(windows, slots)
 
 
-def _side(side: SideAsk) -> list[Any]:
+def _side(side: ScopeRequest) -> list[Any]:
     windows = [
         [
             one.name,
             one.limit,
-            one.width,
+            one.part_seconds,
             one.parts,
             one.is_whole,
-            one.demand,
-            one.ahead,
+            one.needed,
+            one.prefetch,
             [[back.first, back.last, back.amount] for back in one.returns],
-            [[debt.part, debt.amount] for debt in one.debts],
-            [one.told.left, one.told.began, one.told.resets_in] if one.told else False,
+            [[debt.part, debt.amount] for debt in one.unleased],
+            [one.provider_report.left, one.provider_report.began, one.provider_report.resets_in]
+            if one.provider_report
+            else False,
         ]
         for one in side.windows
     ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.shared.asks import SlotsAsk
-from litellm_evenkeel.rotation.shared.ground import IDLE
+from litellm_evenkeel.rotation.shared.asks import SlotsRequest
+from litellm_evenkeel.rotation.shared.ground import IDLE_SECONDS
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.shared.asks import SlotsAnswer
-    from litellm_evenkeel.rotation.shared.ground import Standing
-    from litellm_evenkeel.rotation.side import Side
+    from litellm_evenkeel.rotation.shared.asks import SlotsGrant
+    from litellm_evenkeel.rotation.shared.ground import SharingMode
+    from litellm_evenkeel.rotation.side import AccountScope
 
 # Whoever still lacks one says so again long before.
 PATIENCE = 2.0
@@ -21,7 +21,7 @@ TURN = 0.5
 SPARE = 4
 
 
-class Slots:
+class LeasedConcurrency:
     """The slots of one side."""
 
     __slots__ = (
@@ -33,74 +33,76 @@ class Slots:
         "_most",
         "_since",
         "_used",
-        "side",
+        "scope",
     )
 
-    def __init__(self, side: Side, standing: Standing) -> None:
-        self.side = side
+    def __init__(self, scope: AccountScope, mode: SharingMode) -> None:
+        self.scope = scope
         self._lacks = self._is_new = self._is_wanted = False
         self._used = self._lacked = self._since = -math.inf
         self._held = 0
         """As the store knows it."""
-        self._most = side.concurrent or 0
-        side.slots = 0
-        if standing.is_local:
-            self.alone(standing)
+        self._most = scope.concurrent or 0
+        scope.leased_slots = 0
+        if mode.is_local:
+            self.use_local_share(mode)
 
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to say."""
-        return not (self._held or self.side.slots or self.side.in_flight or self._lacks)
+        return not (self._held or self.scope.leased_slots or self.scope.in_flight or self._lacks)
 
-    def lack(self) -> None:
+    def on_exhausted(self) -> None:
         """Know that all are in use."""
         self._lacks = self._is_new = True
 
-    def alone(self, standing: Standing) -> None:
+    def use_local_share(self, mode: SharingMode) -> None:
         """Use an equal part of them: each worker can go on with one."""
-        if self.side.concurrent is not None:
-            self.side.slots = max(self.side.concurrent // standing.workers, 1)
+        if self.scope.concurrent is not None:
+            self.scope.leased_slots = max(self.scope.concurrent // mode.workers, 1)
 
     def close(self) -> None:
         """Begin nothing more."""
-        self.side.slots = min(self.side.slots or 0, self.side.in_flight)
+        self.scope.leased_slots = min(self.scope.leased_slots or 0, self.scope.in_flight)
 
-    def ask(self, now: float, workers: int, *, is_local: bool, confirms: bool) -> SlotsAsk | None:
+    def build_request(self, now: float, workers: int, *, is_local: bool, confirms: bool) -> SlotsRequest | None:
         """Return what is to be said to the store, if anything is."""
-        side = self.side
-        if side.concurrent is None:
+        scope = self.scope
+        if scope.concurrent is None:
             return None
         self._look(now)
         if is_local:
-            return SlotsAsk(side.concurrent, side.in_flight, side.in_flight, lacks=False) if confirms else None
+            return SlotsRequest(scope.concurrent, scope.in_flight, scope.in_flight, lacks=False) if confirms else None
         yields = self._is_wanted and bool(self._held) and now >= self._since + TURN
-        self._most = side.concurrent // workers if yields else side.concurrent
-        spare = 0 if self._is_wanted or now >= self._used + IDLE else max(side.in_flight // SPARE, 1)
-        wanted = min(side.in_flight + max(spare, int(self._lacks)), self._most)
-        has_too_many = self._held > side.in_flight + 2 * spare
-        has_too_few = wanted > (side.slots or 0) and (self._lacks or (side.slots or 0) <= side.in_flight)
+        self._most = scope.concurrent // workers if yields else scope.concurrent
+        spare = 0 if self._is_wanted or now >= self._used + IDLE_SECONDS else max(scope.in_flight // SPARE, 1)
+        wanted = min(scope.in_flight + max(spare, int(self._lacks)), self._most)
+        has_too_many = self._held > scope.in_flight + 2 * spare
+        has_too_few = wanted > (scope.leased_slots or 0) and (
+            self._lacks or (scope.leased_slots or 0) <= scope.in_flight
+        )
         if not (self._lacks or has_too_many or has_too_few or (confirms and self._held)):
             return None
         # What is given back may be another's before the answer is here.
-        side.slots = min(side.slots or 0, max(wanted, side.in_flight), self._most)
-        return SlotsAsk(side.concurrent, side.in_flight, wanted, lacks=self._lacks)
+        scope.leased_slots = min(scope.leased_slots or 0, max(wanted, scope.in_flight), self._most)
+        return SlotsRequest(scope.concurrent, scope.in_flight, wanted, lacks=self._lacks)
 
-    def answered(self, ask: SlotsAsk, answer: SlotsAnswer, now: float) -> bool:
+    def apply_grant(self, ask: SlotsRequest, answer: SlotsGrant, now: float) -> bool:
         """Know what the store says; return whether somebody who was refused may try again."""
-        side = self.side
+        scope = self.scope
         if answer.granted and not self._held:
             self._since = now
         self._is_wanted, self._held = answer.is_wanted, answer.granted
-        side.slots = min(answer.granted, self._most)
+        scope.leased_slots = min(answer.granted, self._most)
         was_lacking = self._lacks
-        if side.slots > ask.in_flight:
+        if scope.leased_slots > ask.in_flight:
             self._lacks = False
-        return was_lacking and side.in_flight < side.slots
+        return was_lacking and scope.in_flight < scope.leased_slots
 
     def _look(self, now: float) -> None:
         if self._is_new:
             self._lacked, self._is_new = now, False
         elif now >= self._lacked + PATIENCE:
             self._lacks = False
-        if self.side.in_flight or self._lacks:
+        if self.scope.in_flight or self._lacks:
             self._used = now

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class CoordinatorSettings:
     """All times in seconds."""
 
     url: str = field(default="", repr=False)

@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind
 
 VERSION = 1
 # A list, because what others say may not even be hashable.
-KINDS = [str(kind) for kind in Kind]
+KINDS = [str(kind) for kind in FailureKind]
 MOST_BYTES = 4096
 MOST_REASON = 200
 MOST_CREDENTIAL = 64
@@ -52,7 +52,7 @@ RELEASED, FOREVER = -1.0, 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class CooldownMessage:
     """One hold, ready to be said."""
 
     field: str
@@ -63,26 +63,28 @@ class Word:
     """Of which all is to be forgotten; empty if only this."""
 
 
-def word(held: Held, speaker: str) -> Word:
+def encode(update: CooldownUpdate, speaker: str) -> CooldownMessage:
     """Write down a hold."""
     text = json.dumps(
         {
             "v": VERSION,
             "from": speaker,
-            "account": held.account,
-            "model": held.model,
-            "kind": held.kind,
-            "reason": held.reason[:MOST_REASON],
-            "until": held.until if math.isfinite(held.until) else None,
-            "told": held.is_told,
-            "credential": held.credential,
+            "account": update.account,
+            "model": update.model,
+            "kind": update.kind,
+            "reason": update.reason[:MOST_REASON],
+            "until": update.until if math.isfinite(update.until) else None,
+            "told": update.is_provider_stated,
+            "credential": update.credential,
         }
     )
-    until = RELEASED if held.kind is None else held.until if math.isfinite(held.until) else FOREVER
-    return Word(json.dumps([held.account, held.model]), text, until, held.account if held.model is None else "")
+    until = RELEASED if update.kind is None else update.until if math.isfinite(update.until) else FOREVER
+    return CooldownMessage(
+        json.dumps([update.account, update.model]), text, until, update.account if update.model is None else ""
+    )
 
 
-def heard(text: bytes | str) -> tuple[str, Held] | None:
+def decode(text: bytes | str) -> tuple[str, CooldownUpdate] | None:
     """Return who says what; None if that is not a word of this version."""
     if len(text) > MOST_BYTES:
         return None
@@ -92,11 +94,11 @@ def heard(text: bytes | str) -> tuple[str, Held] | None:
         return None
     if not isinstance(told, dict) or told.get("v") != VERSION or not isinstance(told.get("from"), str):
         return None
-    held = _held(told)
-    return None if held is None else (told["from"], held)
+    update = _held(told)
+    return None if update is None else (told["from"], update)
 
 
-def _held(told: dict[str, Any]) -> Held | None:
+def _held(told: dict[str, Any]) -> CooldownUpdate | None:
     account, model, kind, reason = (told.get(name) for name in ("account", "model", "kind", "reason"))
     until, is_told = told.get("until"), told.get("told")
     if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_told, bool):
@@ -112,7 +114,7 @@ def _held(told: dict[str, Any]) -> Held | None:
     if isinstance(until, bool) or not isinstance(until, int | float) or math.isnan(until):
         return None
     # Only a quarantine lasts for ever.
-    if math.isinf(until) and kind not in {None, Kind.PERMANENT}:
+    if math.isinf(until) and kind not in {None, FailureKind.PERMANENT}:
         return None
-    kind = None if kind is None else Kind(kind)
-    return Held(account, model, kind, reason[:MOST_REASON], float(until), is_told, credential)
+    kind = None if kind is None else FailureKind(kind)
+    return CooldownUpdate(account, model, kind, reason[:MOST_REASON], float(until), is_told, credential)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.strategies.fill_first import FillFirst
 from litellm_evenkeel.rotation.strategies.headroom import Headroom
-from litellm_evenkeel.rotation.strategies.least_loaded import LeastLoaded
+from litellm_evenkeel.rotation.strategies.least_loaded import LeastBusy
 from litellm_evenkeel.rotation.strategies.lowest_latency import LowestLatency
 from litellm_evenkeel.rotation.strategies.round_robin import RoundRobin
 from litellm_evenkeel.rotation.strategies.strategy import Strategy
@@ -21,7 +21,7 @@ STRATEGIES: Mapping[str, Callable[[Callable[[], float]], Strategy]] = {
     "headroom": Headroom,
     "round_robin": RoundRobin,
     "weighted": Weighted,
-    "least_loaded": LeastLoaded,
+    "least_loaded": LeastBusy,
     "fill_first": FillFirst,
     "lowest_latency": LowestLatency,
 }

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from litellm_evenkeel.rotation.snapshot import Tier
+    from litellm_evenkeel.rotation.snapshot import PriorityTier
 
 
-def drawn(tier: Tier, number: int, random: Callable[[], float]) -> list[int]:
+def sample_weighted(tier: PriorityTier, number: int, random: Callable[[], float]) -> list[int]:
     """Return up to so many different positions, each drawn as often as its weight says."""
-    positions, reach = tier.positions, tier.reach
+    positions, reach = tier.positions, tier.cumulative_weights
     total, last = reach[-1], len(positions) - 1
     if last < number:
         # All of them; who is first is drawn, for it is the one among equals.
@@ -27,7 +27,7 @@ def drawn(tier: Tier, number: int, random: Callable[[], float]) -> list[int]:
     return found
 
 
-def then_others(first: list[int], tier: Tier, random: Callable[[], float]) -> Iterator[int]:
+def then_rest(first: list[int], tier: PriorityTier, random: Callable[[], float]) -> Iterator[int]:
     """Yield these, then all others of the tier from a random one on."""
     yield from first
     positions = tier.positions

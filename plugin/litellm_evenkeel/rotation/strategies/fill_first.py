@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.snapshot import PriorityTier, Snapshot
 
 
 class FillFirst:
@@ -20,23 +20,25 @@ class FillFirst:
     def __init__(self, random: Callable[[], float]) -> None:
         del random
 
-    def weight(self, place: Place, now: float) -> float:
+    def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return that weights do not matter."""
-        del place, now
+        del deployment, now
         return 1.0
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
         """Remember nothing."""
 
-    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+    def rank(
+        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+    ) -> Iterator[int]:
         """Yield them as they stand."""
-        del places, asked, now
+        del deployments, request, now
         return iter(tier.positions)
 
-    def chosen(self, position: int) -> None:
+    def on_pick(self, position: int) -> None:
         """Remember nothing."""
 
-    def draws(self, tier: Tier) -> bool:
+    def draws(self, tier: PriorityTier) -> bool:
         """Return that nothing is left to chance."""
         del tier
         return False
@@ -45,7 +47,7 @@ class FillFirst:
         """Return one that remembers the same."""
         return FillFirst(random)
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how far in front it stands."""
-        del place, asked, now
+        del deployment, request, now
         return -float(position)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.group import USUAL
-from litellm_evenkeel.rotation.strategies.draws import drawn, then_others
+from litellm_evenkeel.rotation.group import TYPICAL_USAGE
+from litellm_evenkeel.rotation.strategies.draws import sample_weighted, then_rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.snapshot import PriorityTier, Snapshot
 
 # Two choices: a third costs as much as the second, and finds little that is better.
 DRAWS = 2
@@ -35,27 +35,29 @@ class Headroom:
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
 
-    def weight(self, place: Place, now: float) -> float:
+    def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return how many usual requests it bears in a second."""
-        bears = place.bears(USUAL, now)
-        return place.seat.weight * max(UNLIMITED if bears == math.inf else bears, LEAST)
+        bears = deployment.sustainable_rate(TYPICAL_USAGE, now)
+        return deployment.spec.weight * max(UNLIMITED if bears == math.inf else bears, LEAST)
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
         """Remember nothing."""
 
-    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+    def rank(
+        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+    ) -> Iterator[int]:
         """Yield a few that were drawn, the best first, then the others."""
-        few = drawn(tier, DRAWS, self._random)
+        few = sample_weighted(tier, DRAWS, self._random)
         if len(few) > 1:
             first, second = few
-            if places[second].pace(asked.need, now) > places[first].pace(asked.need, now):
+            if deployments[second].headroom(request.usage, now) > deployments[first].headroom(request.usage, now):
                 few = [second, first]
-        return then_others(few, tier, self._random)
+        return then_rest(few, tier, self._random)
 
-    def chosen(self, position: int) -> None:
+    def on_pick(self, position: int) -> None:
         """Remember nothing."""
 
-    def draws(self, tier: Tier) -> bool:
+    def draws(self, tier: PriorityTier) -> bool:
         """Return whether there are more than are drawn."""
         return len(tier.positions) > DRAWS
 
@@ -63,7 +65,7 @@ class Headroom:
         """Return one that remembers the same."""
         return Headroom(random)
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return its pace for a request of this size."""
         del position
-        return place.pace(asked.need, now)
+        return deployment.headroom(request.usage, now)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.strategies.few import OfFew
+from litellm_evenkeel.rotation.strategies.few import SampledStrategy
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
 
 
-class LeastLoaded(OfFew):
+class LeastBusy(SampledStrategy):
     """By what is under way."""
 
     # Two would already do nearly as well.
-    all_of, of_more = 32, 8
+    compare_all_up_to, sample_size = 32, 8
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how little is under way at its account; what its models share counts for all of them."""
-        del position, asked, now
-        return -place.account.in_flight / place.seat.weight
+        del position, request, now
+        return -deployment.account.in_flight / deployment.spec.weight

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.strategies.few import OfFew
+from litellm_evenkeel.rotation.strategies.few import SampledStrategy
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
 
 
-class LowestLatency(OfFew):
+class LowestLatency(SampledStrategy):
     """Peak EWMA, two choices."""
 
-    all_of = of_more = 2
+    compare_all_up_to = sample_size = 2
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how soon it would answer; an account of which nothing is known yet is tried."""
-        del position, asked
-        return -place.waits(now) / place.seat.weight
+        del position, request
+        return -deployment.expected_wait(now) / deployment.spec.weight

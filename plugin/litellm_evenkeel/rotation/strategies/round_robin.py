@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.snapshot import PriorityTier, Snapshot
 
 
 class RoundRobin:
@@ -25,29 +25,31 @@ class RoundRobin:
         self._chosen: dict[int, int] = {}
         self._turn = 0
 
-    def weight(self, place: Place, now: float) -> float:
+    def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return that all are equal."""
-        del place, now
+        del deployment, now
         return 1.0
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
         """Go on where it was: positions stay the same."""
 
-    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+    def rank(
+        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+    ) -> Iterator[int]:
         """Yield them from the one after the last that was chosen."""
-        del places, asked, now
+        del deployments, request, now
         positions = tier.positions
         start = bisect_right(positions, self._last)
         # By number, because a slice would copy them all.
         return (positions[each] for each in chain(range(start, len(positions)), range(start)))
 
-    def chosen(self, position: int) -> None:
+    def on_pick(self, position: int) -> None:
         """Go on from there."""
         self._last = position
         self._turn += 1
         self._chosen[position] = self._turn
 
-    def draws(self, tier: Tier) -> bool:
+    def draws(self, tier: PriorityTier) -> bool:
         """Return that nothing is left to chance."""
         del tier
         return False
@@ -58,7 +60,7 @@ class RoundRobin:
         found._last, found._turn, found._chosen = self._last, self._turn, dict(self._chosen)
         return found
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how long ago it had its turn, in turns."""
-        del place, asked, now
+        del deployment, request, now
         return float(self._turn - self._chosen.get(position, 0))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.snapshot import PriorityTier, Snapshot
 
 
 class Strategy(Protocol):
@@ -18,23 +18,25 @@ class Strategy(Protocol):
     is_by_turn: bool
     """Whether it goes by turns or by places, which nothing that happens to a candidate can change."""
 
-    def weight(self, place: Place, now: float) -> float:
+    def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return how often an open candidate should be drawn, more than 0; read when a snapshot is made."""
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
         """Know of a new snapshot."""
 
-    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+    def rank(
+        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+    ) -> Iterator[int]:
         """Yield the positions of a tier, the best first and each of them once, as far as anybody looks."""
 
-    def chosen(self, position: int) -> None:
+    def on_pick(self, position: int) -> None:
         """Know which one it was."""
 
-    def draws(self, tier: Tier) -> bool:
+    def draws(self, tier: PriorityTier) -> bool:
         """Return whether chance says who is compared at all; if not, of those that are open the best is chosen."""
 
     def twin(self, random: Callable[[], float]) -> Strategy:
         """Return one that remembers the same and draws from a source of its own, to try things with."""
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how good a candidate is for a request, more being better; for those who want to understand."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from litellm_evenkeel.rotation.asked import Asked
-    from litellm_evenkeel.rotation.place import Place
-    from litellm_evenkeel.rotation.snapshot import Snapshot, Tier
+    from litellm_evenkeel.rotation.asked import PickRequest
+    from litellm_evenkeel.rotation.place import DeploymentState
+    from litellm_evenkeel.rotation.snapshot import PriorityTier, Snapshot
 
 # Its multiples, less the whole numbers, are spread as evenly as can be, however many there are.
 GOLDEN = 0.618033988749895
@@ -33,14 +33,14 @@ class Weighted:
         self._heaps: dict[int, list[tuple[float, int]]] = {}
         self._now = 0.0
 
-    def weight(self, place: Place, now: float) -> float:
+    def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return what the operator wrote."""
         del now
-        return place.seat.weight
+        return deployment.spec.weight
 
-    def rebuilt(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
+    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
         """Let those that come back begin now, not with all that they have missed."""
-        del places
+        del deployments
         self._weights = snapshot.weights
         due = {}
         for tier in snapshot.tiers:
@@ -55,9 +55,11 @@ class Weighted:
             heapq.heapify(heap)
             self._heaps[tier.priority] = heap
 
-    def order(self, tier: Tier, places: Sequence[Place], asked: Asked, now: float) -> Iterator[int]:
+    def rank(
+        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+    ) -> Iterator[int]:
         """Yield them in the order in which they are due."""
-        del places, asked, now
+        del deployments, request, now
         heap = self._heaps.get(tier.priority, [])
         passed = []
         try:
@@ -74,7 +76,7 @@ class Weighted:
             for position in passed:
                 heapq.heappush(heap, (self._due[position], position))
 
-    def chosen(self, position: int) -> None:
+    def on_pick(self, position: int) -> None:
         """Put it further back."""
         if position not in self._due:
             # It was shut when the snapshot was made.
@@ -82,7 +84,7 @@ class Weighted:
         self._now = max(self._now, self._due[position])
         self._due[position] += 1 / self._weights[position]
 
-    def draws(self, tier: Tier) -> bool:
+    def draws(self, tier: PriorityTier) -> bool:
         """Return that nothing is left to chance."""
         del tier
         return False
@@ -94,7 +96,7 @@ class Weighted:
         found._heaps = {priority: list(heap) for priority, heap in self._heaps.items()}
         return found
 
-    def score(self, position: int, place: Place, asked: Asked, now: float) -> float:
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
         """Return how overdue it is."""
-        del place, asked, now
+        del deployment, request, now
         return self._now - self._due.get(position, self._now)

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from litellm_evenkeel.rotation.pins.breaker import FAILURES
-from litellm_evenkeel.rotation.pins.memory import MemoryPins
-from litellm_evenkeel.rotation.pins.remote import Remote
-from litellm_evenkeel.rotation.sticky import Change
-from litellm_evenkeel.rotation.sticky_terms import StickyTerms
+from litellm_evenkeel.rotation.pins.memory import MemorySessionStore
+from litellm_evenkeel.rotation.pins.remote import SessionReplicator
+from litellm_evenkeel.rotation.sticky import PinChange
+from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TERMS = StickyTerms(ttl=100.0, fetch_timeout=0.02, most_queued=100)
+TERMS = AffinitySettings(ttl=100.0, fetch_timeout=0.02, most_queued=100)
 
 
-class Fragile(MemoryPins):
+class Fragile(MemorySessionStore):
     """Pins of a server that may be made to fail, or to say nothing."""
 
     def __init__(self) -> None:
@@ -57,18 +57,18 @@ class Fragile(MemoryPins):
 class Ground:
     """A worker that shares its pins, on a clock that is moved by hand."""
 
-    def __init__(self, terms: StickyTerms = TERMS) -> None:
+    def __init__(self, settings: AffinitySettings = TERMS) -> None:
         self.pins, self.adopted, self.now = Fragile(), dict[str, str](), 0.0
-        self.remote = Remote(self.pins, terms, self.adopted.__setitem__, lambda: self.now)
+        self.replicator = SessionReplicator(self.pins, settings, self.adopted.__setitem__, lambda: self.now)
 
     async def __aenter__(self) -> Self:
         """Be sure that the server answers."""
-        await self.remote.fetch("nobody")
-        await until(lambda: self.remote.counts().answers)
+        await self.replicator.fetch("nobody")
+        await until(lambda: self.replicator.counts().answers)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.remote.close()
+        await self.replicator.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -79,49 +79,49 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_what_one_puts_another_fetches() -> None:
     async with Ground() as ground:
-        ground.remote.put(Change("k", "a", replaces=False))
-        await until(lambda: ground.remote.counts().queued == 0)
-        assert await ground.remote.fetch("k") == "a"
-        assert await ground.remote.fetch("other") is None
-        assert (ground.remote.counts().fetched, ground.remote.counts().found) == (2, 1)
+        ground.replicator.put(PinChange("k", "a", replaces=False))
+        await until(lambda: ground.replicator.counts().queued == 0)
+        assert await ground.replicator.fetch("k") == "a"
+        assert await ground.replicator.fetch("other") is None
+        assert (ground.replicator.counts().fetched, ground.replicator.counts().found) == (2, 1)
 
 
 async def test_the_first_to_pin_wins_and_the_other_learns_of_it() -> None:
     async with Ground() as ground:
         await ground.pins.put("k", "a", 100.0, only_if_absent=False)
-        ground.remote.put(Change("k", "b", replaces=False))
-        await until(lambda: ground.remote.counts().written == 1)
+        ground.replicator.put(PinChange("k", "b", replaces=False))
+        await until(lambda: ground.replicator.counts().written == 1)
         assert ground.adopted == {"k": "a"}
-        ground.remote.put(Change("k", "b", replaces=True))
-        await until(lambda: ground.remote.counts().written == 2)
-        assert await ground.remote.fetch("k") == "b"
+        ground.replicator.put(PinChange("k", "b", replaces=True))
+        await until(lambda: ground.replicator.counts().written == 2)
+        assert await ground.replicator.fetch("k") == "b"
 
 
 async def test_a_dropped_account_has_no_pins_anywhere_and_none_to_come() -> None:
     async with Ground() as ground:
         await ground.pins.put("old", "a", 100.0, only_if_absent=False)
-        ground.remote.put(Change("new", "a", replaces=False))
-        ground.remote.put(Change("other", "b", replaces=False))
-        ground.remote.drop("a")
-        await until(lambda: ground.remote.counts().queued == 0)
-        assert [await ground.remote.fetch(key) for key in ("old", "new", "other")] == [None, None, "b"]
+        ground.replicator.put(PinChange("new", "a", replaces=False))
+        ground.replicator.put(PinChange("other", "b", replaces=False))
+        ground.replicator.forget_account("a")
+        await until(lambda: ground.replicator.counts().queued == 0)
+        assert [await ground.replicator.fetch(key) for key in ("old", "new", "other")] == [None, None, "b"]
 
 
 async def test_no_request_waits_for_a_server_of_which_nothing_is_known() -> None:
     ground = Ground(replace(TERMS, fetch_timeout=1e9))
     ground.pins.lets.clear()
-    assert await ground.remote.fetch("k") is None
-    assert ground.remote.counts().skipped == 1
-    await ground.remote.close()
+    assert await ground.replicator.fetch("k") is None
+    assert ground.replicator.counts().skipped == 1
+    await ground.replicator.close()
 
 
 async def test_a_silent_server_costs_a_few_requests_a_little_and_the_others_nothing() -> None:
     async with Ground() as ground:
         ground.pins.lets.clear()
         asked = ground.pins.asked
-        assert [await ground.remote.fetch(str(key)) for key in range(50)] == [None] * 50
+        assert [await ground.replicator.fetch(str(key)) for key in range(50)] == [None] * 50
         assert ground.pins.asked == asked + FAILURES
-        counts = ground.remote.counts()
+        counts = ground.replicator.counts()
         assert (counts.failed, counts.skipped, counts.trouble) == (FAILURES, 50 - FAILURES + 1, "TimeoutError")
         assert not counts.answers
 
@@ -132,67 +132,67 @@ async def test_a_failing_server_is_a_miss_and_is_used_again_once_it_answers(erro
         await ground.pins.put("k", "a", 100.0, only_if_absent=False)
         ground.pins.error = error
         for _ in range(FAILURES + 1):
-            assert await ground.remote.fetch("k") is None
-        assert ground.remote.counts().trouble == type(error).__name__
+            assert await ground.replicator.fetch("k") is None
+        assert ground.replicator.counts().trouble == type(error).__name__
         # Nothing is asked before its time, whatever is to be written; what waits is written then.
-        ground.remote.put(Change("later", "a", replaces=False))
+        ground.replicator.put(PinChange("later", "a", replaces=False))
         ground.pins.error = None
         ground.now = 1e6
-        await until(lambda: ground.remote.counts().queued == 0)
-        assert await ground.remote.fetch("k") == "a"
-        assert await ground.remote.fetch("later") == "a"
+        await until(lambda: ground.replicator.counts().queued == 0)
+        assert await ground.replicator.fetch("k") == "a"
+        assert await ground.replicator.fetch("later") == "a"
 
 
 async def test_no_more_wait_to_be_written_than_may_and_the_rest_is_counted() -> None:
     async with Ground() as ground:
         ground.pins.lets.clear()
-        ground.remote.put(Change("first", "a", replaces=False))
-        await until(lambda: ground.remote.counts().queued == 0)
+        ground.replicator.put(PinChange("first", "a", replaces=False))
+        await until(lambda: ground.replicator.counts().queued == 0)
         for key in range(TERMS.most_queued + 7):
-            ground.remote.put(Change(str(key), "a", replaces=False))
+            ground.replicator.put(PinChange(str(key), "a", replaces=False))
         # A newer word on one that waits takes no room.
-        ground.remote.put(Change("0", "b", replaces=True))
-        ground.remote.put(Change("0", "b", replaces=False))
-        counts = ground.remote.counts()
+        ground.replicator.put(PinChange("0", "b", replaces=True))
+        ground.replicator.put(PinChange("0", "b", replaces=False))
+        counts = ground.replicator.counts()
         assert (counts.queued, counts.dropped) == (TERMS.most_queued, 7)
         ground.pins.lets.set()
-        await until(lambda: ground.remote.counts().queued == 0)
-        await until(lambda: ground.remote.counts().written == TERMS.most_queued + 1)
-        assert await ground.remote.fetch("0") == "b"
+        await until(lambda: ground.replicator.counts().queued == 0)
+        await until(lambda: ground.replicator.counts().written == TERMS.most_queued + 1)
+        assert await ground.replicator.fetch("0") == "b"
 
 
 async def test_what_cannot_be_written_holds_up_nobody() -> None:
     async with Ground() as ground:
         ground.pins.error = ValueError("no such thing can be written")
-        ground.remote.put(Change("bad", "a", replaces=False))
-        await until(lambda: ground.remote.counts().write_failures == 1)
+        ground.replicator.put(PinChange("bad", "a", replaces=False))
+        await until(lambda: ground.replicator.counts().write_failures == 1)
         ground.pins.error = None
-        ground.remote.put(Change("good", "a", replaces=False))
-        await until(lambda: ground.remote.counts().written == 1)
-        assert await ground.remote.fetch("good") == "a"
+        ground.replicator.put(PinChange("good", "a", replaces=False))
+        await until(lambda: ground.replicator.counts().written == 1)
+        assert await ground.replicator.fetch("good") == "a"
 
 
 async def test_what_waits_is_written_before_it_closes_and_nothing_after() -> None:
     async with Ground() as ground:
         for key in "abc":
-            ground.remote.put(Change(key, "a", replaces=False))
-        await ground.remote.close()
-        assert ground.remote.counts().written == 3
+            ground.replicator.put(PinChange(key, "a", replaces=False))
+        await ground.replicator.close()
+        assert ground.replicator.counts().written == 3
         assert ground.pins.is_closed
-        ground.remote.put(Change("d", "a", replaces=False))
-        assert await ground.remote.fetch("a") is None
-        assert ground.remote.counts().dropped == 1
+        ground.replicator.put(PinChange("d", "a", replaces=False))
+        assert await ground.replicator.fetch("a") is None
+        assert ground.replicator.counts().dropped == 1
 
 
 async def test_a_client_that_goes_away_while_it_waits_is_no_failure_of_the_server() -> None:
     async with Ground(replace(TERMS, fetch_timeout=60.0)) as ground:
         ground.pins.lets.clear()
-        asking = asyncio.ensure_future(ground.remote.fetch("k"))
+        asking = asyncio.ensure_future(ground.replicator.fetch("k"))
         await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert ground.remote.counts().failed == 0
+        assert ground.replicator.counts().failed == 0
 
 
 async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for() -> None:
@@ -207,6 +207,6 @@ async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for() -> None
                 await asyncio.shield(going)
 
         ground.pins.get = stubborn  # type: ignore[method-assign]
-        assert await ground.remote.fetch("k") is None
+        assert await ground.replicator.fetch("k") is None
         assert not going.done()
         await going

@@ -7,21 +7,21 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.observer import Unobserved
+from litellm_evenkeel.rotation.observer import NullObserver
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.shared import Shared, Sharing
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.shared import CoordinatorSettings, QuotaCoordinator
 from litellm_evenkeel.rotation.shared.memory import MemoryStore
-from litellm_evenkeel.rotation.standing import standings
-from litellm_evenkeel.rotation.steering import Steering
-from litellm_evenkeel.rotation.tally import Tally
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.standing import account_statuses
+from litellm_evenkeel.rotation.steering import AccountRouter
+from litellm_evenkeel.rotation.tally import PickCounts
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from litellm_evenkeel.rotation.shared.asks import Call, Reply
-    from litellm_evenkeel.rotation.shared.words import Word
+    from litellm_evenkeel.rotation.shared.asks import LeaseRequest, LeaseResponse
+    from litellm_evenkeel.rotation.shared.words import CooldownMessage
 
 
 class Store(MemoryStore):
@@ -32,14 +32,14 @@ class Store(MemoryStore):
         self.lets = asyncio.Event()
         self.lets.set()
 
-    async def exchange(self, call: Call) -> Reply:
+    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
         await self.lets.wait()
         return await super().exchange(call)
 
-    async def say(self, words: Sequence[Word]) -> None:
+    async def publish(self, words: Sequence[CooldownMessage]) -> None:
         pass
 
-    async def said(self) -> list[bytes | str]:
+    async def history(self) -> list[bytes | str]:
         return []
 
     async def listen(self) -> AsyncIterator[bytes | str | None]:
@@ -52,15 +52,19 @@ class Rig:
 
     def __init__(self, timeout: float = 0.5) -> None:
         self.store = Store()
-        terms = Sharing(timeout=timeout, heartbeat=0.05, gone=5 * timeout, settle=0.05, tick=0.01, workers=2)
-        self.shared = Shared(self.store, self.store, terms, clock=time.monotonic, freed=lambda: None)
-        self.steering = Steering(
-            RotationTerms(),
+        settings = CoordinatorSettings(
+            timeout=timeout, heartbeat=0.05, gone=5 * timeout, settle=0.05, tick=0.01, workers=2
+        )
+        self.coordinator = QuotaCoordinator(
+            self.store, self.store, settings, clock=time.monotonic, on_capacity=lambda: None
+        )
+        self.router = AccountRouter(
+            RotationSettings(),
             clock=time.monotonic,
             random=random.Random(1).random,
-            seat=lambda one, requested: Seat.of(one, {}, requested),
-            observer=Unobserved(),
-            shared=self.shared,
+            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+            observer=NullObserver(),
+            shared=self.coordinator,
         )
         self.calls = 0
 
@@ -71,11 +75,11 @@ class Rig:
         deployments = [
             {"litellm_params": {"model": "m"}, "model_info": {"id": one["account"], **one}} for one in accounts
         ]
-        found = await asyncio.create_task(self.steering.choose("g", deployments, None, request))
+        found = await asyncio.create_task(self.router.pick("g", deployments, None, request))
         if not isinstance(found, Pick):
             return None
-        self.steering.pool.settle(found.lease, found.lease.need)
-        return found.place.seat.account
+        self.router.pool.settle(found.reservation, found.reservation.usage)
+        return found.deployment.spec.account
 
 
 FIRST = {"account": "first", "limits": {"rpm": 60}}
@@ -84,13 +88,13 @@ SPARE = {"account": "spare", "priority": 2}
 
 async def test_a_spare_is_not_used_while_an_earlier_tier_has_only_to_be_granted_something() -> None:
     rig = Rig()
-    await rig.shared.start(rig.steering.pool, patience=0.5)
+    await rig.coordinator.start(rig.router.pool, patience=0.5)
     try:
         for _ in range(2):
             assert await rig.went(FIRST, SPARE) == "first"
             await asyncio.sleep(1.2)
-        tally = Tally()
-        steps = standings(rig.steering.pool, time.monotonic(), tally)
+        pick_counts = PickCounts()
+        steps = account_statuses(rig.router.pool, time.monotonic(), pick_counts)
         try:
             while True:
                 next(steps)
@@ -99,12 +103,12 @@ async def test_a_spare_is_not_used_while_an_earlier_tier_has_only_to_be_granted_
         # What has gone back is left as well.
         assert first.whole.windows[0].left == 58
     finally:
-        await rig.shared.stop()
+        await rig.coordinator.stop()
 
 
 async def test_a_session_waits_for_what_its_account_is_granted() -> None:
     rig = Rig()
-    await rig.shared.start(rig.steering.pool, patience=0.5)
+    await rig.coordinator.start(rig.router.pool, patience=0.5)
     try:
         assert await rig.went(FIRST, session="s") == "first"
         await asyncio.sleep(1.2)
@@ -112,12 +116,12 @@ async def test_a_session_waits_for_what_its_account_is_granted() -> None:
             assert await rig.went(FIRST, {"account": "other"}, session="s") == "first"
             await asyncio.sleep(1.2)
     finally:
-        await rig.shared.stop()
+        await rig.coordinator.stop()
 
 
 async def test_what_is_not_granted_in_time_is_not_waited_for() -> None:
     rig = Rig(timeout=30.0)
-    await rig.shared.start(rig.steering.pool, patience=0.5)
+    await rig.coordinator.start(rig.router.pool, patience=0.5)
     try:
         assert await rig.went(FIRST, SPARE) == "first"
         await asyncio.sleep(1.2)
@@ -127,4 +131,4 @@ async def test_what_is_not_granted_in_time_is_not_waited_for() -> None:
         assert time.monotonic() - began < 2
     finally:
         rig.store.lets.set()
-        await rig.shared.stop()
+        await rig.coordinator.stop()

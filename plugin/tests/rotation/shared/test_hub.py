@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.asked import Asked
+from litellm_evenkeel.rotation.asked import PickRequest
 from litellm_evenkeel.rotation.explain import explain
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind
 from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Need
+from litellm_evenkeel.rotation.need import Usage
 from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
-from litellm_evenkeel.rotation.shared import Shared, Sharing, opened
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
+from litellm_evenkeel.rotation.shared import CoordinatorSettings, QuotaCoordinator, open_coordinator
 from litellm_evenkeel.rotation.shared.memory import MemoryStore
-from litellm_evenkeel.rotation.terms import RotationTerms
+from litellm_evenkeel.rotation.terms import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from litellm_evenkeel.rotation.lease import Lease
-    from litellm_evenkeel.rotation.shared.asks import Call, Reply
-    from litellm_evenkeel.rotation.shared.words import Word
+    from litellm_evenkeel.rotation.lease import Reservation
+    from litellm_evenkeel.rotation.shared.asks import LeaseRequest, LeaseResponse
+    from litellm_evenkeel.rotation.shared.words import CooldownMessage
 
-TERMS = Sharing(timeout=0.03, heartbeat=0.05, gone=0.3, settle=0.2, tick=0.01, workers=2)
+TERMS = CoordinatorSettings(timeout=0.03, heartbeat=0.05, gone=0.3, settle=0.2, tick=0.01, workers=2)
 
 
 class Server(MemoryStore):
@@ -45,23 +45,23 @@ class Server(MemoryStore):
         self.lets = asyncio.Event()
         self.lets.set()
         self.ears: list[asyncio.Queue[str]] = []
-        self.calls: list[Call] = []
+        self.calls: list[LeaseRequest] = []
 
-    async def exchange(self, call: Call) -> Reply:
+    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
         await self.lets.wait()
         if self.error:
             raise self.error
         self.calls.append(call)
         return await super().exchange(call)
 
-    async def say(self, words: Sequence[Word]) -> None:
+    async def publish(self, words: Sequence[CooldownMessage]) -> None:
         if self.error:
             raise self.error
         for word in words:
             for ear in self.ears:
                 ear.put_nowait(word.text)
 
-    async def said(self) -> list[bytes | str]:
+    async def history(self) -> list[bytes | str]:
         return []
 
     async def listen(self) -> AsyncIterator[bytes | str | None]:
@@ -77,34 +77,34 @@ class Worker:
 
     def __init__(self, server: Server, **told: object) -> None:
         self.freed = 0
-        self.shared = Shared(server, server, TERMS, clock=time.monotonic, freed=self._count)
-        self.pool = Pool(
-            RotationTerms(),
+        self.coordinator = QuotaCoordinator(server, server, TERMS, clock=time.monotonic, on_capacity=self._count)
+        self.pool = AccountPool(
+            RotationSettings(),
             clock=time.monotonic,
             random=random.Random(1).random,
-            tell=self.shared.tell,
-            window=self.shared.window,
-            slots=self.shared.slots,
+            broadcast=self.coordinator.broadcast,
+            make_window=self.coordinator.make_window,
+            share_slots=self.coordinator.share_slots,
         )
-        self.group = self.pool.group("m", [Seat("a-m", "a", "m", limits=Limits.of(told, "a"))])
+        self.candidates = self.pool.candidate_set("m", [DeploymentSpec("a-m", "a", "m", limits=Limits.of(told, "a"))])
 
     async def __aenter__(self) -> Self:
-        await self.shared.start(self.pool, patience=0.5)
+        await self.coordinator.start(self.pool, patience=0.5)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.shared.stop()
+        await self.coordinator.stop()
 
-    def pick(self) -> Lease | None:
-        found = self.pool.pick(self.group, Asked(Need(1)))
-        return found.lease if isinstance(found, Pick) else None
+    def pick(self) -> Reservation | None:
+        found = self.pool.pick(self.candidates, PickRequest(Usage(1)))
+        return found.reservation if isinstance(found, Pick) else None
 
-    async def ask(self) -> Lease:
+    async def ask(self) -> Reservation:
         async with asyncio.timeout(10):
             while True:
-                lease = self.pick()
-                if lease:
-                    return lease
+                reservation = self.pick()
+                if reservation:
+                    return reservation
                 await asyncio.sleep(0.002)
 
     def _count(self) -> None:
@@ -120,10 +120,10 @@ async def until(holds: Callable[[], bool]) -> None:
 async def test_what_was_not_granted_is_not_used_however_many_there_are_to_choose_from() -> None:
     server = Server()
     async with Worker(server) as one, Worker(server) as other:
-        await until(lambda: not (one.shared.standing.is_local or other.shared.standing.is_local))
+        await until(lambda: not (one.coordinator.mode.is_local or other.coordinator.mode.is_local))
         for worker in (one, other):
-            seats = [Seat(f"{name}-m", name, "m", limits=Limits.of({"rpm": 10}, name)) for name in "ab"]
-            worker.group = worker.pool.group("m", seats)
+            specs = [DeploymentSpec(f"{name}-m", name, "m", limits=Limits.of({"rpm": 10}, name)) for name in "ab"]
+            worker.candidates = worker.pool.candidate_set("m", specs)
         got = 0
         for _ in range(30):
             for worker in (one, other):
@@ -137,12 +137,14 @@ async def test_what_the_pool_has_let_go_is_shared_again_when_it_comes_back() -> 
     server = Server()
     async with Worker(server, concurrent=2) as worker, Worker(server, concurrent=2) as other:
         worker.pool.release(await worker.ask())
-        worker.pool.dissolve(worker.group)
-        worker.pool.tidy()
-        assert not worker.pool.sides
+        worker.pool.retire(worker.candidates)
+        worker.pool.evict_idle()
+        assert not worker.pool.scopes
         await asyncio.sleep(2 * TERMS.heartbeat)
         theirs = await other.ask()
-        worker.group = worker.pool.group("m", [Seat("b", "a", "m", limits=Limits.of({"concurrent": 2}, "a"))])
+        worker.candidates = worker.pool.candidate_set(
+            "m", [DeploymentSpec("b", "a", "m", limits=Limits.of({"concurrent": 2}, "a"))]
+        )
         await worker.ask()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
@@ -165,7 +167,7 @@ async def test_a_worker_that_shares_nothing_says_no_more_than_that_it_is_alive()
     server = Server()
     async with Worker(server):
         await until(lambda: len(server.calls) > 3)
-    assert not any(call.sides for call in server.calls)
+    assert not any(call.scopes for call in server.calls)
     assert server.calls[-1].leaves
 
 
@@ -175,14 +177,14 @@ async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
 ) -> None:
     server = Server()
     async with Worker(server, rpm=600, concurrent=20) as worker:
-        worker.pool.settle(await worker.ask(), Need(1))
+        worker.pool.settle(await worker.ask(), Usage(1))
         server.error = error
         if error is None:
             server.lets.clear()
         with caplog.at_level(logging.WARNING):
-            await until(lambda: not worker.shared.counts().is_connected)
+            await until(lambda: not worker.coordinator.counts().is_connected)
         assert all(worker.pick() for _ in range(20))
-        counts = worker.shared.counts()
+        counts = worker.coordinator.counts()
         assert counts.is_local
         assert counts.outages == 1
         assert type(error or TimeoutError()).__name__ in counts.errors
@@ -190,7 +192,7 @@ async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
         assert "part of the limits" in caplog.text
         server.error = None
         server.lets.set()
-        await until(lambda: not worker.shared.counts().is_local)
+        await until(lambda: not worker.coordinator.counts().is_local)
         side = server.sides["a"]
         # It is told of what was used meanwhile, and of what is still under way.
         await until(lambda: sum(side.windows["requests/60.0"].parts.values()) >= 21)
@@ -203,16 +205,18 @@ async def test_an_explanation_asks_the_store_for_nothing_and_looks_at_what_is_le
     async with Worker(server, rpm=600, concurrent=4) as one, Worker(server, rpm=2, concurrent=1) as other:
 
         def chosen(worker: Worker) -> str | None:
-            told = explain(worker.pool, worker.group, Asked(), time.monotonic(), random=random.Random(3).random)
+            told = explain(
+                worker.pool, worker.candidates, PickRequest(), time.monotonic(), random=random.Random(3).random
+            )
             return told.chosen
 
         assert [chosen(one), chosen(other)] == ["a", "a"]
         await asyncio.sleep(4 * TERMS.tick)
-        assert not any(call.sides for call in server.calls)
-        lease = await other.ask()
+        assert not any(call.scopes for call in server.calls)
+        reservation = await other.ask()
         assert chosen(other) is None
-        other.pool.settle(lease, Need(1))
-        other.pool.settle(await other.ask(), Need(1))
+        other.pool.settle(reservation, Usage(1))
+        other.pool.settle(await other.ask(), Usage(1))
         assert chosen(other) is None
 
 
@@ -222,20 +226,20 @@ async def test_a_store_that_has_forgotten_is_told_again() -> None:
         for _ in range(7):
             await worker.ask()
         server.forget()
-        await until(lambda: worker.shared.counts().is_local)
+        await until(lambda: worker.coordinator.counts().is_local)
         assert worker.pick()
-        await until(lambda: not worker.shared.counts().is_local)
+        await until(lambda: not worker.coordinator.counts().is_local)
         assert sum(server.sides["a"].windows["requests/60.0"].parts.values()) >= 8
 
 
 async def test_two_never_have_more_under_way_than_they_may() -> None:
     server = Server()
     async with Worker(server, concurrent=3) as first, Worker(server, concurrent=3) as second:
-        leases = [await first.ask() for _ in range(3)]
+        reservations = [await first.ask() for _ in range(3)]
         for _ in range(20):
             assert second.pick() is None
             await asyncio.sleep(0.002)
-        first.pool.settle(leases.pop(), Need(1))
+        first.pool.settle(reservations.pop(), Usage(1))
         assert await second.ask()
 
 
@@ -243,15 +247,15 @@ async def test_what_one_learns_the_other_knows_and_who_tells_does_not_hear_itsel
     server = Server()
     async with Worker(server) as first, Worker(server) as second:
         await until(lambda: len(server.ears) == 2)
-        held = Held("a", None, Kind.PERMANENT, "revoked", float("inf"), is_told=True)
-        first.shared.tell(held)
+        update = CooldownUpdate("a", None, FailureKind.PERMANENT, "revoked", float("inf"), is_provider_stated=True)
+        first.coordinator.broadcast(update)
         await until(lambda: second.pick() is None)
-        assert (first.shared.counts().said, first.shared.counts().heard) == (1, 0)
+        assert (first.coordinator.counts().said, first.coordinator.counts().heard) == (1, 0)
         # Only the pool's own word counts here.
         assert first.pick()
         server.error = OSError()
-        first.shared.tell(Held("a", None, None, "", 0.0, is_told=True))
-        await until(lambda: not first.shared.counts().is_connected)
+        first.coordinator.broadcast(CooldownUpdate("a", None, None, "", 0.0, is_provider_stated=True))
+        await until(lambda: not first.coordinator.counts().is_connected)
         server.error = None
         await until(lambda: second.pick() is not None)
 
@@ -260,7 +264,9 @@ async def test_a_release_frees_all_models_of_an_account() -> None:
     server = Server()
     async with Worker(server) as first, Worker(server) as second:
         await until(lambda: len(server.ears) == 2)
-        first.shared.tell(Held("a", "m", Kind.PERMANENT, "gone", float("inf"), is_told=True))
+        first.coordinator.broadcast(
+            CooldownUpdate("a", "m", FailureKind.PERMANENT, "gone", float("inf"), is_provider_stated=True)
+        )
         await until(lambda: second.pick() is None)
         assert first.pool.release_account("a")
         await until(lambda: second.pick() is not None)
@@ -270,20 +276,20 @@ async def test_it_may_be_stopped_before_it_was_started_and_leaves_nothing_behind
     before = asyncio.all_tasks()
     server = Server()
     server.lets.clear()
-    await Worker(server).shared.stop()
+    await Worker(server).coordinator.stop()
     worker = Worker(server, rpm=10)
-    await worker.shared.start(worker.pool, patience=0.05)
-    assert not worker.shared.counts().is_connected
+    await worker.coordinator.start(worker.pool, patience=0.05)
+    assert not worker.coordinator.counts().is_connected
     assert sum(worker.pick() is not None for _ in range(10)) == 5
-    await worker.shared.stop()
+    await worker.coordinator.stop()
     await asyncio.sleep(0.01)
     assert asyncio.all_tasks() <= before | {asyncio.current_task()}  # type: ignore[arg-type]
 
 
 def test_sharing_without_an_address_is_refused_and_a_secret_is_not_shown() -> None:
     with pytest.raises(SettingsError, match=r"shared\.url"):
-        opened(Sharing(), time.monotonic)
-    assert "hush" not in repr(Sharing(url="redis://:hush@127.0.0.1:1"))
+        open_coordinator(CoordinatorSettings(), time.monotonic)
+    assert "hush" not in repr(CoordinatorSettings(url="redis://:hush@127.0.0.1:1"))
 
 
 def test_the_pool_does_not_import_what_shares_it() -> None:

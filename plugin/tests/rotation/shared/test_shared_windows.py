@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.rotation.limits import Limit, Unit
-from litellm_evenkeel.rotation.shared.asks import Call, Reply, SideAsk
-from litellm_evenkeel.rotation.shared.desk import Desk
-from litellm_evenkeel.rotation.shared.ground import Standing, Times
+from litellm_evenkeel.rotation.limits import RateLimit, Unit
+from litellm_evenkeel.rotation.shared.asks import LeaseRequest, LeaseResponse, ScopeRequest
+from litellm_evenkeel.rotation.shared.desk import AccountLeases
+from litellm_evenkeel.rotation.shared.ground import ClockOffset, SharingMode
 from litellm_evenkeel.rotation.shared.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.shared.window import SharedWindow
+    from litellm_evenkeel.rotation.shared.window import LeasedWindow
 
 LIMITS = [
-    Limit(Unit.REQUESTS, 1, 60.0),
-    Limit(Unit.REQUESTS, 40, 60.0),
-    Limit(Unit.TOKENS, 5000.5, 60.0),
-    Limit(Unit.TOKENS, 300.0, 2.0),
-    Limit(Unit.DOLLARS, 1.3, 18_000.0),
+    RateLimit(Unit.REQUESTS, 1, 60.0),
+    RateLimit(Unit.REQUESTS, 40, 60.0),
+    RateLimit(Unit.TOKENS, 5000.5, 60.0),
+    RateLimit(Unit.TOKENS, 300.0, 2.0),
+    RateLimit(Unit.DOLLARS, 1.3, 18_000.0),
 ]
 
 
 class World:
     """One store, and what was really used."""
 
-    def __init__(self, limit: Limit, workers: int) -> None:
+    def __init__(self, limit: RateLimit, workers: int) -> None:
         self.limit, self.now = limit, 1_700_000_000.25
         self.store = MemoryStore(lambda: self.now)
         self.uses: list[list[float]] = []
@@ -50,30 +50,30 @@ class Worker:
     world: World
     name: str
     behind: float
-    standing: Standing = field(default_factory=lambda: Standing(is_local=False, workers=4, epoch="e"))
+    mode: SharingMode = field(default_factory=lambda: SharingMode(is_local=False, workers=4, epoch="e"))
     workers: int = 4
     lacking: int = 0
-    asked: tuple[float, SideAsk, Reply] | None = None
+    asked: tuple[float, ScopeRequest, LeaseResponse] | None = None
 
     def __post_init__(self) -> None:
-        self.times: Times | None = Times(self.behind, self.behind)
-        self.desk = Desk(("a", None), self)
-        self.window: SharedWindow = self.desk.window(self.world.limit)
+        self.clock_offset: ClockOffset | None = ClockOffset(self.behind, self.behind)
+        self.leases = AccountLeases(("a", None), self)
+        self.window: LeasedWindow = self.leases.add_window(self.world.limit)
 
     @property
     def now(self) -> float:
         return self.world.now - self.behind
 
-    def lacks(self, desk: Desk) -> bool:
+    def request_now(self, leases: AccountLeases) -> bool:
         self.lacking += 1
         return True
 
-    def wishes(self, desk: Desk) -> None:
+    def request_soon(self, leases: AccountLeases) -> None:
         pass
 
     def use(self, amount: float) -> bool:
-        if self.window.left(self.now) + 1e-9 < amount or self.window.left(self.now) <= 0:
-            self.window.fits_in(self.now, amount)
+        if self.window.available(self.now) + 1e-9 < amount or self.window.available(self.now) <= 0:
+            self.window.wait_for(self.now, amount)
             return False
         self.window.take(self.now, amount)
         self.world.uses.append([self.world.now, amount, id(self)])
@@ -81,23 +81,23 @@ class Worker:
 
     def send(self) -> None:
         """Ask; the store counts at once, its answer is under way."""
-        ask = None if self.asked else self.desk.ask(self.now, confirms=False)
+        ask = None if self.asked else self.leases.build_request(self.now, confirms=False)
         if ask:
-            call = Call(self.name, "e", "e", 1e9, 2.0, 3.0, rejoins=False, leaves=False, sides=(ask,))
+            call = LeaseRequest(self.name, "e", "e", 1e9, 2.0, 3.0, rejoins=False, leaves=False, scopes=(ask,))
             self.asked = self.now, ask, self.world.store.answer(call)
 
     def receive(self) -> None:
         if self.asked:
-            sent, ask, reply = self.asked
+            sent, ask, response = self.asked
             self.asked = None
-            self.times = Times(reply.now - self.now, reply.now - sent)
-            self.desk.answered(ask, reply.sides[0], self.now, self.times)
+            self.clock_offset = ClockOffset(response.now - self.now, response.now - sent)
+            self.leases.apply_grant(ask, response.scopes[0], self.now, self.clock_offset)
 
     def lose(self) -> None:
         """Never hear what became of it."""
         if self.asked:
             self.asked = None
-            self.desk.unanswered()
+            self.leases.on_timeout()
 
     def settle(self, share: float) -> None:
         """Learn that the oldest request has used less."""
@@ -120,7 +120,7 @@ steps = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(LIMITS), steps)
 def test_whatever_the_order_no_period_sees_more_than_the_limit(
-    limit: Limit, told: list[tuple[int, str, float, float]]
+    limit: RateLimit, told: list[tuple[int, str, float, float]]
 ) -> None:
     world = World(limit, 4)
     for number, act, share, pause in told:
@@ -138,7 +138,7 @@ def test_whatever_the_order_no_period_sees_more_than_the_limit(
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("seed", range(4))
-def test_many_workers_that_press_use_the_limit_and_never_more(limit: Limit, seed: int) -> None:
+def test_many_workers_that_press_use_the_limit_and_never_more(limit: RateLimit, seed: int) -> None:
     draw = random.Random(seed)
     world = World(limit, 4)
     amount = 1.0 if limit.unit is Unit.REQUESTS else limit.amount / 37
@@ -157,7 +157,7 @@ def test_many_workers_that_press_use_the_limit_and_never_more(limit: Limit, seed
 
 
 def test_nobody_starves_where_there_is_one_for_all() -> None:
-    world = World(Limit(Unit.REQUESTS, 1, 60.0), 4)
+    world = World(RateLimit(Unit.REQUESTS, 1, 60.0), 4)
     served = dict.fromkeys(range(4), 0)
     draw = random.Random(1)
     for _ in range(60 * 60 * 4):
@@ -173,7 +173,7 @@ def test_nobody_starves_where_there_is_one_for_all() -> None:
 
 
 def test_a_request_as_large_as_the_limit_is_granted_when_all_is_free() -> None:
-    world = World(Limit(Unit.TOKENS, 5000, 60.0), 4)
+    world = World(RateLimit(Unit.TOKENS, 5000, 60.0), 4)
     first, second, *_ = world.workers
     assert not first.use(5000)
     first.send()
@@ -182,11 +182,11 @@ def test_a_request_as_large_as_the_limit_is_granted_when_all_is_free() -> None:
     assert not second.use(1)
     second.send()
     second.receive()
-    assert second.window.fits_in(second.now, 1) == pytest.approx(62, abs=1.01)
+    assert second.window.wait_for(second.now, 1) == pytest.approx(62, abs=1.01)
 
 
 def test_what_nobody_used_is_anothers_soon() -> None:
-    world = World(Limit(Unit.REQUESTS, 1, 60.0), 2)
+    world = World(RateLimit(Unit.REQUESTS, 1, 60.0), 2)
     first, second = world.workers
     first.use(1)
     first.send()
@@ -206,7 +206,7 @@ def test_what_nobody_used_is_anothers_soon() -> None:
 
 
 def test_what_a_provider_says_of_one_worker_counts_for_all() -> None:
-    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 2)
     first, second = world.workers
     for _ in range(40):
         first.use(1)
@@ -216,7 +216,7 @@ def test_what_a_provider_says_of_one_worker_counts_for_all() -> None:
     assert used >= 30
     world.now += 5
     # It was reset early, as only its answers tell.
-    first.window.learn(first.now, first.now, 39, 55.0)
+    first.window.apply_reading(first.now, first.now, 39, 55.0)
     assert not first.use(1)
     first.send()
     first.receive()
@@ -228,11 +228,11 @@ def test_what_a_provider_says_of_one_worker_counts_for_all() -> None:
 
 
 def alone(worker: Worker, workers: int = 4) -> None:
-    worker.standing = Standing(is_local=True, workers=workers, epoch="e")
+    worker.mode = SharingMode(is_local=True, workers=workers, epoch="e")
 
 
 def test_alone_all_together_use_no_more_than_the_limit() -> None:
-    world = World(Limit(Unit.REQUESTS, 40, 60.0), 4)
+    world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 4)
     draw = random.Random(3)
     used = 0
     for moment in range(60 * 20):
@@ -253,24 +253,24 @@ def test_alone_all_together_use_no_more_than_the_limit() -> None:
 
 
 def test_alone_one_request_goes_however_small_the_part_is() -> None:
-    world = World(Limit(Unit.TOKENS, 5000, 60.0), 2)
+    world = World(RateLimit(Unit.TOKENS, 5000, 60.0), 2)
     worker = world.workers[0]
     alone(worker, workers=50)
     assert worker.use(4000)
     assert not worker.use(4000)
-    wait = worker.window.fits_in(worker.now, 4000)
+    wait = worker.window.wait_for(worker.now, 4000)
     assert 55 < wait < 65
     world.now += wait
     assert worker.use(4000)
 
 
 def test_together_again_the_store_is_told_what_was_used_alone() -> None:
-    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 2)
     first, second = world.workers
     alone(first, workers=1)
     for _ in range(40):
         assert first.use(1)
-    first.standing = second.standing
+    first.mode = second.mode
     first.send()
     first.receive()
     second.use(1)
@@ -280,7 +280,7 @@ def test_together_again_the_store_is_told_what_was_used_alone() -> None:
 
 
 def test_a_store_that_has_forgotten_all_is_told_all() -> None:
-    world = World(Limit(Unit.REQUESTS, 40, 60.0), 2)
+    world = World(RateLimit(Unit.REQUESTS, 40, 60.0), 2)
     first, second = world.workers
     for _ in range(80):
         first.use(1)
@@ -288,8 +288,8 @@ def test_a_store_that_has_forgotten_all_is_told_all() -> None:
         first.receive()
     world.store.sides.clear()
     for worker in world.workers:
-        worker.standing = Standing(is_local=False, workers=2, epoch="another")
-    first.window.stand(first.now)
+        worker.mode = SharingMode(is_local=False, workers=2, epoch="another")
+    first.window.on_mode_change(first.now)
     first.send()
     first.receive()
     second.use(1)

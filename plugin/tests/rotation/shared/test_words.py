@@ -7,37 +7,42 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation.held import Held
-from litellm_evenkeel.rotation.kinds import Kind
-from litellm_evenkeel.rotation.shared.words import FOREVER, RELEASED, heard, word
+from litellm_evenkeel.rotation.held import CooldownUpdate
+from litellm_evenkeel.rotation.kinds import FailureKind
+from litellm_evenkeel.rotation.shared.words import FOREVER, RELEASED, decode, encode
 
-RATE = Held("a", "m", Kind.RATE_LIMIT, "slow down", 1_700_000_000.25, is_told=True)
+RATE = CooldownUpdate("a", "m", FailureKind.RATE_LIMIT, "slow down", 1_700_000_000.25, is_provider_stated=True)
 
 
 @pytest.mark.parametrize(
-    "held",
+    "update",
     [
         RATE,
-        Held('ä"}{', None, Kind.PERMANENT, "", math.inf, is_told=True),
-        Held("a", None, None, "", 5.0, is_told=True),
-        Held("a", None, Kind.PERMANENT, "revoked", math.inf, is_told=True, credential="0123456789ab"),
+        CooldownUpdate('ä"}{', None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True),
+        CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True),
+        CooldownUpdate(
+            "a", None, FailureKind.PERMANENT, "revoked", math.inf, is_provider_stated=True, credential="0123456789ab"
+        ),
     ],
 )
-def test_what_is_said_is_heard(held: Held) -> None:
-    assert heard(word(held, "me").text) == ("me", held)
-    assert heard(word(held, "me").text.encode()) == ("me", held)
+def test_what_is_said_is_heard(update: CooldownUpdate) -> None:
+    assert decode(encode(update, "me").text) == ("me", update)
+    assert decode(encode(update, "me").text.encode()) == ("me", update)
 
 
 def test_a_quarantine_is_kept_for_ever_and_a_release_forgets() -> None:
-    assert word(Held("a", None, Kind.PERMANENT, "", math.inf, is_told=True), "x").until == FOREVER
-    released = word(Held("a", None, None, "", 5.0, is_told=True), "x")
+    assert (
+        encode(CooldownUpdate("a", None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True), "x").until
+        == FOREVER
+    )
+    released = encode(CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True), "x")
     assert (released.until, released.account) == (RELEASED, "a")
-    assert word(RATE, "x").account == ""
+    assert encode(RATE, "x").account == ""
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_nothing_that_is_said_breaks_who_listens(text: bytes | str) -> None:
-    heard(text)
+    decode(text)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +61,15 @@ def test_nothing_that_is_said_breaks_who_listens(text: bytes | str) -> None:
     ],
 )
 def test_a_damaged_word_is_none(old: str, new: str) -> None:
-    text = word(RATE, "x").text
+    text = encode(RATE, "x").text
     assert old in text
-    assert heard(text.replace(old, new)) is None
+    assert decode(text.replace(old, new)) is None
 
 
 def test_words_of_those_who_know_nothing_of_credentials_are_heard() -> None:
-    text = word(RATE, "x").text
-    assert heard(text.replace(', "credential": ""', "")) == ("x", RATE)
+    text = encode(RATE, "x").text
+    assert decode(text.replace(', "credential": ""', "")) == ("x", RATE)
 
 
 def test_a_word_that_is_nothing_but_depth_is_none() -> None:
-    assert heard("[" * 4000) is None
+    assert decode("[" * 4000) is None

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from litellm_evenkeel.rotation.asked import Asked
-from litellm_evenkeel.rotation.kinds import Kind
-from litellm_evenkeel.rotation.pool import Pool
-from litellm_evenkeel.rotation.seat import Seat
+from litellm_evenkeel.rotation.asked import PickRequest
+from litellm_evenkeel.rotation.kinds import FailureKind
+from litellm_evenkeel.rotation.pool import AccountPool
+from litellm_evenkeel.rotation.seat import DeploymentSpec
 from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.terms import RotationTerms, Strategy
+from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
     from conftest import World
 
-    from litellm_evenkeel.rotation.group import Group
+    from litellm_evenkeel.rotation.group import CandidateSet
 
 every = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
 def test_each_that_may_be_named_is_there() -> None:
-    assert set(STRATEGIES) == set(Strategy)
+    assert set(STRATEGIES) == set(StrategyName)
 
 
 @every
@@ -37,77 +37,84 @@ def test_each_candidate_of_a_tier_is_yielded_once(
     strategy: str, seats: list[tuple[float, int]], looked: list[int]
 ) -> None:
     now = 1000.0
-    pool = Pool(RotationTerms(strategy=Strategy(strategy)), clock=lambda: now, random=random.Random(3).random)
-    group = pool.group(
-        "g", [Seat(str(each), str(each), "m", weight, tier) for each, (weight, tier) in enumerate(seats)]
+    pool = AccountPool(
+        RotationSettings(strategy=StrategyName(strategy)), clock=lambda: now, random=random.Random(3).random
     )
-    assert sum(len(tier.positions) for tier in group.snapshot.tiers) == len(seats)
+    candidates = pool.candidate_set(
+        "g", [DeploymentSpec(str(each), str(each), "m", weight, tier) for each, (weight, tier) in enumerate(seats)]
+    )
+    assert sum(len(tier.positions) for tier in candidates.snapshot.tiers) == len(seats)
     for far in looked:
-        for tier in group.snapshot.tiers:
+        for tier in candidates.snapshot.tiers:
             # Somebody looks so far, and takes the last one.
-            order = group.strategy.order(tier, group.places, Asked(), now)
+            order = candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now)
             seen = [position for _, position in zip(range(far), order, strict=False)]
             order.close() if hasattr(order, "close") else None
             if seen:
-                group.strategy.chosen(seen[-1])
-            assert sorted(group.strategy.order(tier, group.places, Asked(), now)) == list(tier.positions)
+                candidates.strategy.on_pick(seen[-1])
+            assert sorted(candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now)) == list(
+                tier.positions
+            )
 
 
 @every
 def test_nothing_that_is_shut_is_chosen(strategy: str, world: World) -> None:
     world.made(strategy)
-    group = world.group(*(world.seat(name) for name in "abcd"))
-    world.hold(group, "b")
-    world.hold(group, "c", kind=Kind.PERMANENT)
-    assert all(group.snapshot.weights[position] == 0 for position in (1, 2)) or group.dirty
-    assert set(world.used(group, 60)) <= {"a", "d"}
+    candidates = world.group(*(world.seat(name) for name in "abcd"))
+    world.hold(candidates, "b")
+    world.hold(candidates, "c", kind=FailureKind.PERMANENT)
+    assert all(candidates.snapshot.weights[position] == 0 for position in (1, 2)) or candidates.dirty
+    assert set(world.used(candidates, 60)) <= {"a", "d"}
 
 
 @every
 def test_who_opens_again_is_chosen_again(strategy: str, world: World) -> None:
     world.made(strategy)
-    group = world.group(world.seat("a"), world.seat("b"))
-    world.hold(group, "a", 10.0)
-    assert set(world.used(group, 20)) == {"b"}
+    candidates = world.group(world.seat("a"), world.seat("b"))
+    world.hold(candidates, "a", 10.0)
+    assert set(world.used(candidates, 20)) == {"b"}
     world.now += 15
-    assert world.used(group, 20)["a"] > 0
+    assert world.used(candidates, 20)["a"] > 0
 
 
 @every
 def test_a_tier_is_left_only_when_nothing_of_it_is_open(strategy: str, world: World) -> None:
     world.made(strategy)
-    group = world.group(world.seat("spare", priority=2), world.seat("a"), world.seat("b"))
-    assert "spare" not in world.used(group, 40)
-    world.hold(group, "a")
-    assert set(world.used(group, 20)) == {"b"}
-    world.hold(group, "b")
-    assert set(world.used(group, 5)) == {"spare"}
+    candidates = world.group(world.seat("spare", priority=2), world.seat("a"), world.seat("b"))
+    assert "spare" not in world.used(candidates, 40)
+    world.hold(candidates, "a")
+    assert set(world.used(candidates, 20)) == {"b"}
+    world.hold(candidates, "b")
+    assert set(world.used(candidates, 5)) == {"spare"}
 
 
 @every
 def test_of_two_the_one_with_the_better_score_is_chosen(strategy: str, world: World) -> None:
     world.made(strategy)
     limits = {"rpm": 500, "concurrent": 100}
-    group = world.group(world.seat("a", limits, weight=2), world.seat("b", limits, weight=3))
+    candidates = world.group(world.seat("a", limits, weight=2), world.seat("b", limits, weight=3))
     for step in range(60):
-        scores = scored(group, world.now)
-        pick = world.pick(group)
+        scores = scored(candidates, world.now)
+        pick = world.pick(candidates)
         assert scores[pick.position] == max(scores)
         world.now += 0.3
         if step % 3:
-            world.pool.settle(pick.lease, pick.lease.need, latency=0.2 + 0.1 * pick.position)
+            world.pool.settle(pick.reservation, pick.reservation.usage, latency=0.2 + 0.1 * pick.position)
 
 
-def scored(group: Group, now: float) -> list[float]:
-    return [group.strategy.score(each, place, Asked(), now) for each, place in enumerate(group.places)]
+def scored(candidates: CandidateSet, now: float) -> list[float]:
+    return [
+        candidates.strategy.score(each, deployment, PickRequest(), now)
+        for each, deployment in enumerate(candidates.deployments)
+    ]
 
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "fill_first"])
 @pytest.mark.parametrize("number", [2, 3, 8, 40])
 def test_equals_get_equal_parts(strategy: str, number: int, world: World) -> None:
     world.made(strategy)
-    group = world.group(*(world.seat(str(each)) for each in range(number)))
-    used = world.used(group, 100 * number)
+    candidates = world.group(*(world.seat(str(each)) for each in range(number)))
+    used = world.used(candidates, 100 * number)
     assert all(60 <= used[str(each)] <= 140 for each in range(number))
 
 
@@ -115,6 +122,6 @@ def test_equals_get_equal_parts(strategy: str, number: int, world: World) -> Non
 @pytest.mark.parametrize("number", [3, 40])
 def test_who_is_heavier_gets_more_where_nothing_else_tells_them_apart(strategy: str, number: int, world: World) -> None:
     world.made(strategy)
-    group = world.group(world.seat("heavy", weight=5), *(world.seat(str(each)) for each in range(number - 1)))
-    used = world.used(group, 100 * number)
+    candidates = world.group(world.seat("heavy", weight=5), *(world.seat(str(each)) for each in range(number - 1)))
+    used = world.used(candidates, 100 * number)
     assert used["heavy"] > 2 * max(used[str(each)] for each in range(number - 1))

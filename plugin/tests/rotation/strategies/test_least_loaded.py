@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 def test_what_is_under_way_is_spread_evenly(world: World) -> None:
     world.made("least_loaded")
-    group = world.group(*(world.seat(name) for name in "abcd"))
-    open_leases = [world.pick(group).lease for _ in range(42)]
-    assert sorted(place.in_flight for place in group.places) == [10, 10, 11, 11]
-    for lease in open_leases:
-        if lease.place.seat.id == "b":
-            world.pool.release(lease)
-    assert {world.pick(group).place.seat.id for _ in range(9)} == {"b"}
+    candidates = world.group(*(world.seat(name) for name in "abcd"))
+    open_leases = [world.pick(candidates).reservation for _ in range(42)]
+    assert sorted(deployment.in_flight for deployment in candidates.deployments) == [10, 10, 11, 11]
+    for reservation in open_leases:
+        if reservation.deployment.spec.id == "b":
+            world.pool.release(reservation)
+    assert {world.pick(candidates).deployment.spec.id for _ in range(9)} == {"b"}
 
 
 def test_a_heavier_account_bears_more(world: World) -> None:
     world.made("least_loaded")
-    group = world.group(world.seat("a"), world.seat("b", weight=3))
+    candidates = world.group(world.seat("a"), world.seat("b", weight=3))
     for _ in range(40):
-        world.pick(group)
-    assert group.places[1].in_flight == pytest.approx(30, abs=1)
+        world.pick(candidates)
+    assert candidates.deployments[1].in_flight == pytest.approx(30, abs=1)
 
 
 def test_of_many_the_busiest_are_passed_over(world: World) -> None:
     world.made("least_loaded")
-    group = world.group(*(world.seat(str(number)) for number in range(200)))
+    candidates = world.group(*(world.seat(str(number)) for number in range(200)))
     for _ in range(2000):
-        world.pick(group)
-    assert max(place.in_flight for place in group.places) <= 14
+        world.pick(candidates)
+    assert max(deployment.in_flight for deployment in candidates.deployments) <= 14
