@@ -18,8 +18,8 @@ from evenkeel_lab.doctor.callbacks import JOURNAL, ROTATION, STOCK_PROMETHEUS, e
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.errors import WrongUse
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.journal.terms import StoreKind
-from litellm_evenkeel.rotation.sticky_terms import SessionBackend
+from litellm_evenkeel.journal.settings import StoreKind
+from litellm_evenkeel.rotation.settings import SessionBackend
 from litellm_evenkeel.settings import SECTION, Settings, settings
 
 if TYPE_CHECKING:

@@ -28,15 +28,15 @@ from evenkeel_lab.cli import cli
 from evenkeel_lab.cli.accounts import page
 from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
 from evenkeel_lab.stack.ports import LOOPBACK
-from litellm_evenkeel.admin import mount
-from litellm_evenkeel.desk import AdminHandlers, Worker
-from litellm_evenkeel.rotation.held import CooldownUpdate
-from litellm_evenkeel.rotation.kinds import FailureKind
-from litellm_evenkeel.rotation.metrics import RotationMetrics
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.terms import RotationSettings
-from litellm_evenkeel.rotation.watch import RotationInspector
+from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
+from litellm_evenkeel.admin.routes import mount
+from litellm_evenkeel.providers.failure import FailureKind
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
+from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.settings import RotationSettings
+from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

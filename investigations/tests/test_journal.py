@@ -16,11 +16,11 @@ import pytest
 
 from evenkeel_lab.bench.storing import row
 from evenkeel_lab.cli import cli
-from litellm_evenkeel.journal.row import COLUMNS
+from litellm_evenkeel.journal.record import COLUMNS
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
 
 def journal(path: Path, records: list[RequestRecord]) -> str:

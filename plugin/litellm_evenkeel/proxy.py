@@ -6,10 +6,11 @@ from importlib import import_module, metadata
 from typing import Any
 
 from litellm_evenkeel import compatibility
-from litellm_evenkeel.metrics.folder import prepare, tell_client
-from litellm_evenkeel.wiring.config import callbacks
+from litellm_evenkeel.metrics.multiprocess.directory import prepare, tell_client
+from litellm_evenkeel.wiring.proxy_process import callbacks
 
-CALLBACKS = ("rotation", "prometheus", "collector", "journal")
+CALLBACKS = {"rotation": "rotation", "prometheus": "prometheus", "collector": "gc_freeze", "journal": "journal"}
+"""The callbacks by name, and the module of `wiring` that builds each."""
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 
@@ -23,5 +24,5 @@ def __getattr__(name: str) -> Any:
     if PROMETHEUS in callbacks() and prepare() is not None:
         tell_client()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
-    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
+    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{CALLBACKS[name]}"), name)()
     return made

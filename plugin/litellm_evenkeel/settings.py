@@ -9,13 +9,12 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets.terms import BudgetSettings
-from litellm_evenkeel.collector import GcFreezeSettings
-from litellm_evenkeel.journal.terms import JournalSettings
-from litellm_evenkeel.metrics.terms import MetricsSettings
-from litellm_evenkeel.reading import table, tree
-from litellm_evenkeel.rotation.agreeing import check_consistency
-from litellm_evenkeel.rotation.terms import AccountSettings, RotationSettings
+from litellm_evenkeel.budgets.settings import BudgetSettings
+from litellm_evenkeel.gc_freeze import GcFreezeSettings
+from litellm_evenkeel.journal.settings import JournalSettings
+from litellm_evenkeel.metrics.settings import MetricsSettings
+from litellm_evenkeel.rotation.settings import AccountSettings, RotationSettings, check_consistency
+from litellm_evenkeel.settings_schema import loader, reference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,12 +37,12 @@ def settings(section: object = None, environ: Mapping[str, str] = os.environ) ->
     """Read the section, which may be missing, and the variables over it; raise SettingsError for what cannot be."""
     if section is not None:
         # What is wrong in the file is told before what is wrong in the environment.
-        tree.read(Settings, section, SECTION)
-    found = tree.read(Settings, tree.overlaid(Settings, section, environ), SECTION)
+        loader.read(Settings, section, SECTION)
+    found = loader.read(Settings, loader.overlaid(Settings, section, environ), SECTION)
     check_consistency(found.rotation, f"{SECTION}.rotation")
     return found
 
 
 def tables() -> tuple[str, str]:
     """Return the tables of docs/settings.md: all settings, and those of one account."""
-    return table.table(Settings), table.table(AccountSettings, ("rotation", "accounts", "NAME"))
+    return reference.table(Settings), reference.table(AccountSettings, ("rotation", "accounts", "NAME"))

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.reading.table import description
-from litellm_evenkeel.reading.tree import leaves
-from litellm_evenkeel.rotation.limits import Limits, RateLimit, Unit
-from litellm_evenkeel.rotation.terms import (
+from litellm_evenkeel.rotation.model.limits import Limits, RateLimit, Unit
+from litellm_evenkeel.rotation.settings import (
     AccountSettings,
     RotationSettings,
     SharedRedisUrl,
@@ -18,9 +16,11 @@ from litellm_evenkeel.rotation.terms import (
     StrategyName,
 )
 from litellm_evenkeel.settings import Settings, settings
+from litellm_evenkeel.settings_schema.loader import leaves
+from litellm_evenkeel.settings_schema.reference import description
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.reading.tree import Leaf
+    from litellm_evenkeel.settings_schema.loader import Leaf
 
 LEAVES = [*leaves(Settings), *leaves(AccountSettings)]
 

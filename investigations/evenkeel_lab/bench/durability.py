@@ -35,10 +35,10 @@ from pathlib import Path
 from evenkeel_lab.bench.storing import row
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalTerms, Synchronous
+from litellm_evenkeel.journal.settings import JournalSettings, Synchronous
 
 path, shared, synchronous, together, rate = sys.argv[1:]
-terms = JournalTerms(flush_rows=int(together), keep=0.0)
+terms = JournalSettings(flush_rows=int(together), keep=0.0)
 journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, terms, writer=1)
 one = row(0)
 with open(shared, "r+b") as file:
@@ -48,7 +48,7 @@ with open(shared, "r+b") as file:
         while number < (time.perf_counter() - began) * int(rate):
             number += 1
             struct.pack_into("q", offered, 0, number)
-            journal.note(one)
+            journal.append(one)
         time.sleep(0.001)
 """
 

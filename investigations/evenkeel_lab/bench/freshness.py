@@ -23,12 +23,11 @@ from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import MODEL, merged
 from evenkeel_lab.stack.stack import stack
 from evenkeel_lab.stack.subject import DEFAULT_VERSION
-from litellm_evenkeel.rotation.held import CooldownUpdate
-from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.signals import Failure
-from litellm_evenkeel.rotation.sticky_terms import AffinitySettings
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import AffinitySettings, RotationSettings
+from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 ACCOUNTS, DEAD = 10, 3
 RATE, LATENCY = 50.0, 0.1

@@ -15,11 +15,11 @@ from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import MODEL, Rotation, Subject
 from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.stack import Options, stack
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import NullObserver
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

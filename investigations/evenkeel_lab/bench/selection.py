@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import psutil
 
-from litellm_evenkeel.mishaps import ErrorReporter
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import NullObserver
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.settings import RotationSettings
+from litellm_evenkeel.support.error_log import ErrorReporter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Or it asks the internet for prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm = importlib.import_module("litellm")
-router = importlib.import_module("litellm_evenkeel.rotation.router")
+litellm_callback = importlib.import_module("litellm_evenkeel.rotation.litellm_callback")
 
 # Long enough for sixty picks to be slower than the 99th percentile, and for the first ones, which find what others have
 # left in the processor's caches, to be few among these.
@@ -121,7 +121,7 @@ class Ours:
             seat=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
             observer=self._rebuilds,
         )
-        self._plugin = router.Rotation_PROXY_(settings, account_router, ErrorReporter("rotation"))
+        self._plugin = litellm_callback.AccountRotation_PROXY_(settings, account_router, ErrorReporter("rotation"))
         self._under_way: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._took: list[float] = []

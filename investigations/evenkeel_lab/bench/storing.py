@@ -17,9 +17,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.row import RequestRecord
+from litellm_evenkeel.journal.record import RequestRecord
+from litellm_evenkeel.journal.settings import Synchronous
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import Synchronous
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -21,7 +21,7 @@ from litellm_evenkeel.journal.postgres import (
     UNNEST,
     moment,
 )
-from litellm_evenkeel.journal.row import COLUMNS
+from litellm_evenkeel.journal.record import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

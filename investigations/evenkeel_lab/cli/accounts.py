@@ -16,7 +16,7 @@ from rich.text import Text
 from evenkeel_lab.cli.admin import Admin, with_proxy
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import LabError, WrongUse
-from litellm_evenkeel.desk import MOST_ACCOUNTS, USUAL_ACCOUNTS
+from litellm_evenkeel.admin.handlers import MOST_ACCOUNTS, USUAL_ACCOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

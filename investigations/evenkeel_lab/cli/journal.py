@@ -25,9 +25,9 @@ from evenkeel_lab.journal.following import new
 from evenkeel_lab.journal.pages import pages
 from evenkeel_lab.journal.written import whole
 from evenkeel_lab.progress import shown_on
-from litellm_evenkeel.journal.move import back_fill
-from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
-from litellm_evenkeel.rotation.durations import span as seconds_of
+from litellm_evenkeel.journal.backfill import back_fill
+from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
+from litellm_evenkeel.support.durations import span as seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

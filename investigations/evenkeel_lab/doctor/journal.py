@@ -15,17 +15,17 @@ from evenkeel_lab.doctor.config_file import reference
 from evenkeel_lab.doctor.finding import Finding, error, ok
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import database_url
+from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing
-from litellm_evenkeel.journal.terms import StoreKind
-from litellm_evenkeel.postgres_address import WRITTEN, is_postgres
 from litellm_evenkeel.settings import SECTION
+from litellm_evenkeel.support.postgres import WRITTEN, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.doctor.config_file import ProxyConfig
-    from litellm_evenkeel.journal.terms import JournalSettings
+    from litellm_evenkeel.journal.settings import JournalSettings
 
 CHECK = "journal"
 WHERE = (SECTION, "journal")

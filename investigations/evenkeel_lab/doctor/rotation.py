@@ -11,16 +11,16 @@ from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.section import understood
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.naming import settings_warnings
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.sticky_terms import SessionBackend
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.settings import SessionBackend
+from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.doctor.config_file import ProxyConfig
-    from litellm_evenkeel.rotation.terms import RotationSettings
+    from litellm_evenkeel.rotation.settings import RotationSettings
 
 # The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
 ASYNC_STRATEGIES = frozenset(

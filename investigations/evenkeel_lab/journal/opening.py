@@ -15,7 +15,7 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal.telling import Telling
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.postgres_address import WRITTEN, is_postgres, place
+from litellm_evenkeel.support.postgres import WRITTEN, is_postgres, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

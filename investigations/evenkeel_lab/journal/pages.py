@@ -9,7 +9,7 @@ from litellm_evenkeel.journal.store import PageCursor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
     from litellm_evenkeel.journal.store import RecordStore
 
 AT_ONCE = 5000

@@ -14,7 +14,7 @@ from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
     from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, RecordStore, WriterRange
 
 HOLDS_SOMETHING_ELSE = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)

@@ -19,8 +19,8 @@ from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.postgres import schema_of
 from evenkeel_lab.stack.subject import prisma_env
-from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS, JournalSettings
-from litellm_evenkeel.rotation.durations import span
+from litellm_evenkeel.journal.settings import LAST_ANSWERS_SECONDS, JournalSettings
+from litellm_evenkeel.support.durations import span
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

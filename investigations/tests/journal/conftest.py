@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
 
 class Counting(SqliteStore):

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from evenkeel_lab.stack.accounts import Account, provider
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.mock import mock
-from litellm_evenkeel.rotation.metrics import RotationMetrics
+from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -69,8 +69,8 @@ class Rig:
         """Begin as a proxy does: first the callback is made, then the router."""
         import litellm  # noqa: PLC0415 - as late as can be: it takes seconds
 
-        from litellm_evenkeel import admin, watching  # noqa: PLC0415
-        from litellm_evenkeel.wiring import rotation as wiring  # noqa: PLC0415
+        from litellm_evenkeel.admin import routes  # noqa: PLC0415 - as above
+        from litellm_evenkeel.wiring import observability, rotation as wiring  # noqa: PLC0415
 
         deployments = deployments or [self.deployment(name) for name in ACCOUNTS]
         server = ModuleType(SERVER)
@@ -78,8 +78,8 @@ class Rig:
         server.proxy_config = SimpleNamespace(config={"model_list": deployments, "evenkeel": {"rotation": terms}})
         self._monkeypatch.setitem(sys.modules, SERVER, server)
         # There is no app to which routes could be added, and each rotation has metrics of its own.
-        self._monkeypatch.setattr(admin, "install", lambda *_: None)
-        self._monkeypatch.setattr(watching, "metrics", self._metrics)
+        self._monkeypatch.setattr(routes, "install", lambda *_: None)
+        self._monkeypatch.setattr(observability, "metrics", self._metrics)
         self.rotation = wiring.rotation()
         # It keeps one callback of each class, the first.
         litellm.logging_callback_manager._reset_all_callbacks()

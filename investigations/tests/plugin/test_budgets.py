@@ -29,7 +29,7 @@ from litellm_evenkeel.budgets import (
     open_budgets,
 )
 from litellm_evenkeel.budgets.postgres import PostgresBudgets
-from litellm_evenkeel.budgets.terms import BudgetRedis
+from litellm_evenkeel.budgets.settings import BudgetRedis
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

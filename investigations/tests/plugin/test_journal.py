@@ -13,16 +13,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.journal import series
+from litellm_evenkeel.instrumentation.export import SampleCollector
+from litellm_evenkeel.journal import metrics
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing
-from litellm_evenkeel.scraping import SampleCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
 # LiteLLM warns of its own types when it is first used.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -35,12 +35,13 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     """Make the journal as a proxy does, with such settings."""
     import litellm  # noqa: PLC0415 - as late as can be: it takes seconds
 
-    from litellm_evenkeel import admin, scraping  # noqa: PLC0415
+    from litellm_evenkeel.admin import routes  # noqa: PLC0415 - as above
+    from litellm_evenkeel.instrumentation import export  # noqa: PLC0415
     from litellm_evenkeel.wiring import journal as wiring  # noqa: PLC0415
 
     made: list[Any] = []
-    monkeypatch.setattr(admin, "install_health", lambda *_: None)
-    monkeypatch.setattr(scraping, "show", lambda *_, **__: lambda: None)
+    monkeypatch.setattr(routes, "install_health", lambda *_: None)
+    monkeypatch.setattr(export, "show", lambda *_, **__: lambda: None)
     monkeypatch.setattr(wiring.atexit, "register", lambda *_: None)
     monkeypatch.chdir(tmp_path)
 
@@ -172,7 +173,7 @@ def test_what_cannot_be_is_refused_at_the_start(
 async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventually: Callable[..., Any]) -> None:
     made = wired(flush_every=0.01)
     registry = CollectorRegistry()
-    SampleCollector(lambda: series.samples(made.journal), series.ALL, registry)
+    SampleCollector(lambda: metrics.samples(made.journal), metrics.ALL, registry)
     assert registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 0
     event = {"standard_logging_object": {"startTime": 1.0, "endTime": 2.0, "model": "m"}}
     await made.async_log_success_event(event, None, None, None)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +32,11 @@ from pathlib import Path
 from evenkeel_lab.bench.storing import row
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalTerms
+from litellm_evenkeel.journal.settings import JournalSettings
 
 ends = []
 signal.signal(signal.SIGTERM, lambda *_: ends.append(True))
-journal = Journal(SqliteStore(Path(sys.argv[1])), None, JournalTerms(), writer=1)
+journal = Journal(SqliteStore(Path(sys.argv[1])), None, JournalSettings(), writer=1)
 atexit.register(journal.close)
 # Not so old that it would be deleted.
 one = row(0)._replace(time=int(time.time() * 1_000_000))
@@ -50,7 +50,7 @@ with open(sys.argv[2], "r+b") as file:
             # Counted first: a row that was offered is never one that nobody knows of.
             number += 1
             struct.pack_into("q", offered, 0, number)
-            journal.note(one)
+            journal.append(one)
         time.sleep(0.001)
 """
 

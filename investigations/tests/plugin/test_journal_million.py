@@ -12,11 +12,11 @@ from evenkeel_lab.bench.storing import row
 from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
+from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.journal import Journal
-from litellm_evenkeel.journal.move import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
+from litellm_evenkeel.journal.settings import JournalSettings, Order
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.journal.terms import JournalSettings, Order
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

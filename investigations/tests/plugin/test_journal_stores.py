@@ -24,12 +24,12 @@ from evenkeel_lab.bench.storing import row
 from evenkeel_lab.journal.comparing import compare
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
-from litellm_evenkeel.journal.move import back_fill
+from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
-from litellm_evenkeel.journal.row import MOST_INTEGER, RequestRecord, real, text, whole
+from litellm_evenkeel.journal.record import MOST_INTEGER, RequestRecord, real, text, whole
+from litellm_evenkeel.journal.settings import Insert
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import BackfillCursor, JournalMissing, PageCursor, RecordsRejected, WriterRange
-from litellm_evenkeel.journal.terms import Insert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

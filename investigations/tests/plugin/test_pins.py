@@ -16,20 +16,19 @@ from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.pins.breaker import FAILURES
-from litellm_evenkeel.rotation.pins.memory import MemorySessionStore
-from litellm_evenkeel.rotation.pins.opening import open_replicator
-from litellm_evenkeel.rotation.pins.postgres import PRUNED_EACH_SECONDS, PostgresSessionStore
-from litellm_evenkeel.rotation.pins.redis import RedisSessionStore
-from litellm_evenkeel.rotation.pins.remote import SessionReplicator
-from litellm_evenkeel.rotation.sticky import PinChange
-from litellm_evenkeel.rotation.sticky_terms import AffinitySettings, SessionBackend
+from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURES
+from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
+from litellm_evenkeel.rotation.affinity.postgres_store import PRUNED_EACH_SECONDS, PostgresSessionStore
+from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
+from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator
+from litellm_evenkeel.rotation.affinity.session_table import PinChange
+from litellm_evenkeel.rotation.settings import AffinitySettings, SessionBackend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from litellm_evenkeel.rotation.pins import SessionStore
+    from litellm_evenkeel.rotation.affinity.session_store import SessionStore
 
 MINUTE = 60.0
 

@@ -20,15 +20,15 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.budgets import BudgetCounts, BudgetEntity, BudgetSettings, open_budgets
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
-from litellm_evenkeel.metrics.failures import OF_KEY
-from litellm_evenkeel.metrics.terms import Ablation, MetricsSettings
+from litellm_evenkeel.metrics.replay.failure_key import OF_KEY
+from litellm_evenkeel.metrics.settings import Ablation, MetricsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from litellm_evenkeel.budgets import BudgetCache, BudgetObservation, Listener, Peek
-    from litellm_evenkeel.metrics.facts import Raw
+    from litellm_evenkeel.metrics.replay.event_facts import Raw
 
 # LiteLLM warns of its own types, once for each.
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -16,7 +16,7 @@ import pytest
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.litellm_router import deployments_of, remaining_usage
-from litellm_evenkeel.rotation.holds import HealthState
+from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -161,7 +161,7 @@ async def test_a_client_that_writes_what_routing_plugins_would_leave_changes_not
 
 
 async def test_a_call_on_a_video_goes_to_the_account_that_made_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    narrowing = importlib.import_module("litellm_evenkeel.rotation.narrowing")
+    narrowing = importlib.import_module("litellm_evenkeel.rotation.litellm_filters")
     # As they are since LiteLLM 1.108.
     monkeypatch.setattr(narrowing, "_CALLS_ON_A_VIDEO", frozenset({"avideo_status"}))
     monkeypatch.setattr(narrowing.videos, "decode_video_id_with_provider", lambda told: {"deployment_id": told})
@@ -352,7 +352,7 @@ async def test_litellms_own_cooldowns_are_off_unless_an_operator_wants_them(rig:
 async def test_the_rotation_chooses_though_litellms_cooldowns_cannot_be_switched_off(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module("litellm_evenkeel.rotation.router")
+    module = importlib.import_module("litellm_evenkeel.rotation.litellm_callback")
 
     def refuse(_: object) -> None:
         raise RuntimeError("the router declines it")
@@ -388,7 +388,7 @@ async def test_a_new_router_is_noticed(rig: Rig) -> None:
 
 
 def test_the_credentials_of_clients_are_those_that_litellm_knows() -> None:
-    from litellm_evenkeel.rotation.router import CLIENT_CREDENTIALS  # noqa: PLC0415
+    from litellm_evenkeel.rotation.litellm_callback import CLIENT_CREDENTIALS  # noqa: PLC0415
 
     try:
         from litellm.litellm_core_utils import clientside_credential_handler as handler  # noqa: PLC0415

@@ -17,23 +17,22 @@ from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.holds import HealthState
-from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
-from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Usage
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pool import AccountPool
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.shared import CoordinatorSettings, open_coordinator, redis as redis_store
-from litellm_evenkeel.rotation.signals import Failure
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.model.limits import Limits
+from litellm_evenkeel.rotation.model.request import PickRequest, Usage
+from litellm_evenkeel.rotation.pool.account_pool import AccountPool
+from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, open_coordinator, redis_store
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings
+from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from litellm_evenkeel.rotation.lease import Reservation
+    from litellm_evenkeel.rotation.state.deployment_state import Reservation
 
 ANCHOR = time.time() - time.monotonic()
 WORKERS = 4

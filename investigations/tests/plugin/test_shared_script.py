@@ -12,7 +12,8 @@ import pytest
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.shared.asks import (
+from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
+from litellm_evenkeel.rotation.quota_sharing.protocol import (
     LeaseRequest,
     LeaseReturn,
     ProviderReport,
@@ -21,8 +22,7 @@ from litellm_evenkeel.rotation.shared.asks import (
     UnleasedUsage,
     WindowRequest,
 )
-from litellm_evenkeel.rotation.shared.memory import MemoryStore
-from litellm_evenkeel.rotation.shared.redis import RedisLeaseStore
+from litellm_evenkeel.rotation.quota_sharing.redis_store import RedisLeaseStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenkeel_lab.stack.accounts import Account, provider, unequal
 from evenkeel_lab.stack.config import ROTATION, Prometheus, Rotation, Subject, proxy_config
 from evenkeel_mock.config import parse
-from litellm_evenkeel.rotation.limits import Limits
+from litellm_evenkeel.rotation.model.limits import Limits
 
 
 def test_the_provider_and_the_proxy_know_the_same_accounts() -> None:

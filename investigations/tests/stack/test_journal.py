@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.stack.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.config import Journal, Subject
 from evenkeel_lab.stack.proxy import Proxy, cure_of, refusal_of, stops_within, why_it_died
-from litellm_evenkeel.journal.terms import JournalSettings
+from litellm_evenkeel.journal.settings import JournalSettings
 
 LOG = """Traceback (most recent call last):
   File "tree.py", line 61, in read

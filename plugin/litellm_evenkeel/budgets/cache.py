@@ -10,16 +10,16 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from litellm_evenkeel.budgets.budget import BudgetEntity, Source, absent, merge
-from litellm_evenkeel.budgets.counts import BudgetCounts, KindCounts
+from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets.budget import Budget, Entity
-    from litellm_evenkeel.budgets.failures import SourceFailures
     from litellm_evenkeel.budgets.loader import Loader
-    from litellm_evenkeel.budgets.snapshot import BudgetObservation
-    from litellm_evenkeel.budgets.terms import BudgetSettings
+    from litellm_evenkeel.budgets.request_hints import BudgetObservation
+    from litellm_evenkeel.budgets.settings import BudgetSettings
+    from litellm_evenkeel.budgets.stats import SourceFailures
 
 JITTER = 0.2
 # Who was not asked for in so many times the TTL is of no interest for how old values are.

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from litellm_evenkeel.budgets.breaker import BreakerState
     from litellm_evenkeel.budgets.budget import Budget, Entity, Source
-    from litellm_evenkeel.budgets.failures import SourceFailures
-    from litellm_evenkeel.budgets.line import GuardedCache, GuardedSource
+    from litellm_evenkeel.budgets.source import GuardedCache, GuardedSource
+    from litellm_evenkeel.budgets.stats import SourceFailures
+    from litellm_evenkeel.support.circuit_breaker import BreakerState
 
 # What is answered in one go holds the loop up for a moment, and requests are served by it.
 AT_ONCE = 500

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source, absent
-from litellm_evenkeel.budgets.knock import check_listening
-from litellm_evenkeel.postgres_address import arguments, is_pooled
+from litellm_evenkeel.support.postgres import arguments, check_listening, is_pooled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

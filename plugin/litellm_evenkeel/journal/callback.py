@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from litellm_evenkeel.journal import events
+from litellm_evenkeel.journal import event_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
     def __init__(self, journal: Journal, errors: Callable[[str, Exception], None]) -> None:
         super().__init__()
         self.journal, self._errors = journal, errors
-        self._attempts: OrderedDict[tuple[int, object], events.Attempt] = OrderedDict()
+        self._attempts: OrderedDict[tuple[int, object], event_parser.Attempt] = OrderedDict()
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
@@ -40,7 +40,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         """Write down an answer."""
         del response_obj, start_time, end_time
         try:
-            told = events.answered(kwargs)
+            told = event_parser.answered(kwargs)
             if told is not None:
                 self.journal.append(told)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others have to hear of the event
@@ -54,7 +54,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         try:
             if not isinstance(kwargs.get("standard_logging_object"), dict):
                 return
-            self._attempts[_known_by(kwargs)] = events.attempted(kwargs)
+            self._attempts[_known_by(kwargs)] = event_parser.attempted(kwargs)
             if len(self._attempts) > MOST_ATTEMPTS:
                 self._attempts.popitem(last=False)
         except Exception as error:  # noqa: BLE001
@@ -78,8 +78,10 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
             if not isinstance(request_data.get("first_api_call_start_time"), datetime):
                 # No deployment was asked: what names one is what the client has sent.
                 attempt = None
-            failure = events.Failure(type(original_exception).__name__, _status(original_exception))
-            self.journal.append(events.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time()))
+            failure = event_parser.Failure(type(original_exception).__name__, _status(original_exception))
+            self.journal.append(
+                event_parser.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time())
+            )
         except Exception as error:  # noqa: BLE001
             self._errors("writing down a failure", error)
 
@@ -90,10 +92,10 @@ def _known_by(details: Mapping[str, Any]) -> tuple[int, object]:
     return id(told), told.get("startTime") if isinstance(told, dict) else None
 
 
-def _sender(told: Any) -> events.Caller:
+def _sender(told: Any) -> event_parser.Caller:
     """Return with which key a request came; more is said of one that LiteLLM knows than of any other."""
     is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - SAID_OF_STRANGERS)
-    return events.Caller(getattr(told, "api_key", None), is_known)
+    return event_parser.Caller(getattr(told, "api_key", None), is_known)
 
 
 def _status(error: Exception) -> int:
@@ -101,7 +103,7 @@ def _status(error: Exception) -> int:
     caught = error.__traceback__
     if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION:
         return _status_of_authentication(error)
-    return events.status(error)
+    return event_parser.status(error)
 
 
 def _status_of_authentication(error: Exception) -> int:
@@ -110,7 +112,7 @@ def _status_of_authentication(error: Exception) -> int:
 
     made = getattr(auth_exception_handler, "_as_proxy_exception", None)
     try:
-        return events.status(error if made is None else made(error), UNAUTHORIZED)
+        return event_parser.status(error if made is None else made(error), UNAUTHORIZED)
     except ImportError:
         # It asks Prisma whether the database is gone, and where there is none, the client gets this.
-        return events.FAILED
+        return event_parser.FAILED

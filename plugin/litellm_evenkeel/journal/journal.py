@@ -7,16 +7,16 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.terms import Order
+from litellm_evenkeel.journal.settings import Order
 from litellm_evenkeel.journal.writer import RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from litellm_evenkeel.journal.counts import WriterCounts
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
+    from litellm_evenkeel.journal.settings import JournalSettings
+    from litellm_evenkeel.journal.stats import WriterCounts
     from litellm_evenkeel.journal.store import RecordStore
-    from litellm_evenkeel.journal.terms import JournalSettings
 
 BITS = 62
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
-from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
-from litellm_evenkeel.journal.skipping import latest
-from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange
-from litellm_evenkeel.journal.terms import Insert
-from litellm_evenkeel.postgres_address import arguments
+from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
+from litellm_evenkeel.journal.settings import Insert
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest
+from litellm_evenkeel.support.postgres import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

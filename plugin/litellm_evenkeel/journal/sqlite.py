@@ -11,10 +11,9 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.journal.row import COLUMNS, RequestRecord
-from litellm_evenkeel.journal.skipping import latest
-from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange
-from litellm_evenkeel.journal.terms import Synchronous
+from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
+from litellm_evenkeel.journal.settings import Synchronous
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
+
+
+def latest(table: str) -> str:
+    """Return it as SQLite and Postgres understand it."""
+    return f"""
+WITH RECURSIVE known (writer) AS (
+    SELECT min(writer) FROM {table}
+    UNION ALL
+    SELECT (SELECT min(later.writer) FROM {table} AS later WHERE later.writer > known.writer)
+    FROM known WHERE known.writer IS NOT NULL
+)
+SELECT known.writer, (SELECT max(own.number) FROM {table} AS own WHERE own.writer = known.writer)
+FROM known WHERE known.writer IS NOT NULL
+"""
 
 
 class RecordsRejected(Exception):

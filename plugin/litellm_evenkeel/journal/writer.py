@@ -15,15 +15,15 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.counts import WriterCounts
+from litellm_evenkeel.journal.stats import WriterCounts
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
+    from litellm_evenkeel.journal.settings import JournalSettings
     from litellm_evenkeel.journal.store import RecordStore
-    from litellm_evenkeel.journal.terms import JournalSettings
 
 LOG = logging.getLogger("litellm_evenkeel.journal")
 FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 0.05, 5.0, 0.2

@@ -9,14 +9,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
-from litellm_evenkeel.metrics.own import ABLATION, family
-from litellm_evenkeel.metrics.terms import Ablation
+from litellm_evenkeel.metrics.self_metrics import ABLATION, family
+from litellm_evenkeel.metrics.settings import Ablation
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from datetime import datetime
 
-    from litellm_evenkeel.metrics.facts import Raw
+    from litellm_evenkeel.metrics.replay.event_facts import Raw
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 BANNER = "!" * 100

@@ -14,8 +14,8 @@ from litellm_evenkeel.budgets import Budget, BudgetEntity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from litellm_evenkeel.metrics.children import Labels
-    from litellm_evenkeel.metrics.families import Family
+    from litellm_evenkeel.metrics.registry.children import Labels
+    from litellm_evenkeel.metrics.registry.families import Family
 
 HOUR = 3600.0
 NOTHING = (None, None, None)

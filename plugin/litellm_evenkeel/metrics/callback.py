@@ -20,26 +20,27 @@ from litellm.integrations.prometheus import (
 )
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from litellm_evenkeel import steady
 from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics import failures, families
 from litellm_evenkeel.metrics.budget_gauges import left_of
-from litellm_evenkeel.metrics.budgeting import BudgetUpdater
-from litellm_evenkeel.metrics.cardinality import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
-from litellm_evenkeel.metrics.expiry import SeriesExpiry
-from litellm_evenkeel.metrics.facts import LiteLLMReaders, Raw
-from litellm_evenkeel.metrics.files import MultiprocessWriter, PendingWrite
-from litellm_evenkeel.metrics.graves import DeadWorkerCompactor
-from litellm_evenkeel.metrics.limits import of_each_metric, of_end_users
-from litellm_evenkeel.metrics.line import QUIET_SECONDS, in_slices
-from litellm_evenkeel.metrics.marks import LENGTH
-from litellm_evenkeel.metrics.own import SelfMetrics
+from litellm_evenkeel.metrics.budget_updates import BudgetUpdater
+from litellm_evenkeel.metrics.multiprocess.compaction import DeadWorkerCompactor
+from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
+from litellm_evenkeel.metrics.proxy_caches import left_of_group
+from litellm_evenkeel.metrics.registry import families
+from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
+from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
+from litellm_evenkeel.metrics.registry.litellm_limits import of_each_metric, of_end_users
+from litellm_evenkeel.metrics.replay import failure_key
+from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
+from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
+from litellm_evenkeel.metrics.replay.recorder import record_updates
+from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH
+from litellm_evenkeel.metrics.replay.update_queue import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
-from litellm_evenkeel.metrics.running_proxy import left_of_group
-from litellm_evenkeel.metrics.series import PlanCache, PlanCacheSettings
-from litellm_evenkeel.metrics.terms import MetricsSettings
-from litellm_evenkeel.metrics.watching import record_updates
+from litellm_evenkeel.metrics.self_metrics import SelfMetrics
+from litellm_evenkeel.metrics.settings import MetricsSettings
+from litellm_evenkeel.support import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from litellm_evenkeel.budgets import BudgetCounts
-    from litellm_evenkeel.metrics.budgeting import OpenBudgets
-    from litellm_evenkeel.metrics.noting import RecordedUpdate
+    from litellm_evenkeel.metrics.budget_updates import OpenBudgets
+    from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate
 
 # These two were private until LiteLLM 1.106.
 cleaned = getattr(stock, "sanitize_prometheus_label_value", None) or stock._sanitize_prometheus_label_value  # noqa: SLF001
@@ -152,7 +153,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
-            self._budgets = BudgetUpdater(self._open_budgets, made, end_user, cleaned, steady.now, always)
+            self._budgets = BudgetUpdater(self._open_budgets, made, end_user, cleaned, clock.now, always)
         self._series.line.flushed = self._flushed
         # Before events are counted: a series that was silent for too long begins anew with them.
         self._series.line.begins = SeriesExpiry(self._store, self._ttl, time.time).look
@@ -205,7 +206,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return PrometheusLogger.async_log_failure_event(self, kwargs, response_obj, start_time, end_time)
 
         def key() -> Hashable:
-            return self._readers.is_skipped(kwargs), failures.of_event(kwargs, self._readers)
+            return self._readers.is_skipped(kwargs), failure_key.of_event(kwargs, self._readers)
 
         if self._made() is not None and not self._takes(key, done):
             await done()
@@ -221,7 +222,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             )
 
         def key() -> Hashable:
-            return failures.of_hook(request_data, original_exception, user_api_key_dict, self._readers)
+            return failure_key.of_hook(request_data, original_exception, user_api_key_dict, self._readers)
 
         # Which tags a request has is found out from its headers, too.
         if self._made() is not None and (litellm.custom_prometheus_tags or not self._takes(key, done)):

@@ -10,12 +10,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.facts import LEFT, NOTHING, Raw
+from litellm_evenkeel.metrics.replay.event_facts import LEFT, NOTHING, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from litellm_evenkeel.metrics.families import Family
+    from litellm_evenkeel.metrics.registry.families import Family
 
     Ask = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.rotation.limit_headers import LimitReading, parse_limit_headers
-from litellm_evenkeel.rotation.resets import until_reset
-from litellm_evenkeel.rotation.signals import Failure, FailureKind, FailureScope, clamp_retry_after, classify
+from litellm_evenkeel.providers.classifier import Failure, FailureKind, FailureScope, clamp_retry_after, classify
+from litellm_evenkeel.providers.limit_headers import LimitReading, parse_limit_headers
+from litellm_evenkeel.providers.retry_after import until_reset
 
 __all__ = [
     "Failure",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.answers import ResponseUsage
+    from litellm_evenkeel.providers.classifier import Failure
+    from litellm_evenkeel.providers.response_usage import ResponseUsage
     from litellm_evenkeel.rotation.attempts import Attempt
-    from litellm_evenkeel.rotation.picks import NoCapacity, Pick
-    from litellm_evenkeel.rotation.signals import Failure
+    from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 
 
 class Observer(Protocol):

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 from prometheus_client import REGISTRY
 
-from litellm_evenkeel import addresses, admin, scraping
-from litellm_evenkeel.journal import series
+from litellm_evenkeel.admin import routes
+from litellm_evenkeel.instrumentation import export
+from litellm_evenkeel.journal import metrics
 from litellm_evenkeel.journal.callback import Journal_PROXY_
-from litellm_evenkeel.journal.opening import open_journal
-from litellm_evenkeel.journal.terms import LAST_ANSWERS_SECONDS
+from litellm_evenkeel.journal.factory import open_journal
+from litellm_evenkeel.journal.settings import LAST_ANSWERS_SECONDS
 from litellm_evenkeel.litellm_router import SERVER
-from litellm_evenkeel.mishaps import ErrorReporter
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.config import of_proxy
+from litellm_evenkeel.support.error_log import ErrorReporter
+from litellm_evenkeel.wiring import server_urls
+from litellm_evenkeel.wiring.proxy_process import of_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,11 +40,11 @@ def journal() -> Journal_PROXY_:
     config, where = of_proxy(), f"{SECTION}.journal"
     terms = settings(config.get(SECTION)).journal
     # Read anew for each connection: whoever rotates passwords writes the new one there.
-    made = open_journal(terms, where, lambda: addresses.postgres(of_proxy(), os.environ, where))
+    made = open_journal(terms, where, lambda: server_urls.postgres(of_proxy(), os.environ, where))
     errors = ErrorReporter("journal")
-    show = scraping.show(lambda: series.samples(made), series.of(made), REGISTRY, happened=errors.report)
+    show = export.show(lambda: metrics.samples(made), metrics.of(made), REGISTRY, happened=errors.report)
     if SERVER in sys.modules:
-        admin.install_health("journal", lambda: _health(made, errors))
+        routes.install_health("journal", lambda: _health(made, errors))
     _end_with_proxy(made, show)
     # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
     atexit.register(_end, made)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel import addresses, admin, steady
+from litellm_evenkeel.admin import routes
 from litellm_evenkeel.budgets import health, load_drivers, open_budgets
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget
-from litellm_evenkeel.metrics.folder import prepare
-from litellm_evenkeel.metrics.mounting import mount
-from litellm_evenkeel.metrics.terms import Ablation
-from litellm_evenkeel.postgres_address import place
-from litellm_evenkeel.redis_address import require_address
+from litellm_evenkeel.metrics.endpoint import mount
+from litellm_evenkeel.metrics.multiprocess.directory import prepare
+from litellm_evenkeel.metrics.settings import Ablation
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.config import callbacks, of_proxy
+from litellm_evenkeel.support import clock
+from litellm_evenkeel.support.postgres import place
+from litellm_evenkeel.support.redis import require_address
+from litellm_evenkeel.wiring import server_urls
+from litellm_evenkeel.wiring.proxy_process import callbacks, of_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +48,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
     folder = prepare()
     made = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
-    admin.install_health("budgets", lambda: _health(made))
+    routes.install_health("budgets", lambda: _health(made))
     return made
 
 
@@ -60,7 +62,7 @@ def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
     where = f"{SECTION}.budgets.redis"
     if settings.redis.is_off:
         return None
-    found = addresses.redis(config, os.environ, where) if settings.redis.is_of_litellm else settings.redis.value
+    found = server_urls.redis(config, os.environ, where) if settings.redis.is_of_litellm else settings.redis.value
     require_address(found, where)
     return found
 
@@ -70,7 +72,7 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
 
     def database() -> str:
         # Read anew for each connection: whoever rotates passwords writes the new one there.
-        return addresses.postgres(of_proxy(), os.environ, where)
+        return server_urls.postgres(of_proxy(), os.environ, where)
 
     try:
         of = place(database())
@@ -78,7 +80,7 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
         of = None
     return open_budgets(
         settings,
-        steady.now,
+        clock.now,
         database=None if of is None else database,
         redis=redis,
         # A server may be shared by proxies of several databases, in each of which an id is somebody else.

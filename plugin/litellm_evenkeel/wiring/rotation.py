@@ -9,26 +9,25 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel import addresses, watching
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.mishaps import ErrorReporter
-from litellm_evenkeel.rotation.naming import settings_warnings
-from litellm_evenkeel.rotation.pins.opening import open_replicator as keeping
-from litellm_evenkeel.rotation.pins.remote import SessionReplicator
-from litellm_evenkeel.rotation.router import AccountRotation_PROXY_, AccountRotationWithHeader_PROXY_
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.shared import CoordinatorSettings, QuotaCoordinator, open_coordinator
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.sticky import SessionTable
-from litellm_evenkeel.rotation.sticky_terms import SessionBackend
-from litellm_evenkeel.rotation.watch import RotationInspector
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator as keeping
+from litellm_evenkeel.rotation.affinity.session_table import SessionTable
+from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
+from litellm_evenkeel.rotation.litellm_callback import AccountRotation_PROXY_, AccountRotationWithHeader_PROXY_
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCoordinator, open_coordinator
+from litellm_evenkeel.rotation.settings import SessionBackend
+from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.config import of_proxy
+from litellm_evenkeel.support.error_log import ErrorReporter
+from litellm_evenkeel.wiring import observability, server_urls
+from litellm_evenkeel.wiring.proxy_process import of_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from litellm_evenkeel.rotation.terms import RotationSettings
+    from litellm_evenkeel.rotation.settings import RotationSettings
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 ACCOUNTS = f"{SECTION}.rotation.accounts"
@@ -44,7 +43,7 @@ def rotation() -> AccountRotation_PROXY_:
         DeploymentSpec.from_litellm(deployment, terms.accounts)
     for doubt in settings_warnings(terms.accounts, deployments, ACCOUNTS):
         LOG.warning("evenkeel: %s", doubt)
-    metrics, clock = watching.metrics(), _clock()
+    metrics, clock = observability.metrics(), _clock()
     coordinator = _shared(terms, config, clock)
     sessions = SessionTable(terms.sticky)
     errors = ErrorReporter("rotation", metrics.plugin_error)
@@ -59,8 +58,8 @@ def rotation() -> AccountRotation_PROXY_:
         shared=coordinator,
         errors=errors.report,
     )
-    inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=watching.deployments)
-    watching.begin(
+    inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=observability.deployments)
+    observability.begin(
         inspector,
         metrics,
         errors.report,
@@ -79,9 +78,10 @@ def _shared(
     if address is None:
         return None
     where = "evenkeel.rotation.shared.redis_url"
-    url = addresses.redis(config, os.environ, where) if address.is_of_proxy else address.value
+    url = server_urls.redis(config, os.environ, where) if address.is_of_proxy else address.value
     return open_coordinator(
-        CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=watching.workers(os.environ) or 1), clock
+        CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=observability.workers(os.environ) or 1),
+        clock,
     )
 
 
@@ -91,9 +91,9 @@ def _remote(
     """Return where this worker's pins are kept for others, if anywhere."""
     own = settings.sticky
     if own.url is None and own.backend is SessionBackend.POSTGRES:
-        own = replace(own, url=addresses.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
+        own = replace(own, url=server_urls.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
     elif own.url is None and own.backend is SessionBackend.REDIS:
-        own = replace(own, url=addresses.redis(config, os.environ, "evenkeel.rotation.sticky.backend"))
+        own = replace(own, url=server_urls.redis(config, os.environ, "evenkeel.rotation.sticky.backend"))
     pins = keeping(own, clock, settings.shared.prefix)
     return (
         None

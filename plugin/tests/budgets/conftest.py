@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.budgets import Budget, BudgetCache, BudgetEntity, BudgetSettings, Source
-from litellm_evenkeel.budgets.breaker import CircuitBreaker
 from litellm_evenkeel.budgets.budget import absent
-from litellm_evenkeel.budgets.failures import SourceFailures
-from litellm_evenkeel.budgets.line import GuardedCache, GuardedSource
 from litellm_evenkeel.budgets.loader import Loader
+from litellm_evenkeel.budgets.source import GuardedCache, GuardedSource
+from litellm_evenkeel.budgets.stats import SourceFailures
+from litellm_evenkeel.support.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

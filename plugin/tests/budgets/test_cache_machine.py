@@ -20,7 +20,7 @@ from litellm_evenkeel.budgets import (
 )
 from litellm_evenkeel.budgets.budget import absent, merge
 from litellm_evenkeel.budgets.cache import JITTER
-from litellm_evenkeel.budgets.failures import SourceFailures
+from litellm_evenkeel.budgets.stats import SourceFailures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import BreakerState, Budget, BudgetEntity, DriverError, Source
-from litellm_evenkeel.budgets.breaker import FAILURES, JITTER
 from litellm_evenkeel.budgets.loader import AT_ONCE, GATHERED_SECONDS
+from litellm_evenkeel.support.circuit_breaker import FAILURES, JITTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from litellm_evenkeel.journal.row import RequestRecord
+from litellm_evenkeel.journal.record import RequestRecord
 from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, WriterRange
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from litellm_evenkeel.journal.callback import MOST_ATTEMPTS, Journal_PROXY_
-from litellm_evenkeel.picked import REQUEST_KEY, RoutingDecision
+from litellm_evenkeel.routing_decision import REQUEST_KEY, RoutingDecision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
     Turned = Callable[..., Awaitable[int]]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.journal.journal import Journal
+from litellm_evenkeel.journal.settings import JournalSettings, Order
 from litellm_evenkeel.journal.store import RecordsRejected
-from litellm_evenkeel.journal.terms import JournalSettings, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
     Eventually = Callable[[Callable[[], object]], None]
     Made = Callable[..., RequestRecord]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from litellm_evenkeel.journal.settings import Synchronous
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
-from litellm_evenkeel.journal.terms import Synchronous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
 
     Made = Callable[..., RequestRecord]
 
@@ -76,7 +76,7 @@ def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path
 FILLS = """
 import resource, sqlite3, sys
 from pathlib import Path
-from litellm_evenkeel.journal.row import RequestRecord
+from litellm_evenkeel.journal.record import RequestRecord
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 def rows(first):

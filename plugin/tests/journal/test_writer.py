@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings, strategies as st
 
+from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
-from litellm_evenkeel.journal.terms import JournalSettings
 from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, RecordWriter
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from litellm_evenkeel.journal.counts import WriterCounts
-    from litellm_evenkeel.journal.row import RequestRecord
+    from litellm_evenkeel.journal.record import RequestRecord
+    from litellm_evenkeel.journal.stats import WriterCounts
 
     Eventually = Callable[[Callable[[], object]], None]
     Made = Callable[..., RequestRecord]

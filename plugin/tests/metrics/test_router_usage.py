@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.metrics import router_usage
-from litellm_evenkeel.metrics.families import Gauge, MetricStore
+from litellm_evenkeel.metrics.registry.families import Gauge, MetricStore
 from litellm_evenkeel.metrics.router_usage import EACH_SECONDS, GAUGES, SILENT_SECONDS, RemainingQuotaPoller
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from litellm_evenkeel.metrics.facts import Raw
+    from litellm_evenkeel.metrics.replay.event_facts import Raw
 
 LABELS = ("hashed_api_key", "model_group")
 REQUESTS, TOKENS = GAUGES

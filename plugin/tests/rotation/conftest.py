@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
-from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import SINGLE_REQUEST, Usage
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pool import AccountPool
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.signals import Failure
-from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.model.limits import Limits
+from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest, Usage
+from litellm_evenkeel.rotation.pool.account_pool import AccountPool
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from litellm_evenkeel.rotation.group import CandidateSet
-    from litellm_evenkeel.rotation.held import CooldownUpdate
+    from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
+    from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 
 class World:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from litellm_evenkeel.rotation import attempts as module
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker
-from litellm_evenkeel.rotation.call import ClientRequest
+from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
+from litellm_evenkeel.rotation.model.request import PickRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from conftest import World
 
-    from litellm_evenkeel.rotation.answers import ResponseUsage
+    from litellm_evenkeel.providers.response_usage import ResponseUsage
     from litellm_evenkeel.rotation.attempts import RequestAttempts
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation import idle, sides
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.held import CooldownUpdate
-from litellm_evenkeel.rotation.kinds import FailureKind
-from litellm_evenkeel.rotation.limit_headers import parse_limit_headers
-from litellm_evenkeel.rotation.limits import DAY, FREE, Limits
-from litellm_evenkeel.rotation.need import SINGLE_REQUEST
+from litellm_evenkeel.providers.classifier import LONGEST_QUOTA
+from litellm_evenkeel.providers.failure import FailureKind
+from litellm_evenkeel.providers.limit_headers import parse_limit_headers
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.model.limits import DAY, FREE, Limits
+from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
 from litellm_evenkeel.rotation.observer import NullObserver
-from litellm_evenkeel.rotation.picks import NoCapacity, Pick
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.signals import LONGEST_QUOTA
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
+from litellm_evenkeel.rotation.settings import RotationSettings
+from litellm_evenkeel.rotation.state import registry
+from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
 
 if TYPE_CHECKING:
     from conftest import World
@@ -102,14 +101,14 @@ def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> N
     candidates = world.group(spec)
     world.used(candidates, 3)
     world.pool.retire(candidates)
-    for each in range(idle.MOST + 10):
+    for each in range(registry.MOST + 10):
         world.pool.retire(world.group(replace(spec, id="b", account="b", model=f"model-{each}", limits=FREE)))
-    assert len(world.pool.scopes) <= idle.MOST + 1
+    assert len(world.pool.scopes) <= registry.MOST + 1
     assert isinstance(world.pool.pick(world.group(spec), PickRequest()), NoCapacity)
 
 
 def test_holds_that_are_over_leave_room_for_what_is_heard_of_others(world: World) -> None:
-    for each in range(sides.MOST_HEARD):
+    for each in range(registry.MOST_HEARD):
         world.pool.apply_cooldown_update(
             CooldownUpdate("a", f"model-{each}", FailureKind.OVERLOADED, "", world.now + 1.0, is_provider_stated=False)
         )

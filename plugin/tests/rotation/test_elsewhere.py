@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
+from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
+from litellm_evenkeel.rotation.affinity.session_table import SessionTable
+from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery, RotationInspector
+from litellm_evenkeel.rotation.inspection.metrics import PickCounts
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import NullObserver
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.pins.memory import MemorySessionStore
-from litellm_evenkeel.rotation.pins.remote import SessionReplicator
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.signals import Failure
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.sticky import SessionTable
-from litellm_evenkeel.rotation.tally import PickCounts
-from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
-from litellm_evenkeel.rotation.watch import ExplainQuery, RotationInspector
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
     from conftest import World
 
-    from litellm_evenkeel.rotation.pins import SessionStore
+    from litellm_evenkeel.rotation.affinity.session_store import SessionStore
 
 NAMES = "abcde"
 

@@ -10,23 +10,22 @@ import pytest
 from hypothesis import Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from litellm_evenkeel.rotation import holds
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.bars import BlockReason
-from litellm_evenkeel.rotation.holds import HealthState
-from litellm_evenkeel.rotation.kinds import FailureKind, FailureScope
-from litellm_evenkeel.rotation.limit_headers import LimitReading
-from litellm_evenkeel.rotation.limits import Limits
-from litellm_evenkeel.rotation.need import Usage
-from litellm_evenkeel.rotation.picks import NoCapacity, Pick
-from litellm_evenkeel.rotation.pool import AccountPool
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.signals import Failure
-from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.providers.limit_headers import LimitReading
+from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.model.limits import Limits
+from litellm_evenkeel.rotation.model.request import PickRequest, Usage
+from litellm_evenkeel.rotation.pool.account_pool import AccountPool
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
+from litellm_evenkeel.rotation.selection.strategies import STRATEGIES
+from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
+from litellm_evenkeel.rotation.state import cooldown
+from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.lease import Reservation
+    from litellm_evenkeel.rotation.state.deployment_state import Reservation
 
 ACCOUNTS = ("a", "b", "c")
 MODELS = ("small", "large")
@@ -50,7 +49,7 @@ class Machine(RuleBasedStateMachine):
             strategy=StrategyName(self.strategy),
             snapshot_ttl=self.ttl,
             lease=120.0,
-            holds=holds.CooldownSettings(tolerated=1),
+            holds=cooldown.CooldownSettings(tolerated=1),
         )
         self.pool = AccountPool(settings, clock=lambda: self.now, random=random.Random(1).random)
         self.candidate_sets = {

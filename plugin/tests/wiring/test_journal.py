@@ -18,7 +18,7 @@ WORKER = """
 import asyncio, json, sys, warnings
 from types import ModuleType, SimpleNamespace
 warnings.simplefilter("ignore")
-from litellm_evenkeel import admin
+from litellm_evenkeel.admin import routes
 from litellm_evenkeel.wiring import journal as wiring
 
 path, terms, breaks = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
@@ -28,7 +28,7 @@ server = sys.modules["litellm.proxy.proxy_server"] = ModuleType("litellm.proxy.p
 server.proxy_config = SimpleNamespace(config={"evenkeel": {"journal": {"path": path, **terms}}})
 server.proxy_shutdown_event = ends
 # There is no app to which routes could be added.
-admin.install_health = lambda *_: None
+routes.install_health = lambda *_: None
 
 async def work():
     made = wiring.journal()
@@ -44,7 +44,7 @@ async def work():
 
 asyncio.run(work())
 """
-READER = "from litellm_evenkeel.scraping import exposition; print(exposition().decode())"
+READER = "from litellm_evenkeel.instrumentation.export import exposition; print(exposition().decode())"
 
 
 def run(code: str, folder: Path, *arguments: str) -> str:

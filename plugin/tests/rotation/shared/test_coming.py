@@ -7,21 +7,21 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.inspection.account_status import account_statuses
+from litellm_evenkeel.rotation.inspection.metrics import PickCounts
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import NullObserver
-from litellm_evenkeel.rotation.picks import Pick
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.shared import CoordinatorSettings, QuotaCoordinator
-from litellm_evenkeel.rotation.shared.memory import MemoryStore
-from litellm_evenkeel.rotation.standing import account_statuses
-from litellm_evenkeel.rotation.steering import AccountRouter
-from litellm_evenkeel.rotation.tally import PickCounts
-from litellm_evenkeel.rotation.terms import RotationSettings
+from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCoordinator
+from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from litellm_evenkeel.rotation.shared.asks import LeaseRequest, LeaseResponse
-    from litellm_evenkeel.rotation.shared.words import CooldownMessage
+    from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownMessage
+    from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseRequest, LeaseResponse
 
 
 class Store(MemoryStore):

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from litellm_evenkeel.rotation.limits import RateLimit, Unit
-from litellm_evenkeel.rotation.shared.asks import LeaseRequest, LeaseResponse, ScopeRequest
-from litellm_evenkeel.rotation.shared.desk import AccountLeases
-from litellm_evenkeel.rotation.shared.ground import ClockOffset, SharingMode
-from litellm_evenkeel.rotation.shared.memory import MemoryStore
+from litellm_evenkeel.rotation.model.limits import RateLimit, Unit
+from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
+from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
+from litellm_evenkeel.rotation.quota_sharing.protocol import (
+    ClockOffset,
+    LeaseRequest,
+    LeaseResponse,
+    ScopeRequest,
+    SharingMode,
+)
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.shared.window import LeasedWindow
+    from litellm_evenkeel.rotation.quota_sharing.leased_window import LeasedWindow
 
 LIMITS = [
     RateLimit(Unit.REQUESTS, 1, 60.0),

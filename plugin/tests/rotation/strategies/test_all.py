@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from litellm_evenkeel.rotation.asked import PickRequest
-from litellm_evenkeel.rotation.kinds import FailureKind
-from litellm_evenkeel.rotation.pool import AccountPool
-from litellm_evenkeel.rotation.seat import DeploymentSpec
-from litellm_evenkeel.rotation.strategies import STRATEGIES
-from litellm_evenkeel.rotation.terms import RotationSettings, StrategyName
+from litellm_evenkeel.providers.failure import FailureKind
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.model.request import PickRequest
+from litellm_evenkeel.rotation.pool.account_pool import AccountPool
+from litellm_evenkeel.rotation.selection.strategies import STRATEGIES
+from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
 
 if TYPE_CHECKING:
     from conftest import World
 
-    from litellm_evenkeel.rotation.group import CandidateSet
+    from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
 
 every = pytest.mark.parametrize("strategy", STRATEGIES)
 

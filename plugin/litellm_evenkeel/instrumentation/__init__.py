@@ -1,0 +1,3 @@
+"""The plugin's own metrics: how they are defined, bounded and exported."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Metrics of several workers, kept in files."""
+
+from __future__ import annotations

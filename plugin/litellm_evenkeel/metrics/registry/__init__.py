@@ -1,0 +1,3 @@
+"""Metric families and their series."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""What providers say: failures, limits and usage, read from responses and errors."""
+
+from __future__ import annotations

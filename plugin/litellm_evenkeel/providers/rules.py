@@ -1,0 +1,189 @@
+"""The tables that tell what a refusal means. A row: its name, kind and scope, and what it matches.
+
+They are asked in this order, and within a table the first row that matches is taken; each table goes from the gravest
+kind to the mildest.
+
+    CODES     codes and types which alone say what it is; whatever else is said
+    OWN       classes of LiteLLM for what it refuses itself
+    (here: a subscription's window that is used up, where a rate limit is reported; headers tell)
+    WORDS     how a provider's sentence *begins*, where its code covers several things. Never words in the middle: there
+              a message may quote the user
+    LABELS    codes and types which name the family, and no more
+    STATUSES  HTTP statuses
+    CLASSES   LiteLLM's and the clients' classes, where there is no status; before STATUSES where LiteLLM made it up
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from litellm_evenkeel.providers import error_codes, error_messages
+from litellm_evenkeel.providers.error_body import FLAGGED, PAGE
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+
+_PERMANENT, _QUOTA, _RATE_LIMIT = FailureKind.PERMANENT, FailureKind.QUOTA, FailureKind.RATE_LIMIT
+_OVERLOADED, _TRANSIENT, _CLIENT = FailureKind.OVERLOADED, FailureKind.TRANSIENT, FailureKind.CLIENT
+_ACCOUNT, _MODEL, _NOTHING = FailureScope.ACCOUNT, FailureScope.ACCOUNT_MODEL, FailureScope.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row of a table."""
+
+    name: str
+    """Given as the reason; never anything of a body."""
+    kind: FailureKind
+    scope: FailureScope
+    matches: tuple[str | int, ...] = ()
+    """Codes, classes or statuses, or patterns of how a sentence begins."""
+    only: frozenset[int | None] = frozenset()
+    """If not empty, the row holds with these statuses alone."""
+    is_certain: bool = True
+    """Whether one such refusal proves it; what is forbidden may be forbidden to one request only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows, and where to find them by what they match."""
+
+    rules: tuple[Rule, ...]
+    of: dict[str | int, tuple[int, Rule]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        index = {key: (place, rule) for place, rule in enumerate(self.rules) for key in rule.matches}
+        object.__setattr__(self, "of", index)
+
+    def first(self, keys: frozenset[str] | tuple[str | int, ...], status: int | None) -> Rule | None:
+        """Return the first row that one of the keys stands in."""
+        found: tuple[int, Rule] | None = None
+        for key in keys:
+            one = self.of.get(key)
+            if one and (found is None or one[0] < found[0]) and (not one[1].only or status in one[1].only):
+                found = one
+        return found[1] if found else None
+
+
+def _with(*statuses: int) -> frozenset[int | None]:
+    """Return these statuses, and none: where there is none, nothing contradicts."""
+    return frozenset({None, *statuses})
+
+
+_FAULTS = (407, 408, 409, 421, 423, 424, 425, *(status for status in range(500, 600) if status not in {503, 529}))
+_CLIENTS = tuple(status for status in range(400, 500) if status not in {401, 402, 403, 429, *_FAULTS})
+
+CODES = Table(
+    (
+        Rule("key not valid", _PERMANENT, _ACCOUNT, error_codes.KEY_NOT_VALID),
+        Rule("credential expired", _PERMANENT, _ACCOUNT, error_codes.CREDENTIAL_EXPIRED),
+        Rule("account disabled", _PERMANENT, _ACCOUNT, error_codes.ACCOUNT_DISABLED),
+        Rule("not paid", _PERMANENT, _ACCOUNT, error_codes.NOT_PAID),
+        Rule("not from here", _PERMANENT, _ACCOUNT, error_codes.NOT_FROM_HERE),
+        Rule("model not available", _PERMANENT, _MODEL, error_codes.MODEL_NOT_AVAILABLE),
+        Rule("usage limit of a plan", _QUOTA, _ACCOUNT, error_codes.USAGE_LIMIT_OF_A_PLAN),
+        Rule("quota used up", _QUOTA, _ACCOUNT, error_codes.QUOTA_USED_UP),
+        Rule("quota of a model's day used up", _QUOTA, _MODEL, ("<quota/day/model>",)),
+        Rule("rate limit of an account", _RATE_LIMIT, _ACCOUNT, ("<quota/minute>",)),
+        Rule("rate limit of a model", _RATE_LIMIT, _MODEL, ("<quota/minute/model>",)),
+        Rule("model overloaded", _OVERLOADED, _MODEL, error_codes.MODEL_OVERLOADED),
+        Rule("model failed", _TRANSIENT, _MODEL, error_codes.MODEL_FAILED),
+        Rule("request too long", _CLIENT, _NOTHING, error_codes.REQUEST_TOO_LONG),
+        Rule("content refused", _CLIENT, _NOTHING, (FLAGGED, *error_codes.CONTENT_REFUSED)),
+        Rule("parameter refused", _CLIENT, _NOTHING, error_codes.PARAMETER_REFUSED),
+    )
+)
+
+OWN = Table(
+    (
+        Rule("refused by LiteLLM", _CLIENT, _NOTHING, error_codes.REFUSED_BY_LITELLM),
+        Rule("found at fault by LiteLLM", _CLIENT, _NOTHING, error_codes.FOUND_AT_FAULT_BY_LITELLM),
+        Rule("client went away", _CLIENT, _NOTHING, error_codes.CLIENT_WENT_AWAY),
+    )
+)
+
+CLOSED_WINDOW = Rule("subscription window used up", _QUOTA, _ACCOUNT)
+"""Told by headers: an Anthropic or ChatGPT subscription has nothing left in one of its windows."""
+CLOSED_WINDOW_OF_MODEL = Rule("subscription window of a model used up", _QUOTA, _MODEL)
+"""The same of a window that only some models count into, such as `7d_opus`."""
+
+WORDS = (
+    Rule("says: bad key", _PERMANENT, _ACCOUNT, error_messages.BAD_KEY, _with(400, 401, 403, 500)),
+    Rule("says: account disabled", _PERMANENT, _ACCOUNT, error_messages.ACCOUNT_DISABLED),
+    Rule("says: not paid", _PERMANENT, _ACCOUNT, error_messages.NOT_PAID),
+    Rule("says: not from here", _PERMANENT, _ACCOUNT, error_messages.NOT_FROM_HERE),
+    Rule("says: no such model", _PERMANENT, _MODEL, error_messages.NO_SUCH_MODEL, _with(400, 403, 404)),
+    Rule("says: not allowed", _PERMANENT, _ACCOUNT, error_messages.NOT_ALLOWED, _with(401, 403), is_certain=False),
+    Rule("says: quota of a day", _QUOTA, _MODEL, error_messages.QUOTA_OF_A_DAY),
+    Rule("says: too few credits", _QUOTA, _MODEL, error_messages.TOO_FEW_CREDITS),
+    Rule("says: quota", _QUOTA, _ACCOUNT, error_messages.QUOTA),
+    Rule("says: account's rate limit", _RATE_LIMIT, _ACCOUNT, error_messages.ACCOUNTS_RATE_LIMIT),
+    Rule("says: rate limit", _RATE_LIMIT, _MODEL, error_messages.RATE_LIMIT, _with(403, 429, 500, 503)),
+    Rule("says: overloaded", _OVERLOADED, _MODEL, error_messages.OVERLOADED, _with(429, 500, 502, 503, 529)),
+    Rule("says: larger than the limit", _CLIENT, _NOTHING, error_messages.LARGER_THAN_THE_LIMIT),
+    Rule("says: too long", _CLIENT, _NOTHING, error_messages.TOO_LONG),
+    Rule("says: content refused", _CLIENT, _NOTHING, error_messages.CONTENT_REFUSED),
+    Rule("says: bad request", _CLIENT, _NOTHING, error_messages.BAD_REQUEST),
+)
+PATTERNS = tuple(
+    (rule, re.compile("|".join(f"(?:{one})" for one in rule.matches), re.IGNORECASE | re.DOTALL)) for rule in WORDS
+)
+
+LABELS = Table(
+    (
+        # A firewall before the provider, such as Cloudflare's, knows nothing about the account.
+        Rule("page of a firewall", _TRANSIENT, _ACCOUNT, (PAGE,), frozenset({403})),
+        Rule("type: authentication", _PERMANENT, _ACCOUNT, error_codes.LABELLED_AUTHENTICATION),
+        Rule("type: permission", _PERMANENT, _ACCOUNT, error_codes.LABELLED_PERMISSION, is_certain=False),
+        Rule("type: rate limit", _RATE_LIMIT, _MODEL, error_codes.LABELLED_RATE_LIMIT),
+        Rule("type: unavailable", _OVERLOADED, _MODEL, error_codes.LABELLED_UNAVAILABLE),
+        Rule("type: server error", _TRANSIENT, _MODEL, error_codes.LABELLED_SERVER_ERROR),
+        # With other statuses these types say less than the status does: OpenAI's 401 is an "invalid request" as well.
+        Rule(
+            "type: bad request",
+            _CLIENT,
+            _NOTHING,
+            error_codes.LABELLED_BAD_REQUEST,
+            _with(400, 404, 405, 413, 415, 422, 429, 500),
+        ),
+    )
+)
+
+STATUSES = Table(
+    (
+        Rule("status: bad key", _PERMANENT, _ACCOUNT, (401,)),
+        Rule("status: not paid", _PERMANENT, _ACCOUNT, (402,)),
+        Rule("status: forbidden", _PERMANENT, _ACCOUNT, (403,), is_certain=False),
+        Rule("status: rate limit", _RATE_LIMIT, _MODEL, (429,)),
+        Rule("status: overloaded", _OVERLOADED, _MODEL, (503, 529)),
+        Rule("status: fault", _TRANSIENT, _MODEL, _FAULTS),
+        Rule("status: bad request", _CLIENT, _NOTHING, _CLIENTS),
+    )
+)
+
+CLASSES = Table(
+    (
+        Rule("class: bad key", _PERMANENT, _ACCOUNT, ("AuthenticationError",)),
+        Rule("class: not paid", _PERMANENT, _ACCOUNT, ("PaymentRequiredError",)),
+        Rule("class: forbidden", _PERMANENT, _ACCOUNT, ("PermissionDeniedError",), is_certain=False),
+        Rule("class: rate limit", _RATE_LIMIT, _MODEL, ("RateLimitError",)),
+        Rule("class: overloaded", _OVERLOADED, _MODEL, ("ServiceUnavailableError",)),
+        Rule("class: connection", _TRANSIENT, _MODEL, error_codes.CONNECTION),
+        Rule("class: fault", _TRANSIENT, _MODEL, error_codes.FAULT),
+        Rule("class: bad request", _CLIENT, _NOTHING, error_codes.BAD_REQUEST),
+    )
+)
+
+UNKNOWN = Rule("nothing is known", _TRANSIENT, _MODEL)
+
+EVERY = (
+    *CODES.rules,
+    *OWN.rules,
+    CLOSED_WINDOW,
+    CLOSED_WINDOW_OF_MODEL,
+    *WORDS,
+    *LABELS.rules,
+    *STATUSES.rules,
+    *CLASSES.rules,
+    UNKNOWN,
+)
+"""Every row there is."""

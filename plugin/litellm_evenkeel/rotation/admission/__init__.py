@@ -1,0 +1,3 @@
+"""Requests that wait for capacity."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Sessions stay with their account."""
+
+from __future__ import annotations

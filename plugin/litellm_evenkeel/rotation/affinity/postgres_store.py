@@ -1,0 +1,107 @@
+"""Pins in Postgres: a table of its own, which is made where it is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from litellm_evenkeel.support.postgres import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Unlogged: pins are written often, and after a crash of the server their accounts' caches are as good as lost anyway.
+CREATE = """
+CREATE UNLOGGED TABLE IF NOT EXISTS evenkeel_pins (
+    key text PRIMARY KEY, account text NOT NULL, expires_at timestamptz NOT NULL
+);
+CREATE INDEX IF NOT EXISTS evenkeel_pins_account ON evenkeel_pins (account);
+CREATE INDEX IF NOT EXISTS evenkeel_pins_expires_at ON evenkeel_pins (expires_at);
+"""
+IS_THERE = "SELECT to_regclass('evenkeel_pins') IS NOT NULL"
+# Of workers that start together, one makes the table.
+LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel_pins'))"
+GET = "SELECT account FROM evenkeel_pins WHERE key = $1 AND expires_at > now()"
+PUT = """
+INSERT INTO evenkeel_pins AS held VALUES ($1, $2, now() + make_interval(secs => $3))
+ON CONFLICT (key) DO UPDATE SET account = excluded.account, expires_at = excluded.expires_at
+WHERE NOT $4 OR held.account = excluded.account OR held.expires_at <= now()
+RETURNING account
+"""
+DROP = "DELETE FROM evenkeel_pins WHERE account = $1"
+PRUNE = """
+DELETE FROM evenkeel_pins WHERE key IN (
+    SELECT key FROM evenkeel_pins WHERE expires_at <= now() LIMIT 5000 FOR UPDATE SKIP LOCKED
+)
+"""
+PRUNED_EACH_SECONDS = 60.0
+CONNECTIONS = 2
+
+
+class PostgresSessionStore:
+    """Pins in the database of an address, through a few connections of its own that are opened when first needed.
+
+    No statement is prepared under a name and no parameter is set for a session, so that a pooler such as PgBouncer
+    may stand between. A statement that takes longer than `statement_seconds` is cancelled at the server.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float], statement_seconds: float = 2.0) -> None:
+        self._url, self._clock, self._seconds = url, clock, statement_seconds
+        self._opening = asyncio.Lock()
+        self._pool: Any = None
+        self._prunes_at = clock() + PRUNED_EACH_SECONDS
+
+    async def get(self, key: str) -> str | None:
+        """Return the account that a session is pinned to."""
+        pool = self._pool or await self._open()
+        found = await pool.fetchval(GET, key)
+        return None if found is None else str(found)
+
+    async def put(self, key: str, account: str, ttl: float, *, only_if_absent: bool) -> str:
+        """Pin a session, and return the account that it is pinned to afterwards."""
+        pool = self._pool or await self._open()
+        found = await pool.fetchval(PUT, key, account, float(ttl), only_if_absent)
+        if found is None:
+            # Somebody else's stands; should it have lapsed meanwhile, the next request pins anew.
+            found = await pool.fetchval(GET, key) or account
+        if self._clock() >= self._prunes_at:
+            self._prunes_at = self._clock() + PRUNED_EACH_SECONDS
+            await pool.execute(PRUNE)
+        return str(found)
+
+    async def drop_account(self, account: str) -> None:
+        """Forget all pins of an account."""
+        pool = self._pool or await self._open()
+        await pool.execute(DROP, account)
+
+    async def close(self) -> None:
+        """Let go of the server."""
+        pool, self._pool = self._pool, None
+        if pool:
+            await pool.close()
+
+    async def _open(self) -> Any:
+        async with self._opening:
+            if self._pool:
+                return self._pool
+            pool = await asyncpg.create_pool(
+                **arguments(self._url),
+                min_size=0,
+                max_size=CONNECTIONS,
+                timeout=self._seconds,
+                command_timeout=self._seconds,
+                statement_cache_size=0,
+            )
+            try:
+                async with pool.acquire() as connection, connection.transaction():
+                    # Who may not create tables is content with one that is there.
+                    if not await connection.fetchval(IS_THERE):
+                        await connection.execute(LOCK)
+                        await connection.execute(CREATE)
+            except BaseException:
+                pool.terminate()
+                raise
+            self._pool = pool
+        return pool

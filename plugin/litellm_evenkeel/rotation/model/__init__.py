@@ -1,0 +1,3 @@
+"""Values of the rotation. None of them changes."""
+
+from __future__ import annotations

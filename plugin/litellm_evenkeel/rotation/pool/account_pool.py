@@ -1,0 +1,405 @@
+"""The heart of the rotation: the live state of all accounts, who is picked, what is learned from how it went.
+
+Pure: no I/O, no LiteLLM, not a thread; clock and random numbers are handed in. What takes longer than a pick, the
+making of snapshots, is left to a `refresh` that is handed in too; without one it is done where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.providers.classifier import Failure, clamp_retry_after
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.model.request import PickRequest
+from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
+from litellm_evenkeel.rotation.selection.selector import select
+from litellm_evenkeel.rotation.selection.strategies import STRATEGIES
+from litellm_evenkeel.rotation.state.account_scope import AccountScope
+from litellm_evenkeel.rotation.state.cooldown import Cooldown, CooldownUpdate
+from litellm_evenkeel.rotation.state.deployment_state import DeploymentState, Reservation
+from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
+from litellm_evenkeel.rotation.state.registry import ScopeRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.providers.limit_headers import LimitReading
+    from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+    from litellm_evenkeel.rotation.model.request import Usage
+    from litellm_evenkeel.rotation.settings import RotationSettings
+    from litellm_evenkeel.rotation.state.account_scope import MakeWindow, ScopeKey, ShareSlots
+
+
+class AccountPool:
+    """All accounts."""
+
+    def __init__(
+        self,
+        settings: RotationSettings,
+        *,
+        clock: Callable[[], float],
+        random: Callable[[], float],
+        refresh: Callable[[CandidateSet], None] | None = None,
+        broadcast: Callable[[CooldownUpdate], None] | None = None,
+        make_window: MakeWindow | None = None,
+        on_capacity: Callable[[CandidateSet], None] | None = None,
+        share_slots: ShareSlots | None = None,
+    ) -> None:
+        self.settings = settings
+        self._clock, self._random = clock, random
+        self._refresh = refresh or self.refresh
+        self._broadcast = broadcast or (lambda _: None)
+        self._on_capacity = on_capacity or (lambda _: None)
+        self._make_window = make_window or (lambda _key, limit: QuotaWindow(limit))
+        self._share_slots = share_slots or (lambda _: None)
+        self._registry = ScopeRegistry(self._make_scope)
+        self.scopes = self._registry.scopes
+        self.deployments: dict[tuple[str, str], DeploymentState] = {}
+        self._retired: dict[DeploymentState, None] = {}
+        """Those that stood in groups that are no more, as long as they have something under way."""
+        # The oldest is found at once, however many have left before it; in a dictionary it is searched for.
+        self._reservations: OrderedDict[Reservation, None] = OrderedDict()
+
+    def now(self) -> float:
+        """Return what its clock says."""
+        return self._clock()
+
+    def deployment(self, spec: DeploymentSpec) -> DeploymentState:
+        """Return the place of a seat; a seat that has changed takes what was used so far with it."""
+        key = (spec.id, spec.model)
+        deployment = self.deployments.get(key)
+        if deployment is not None and deployment.spec == spec:
+            return deployment
+        former, now = deployment, self._clock()
+        account, model = (
+            self._registry.get_or_create((spec.account, None)),
+            self._registry.get_or_create((spec.account, spec.model)),
+        )
+        deployment = self.deployments[key] = DeploymentState(spec, account, model)
+        is_new_key = account.add_deployment(deployment, spec.limits, now)
+        model.add_deployment(deployment, spec.model_limits, now)
+        if former is not None:
+            self._detach(former)
+            for scope in (former.model, former.account):
+                self._registry.note_if_idle(scope, now)
+        for scope in self._registry.scopes_of_account(spec.account) if is_new_key else (account, model):
+            if scope.is_credential_replaced(spec.credential if is_new_key else None):
+                self._reset_scope(scope)
+        for scope in (account, model):
+            update = self._registry.take_update(scope.scope_key)
+            if update is not None:
+                self.apply_cooldown_update(update)
+        return deployment
+
+    def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
+        """Return candidates as a group of its own."""
+        strategy = STRATEGIES[self.settings.strategy](self._random)
+        return CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
+
+    def twin(self, candidates: CandidateSet, random: Callable[[], float]) -> CandidateSet:
+        """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
+        found, now = candidates.twin(random), self._clock()
+        if self._refresh == self.refresh or not self.settings.snapshot_ttl:
+            self.ensure_fresh(found, now)
+        return found
+
+    def remove_deployment(self, deployment: DeploymentState) -> None:
+        """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
+        self._detach(deployment)
+        del self.deployments[deployment.spec.id, deployment.spec.model]
+        for scope in (deployment.model, deployment.account):
+            self._registry.note_if_idle(scope, self._clock())
+
+    def retire(self, candidates: CandidateSet) -> None:
+        """Let candidates go that are asked for no more, but for those that stand in another group."""
+        candidates.retire()
+        self._on_capacity(candidates)
+        self._retired.update(dict.fromkeys(candidates.deployments))
+        self._remove_retired()
+
+    def evict_idle(self) -> None:
+        """Let accounts go that have no deployment, and of which nothing counts any more."""
+        self._remove_retired()
+        self._registry.evict_idle(self._clock())
+
+    def pick(
+        self,
+        candidates: CandidateSet,
+        request: PickRequest,
+        is_there: Callable[[int, DeploymentState], bool] = lambda _position, _place: True,
+    ) -> Pick | NoCapacity | None:
+        """Choose; None where the candidates are no longer those of the group."""
+        if candidates.is_retired:
+            return None
+        now = self._clock()
+        self.expire_reservations(now)
+        self.ensure_fresh(candidates, now)
+        found = select(candidates, request, now, self._random)
+        if isinstance(found, NoCapacity):
+            return found
+        position, reason = found
+        return (
+            self._take(candidates, position, request, now, reason)
+            if is_there(position, candidates.deployments[position])
+            else None
+        )
+
+    def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
+        """Return what stands before a request if all were found shut for such ones; nothing is looked at anew."""
+        now = self._clock()
+        if (
+            candidates.blocker is None
+            or now >= candidates.blocked_until
+            or request.usage.tokens < candidates.blocked_tokens
+            or candidates.freed_positions
+        ):
+            return None
+        return NoCapacity(candidates.blocked_until - now, candidates.blocker)
+
+    def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
+        """Return whether there is nothing for such a request, whoever makes it; nothing is taken."""
+        return isinstance(select(candidates, PickRequest(usage), self._clock(), self._random), NoCapacity)
+
+    def settle(
+        self,
+        reservation: Reservation,
+        used: Usage,
+        *,
+        latency: float | None = None,
+        readings: tuple[LimitReading, ...] = (),
+        is_success: bool = True,
+    ) -> None:
+        """Know how a request ended that has used something: what was reserved is replaced by it, however late."""
+        if not self._close(reservation, used) and not self._amend(reservation, used):
+            return
+        now = self._clock()
+        deployment = reservation.deployment
+        if latency is not None:
+            deployment.latency.observe(now, latency)
+        if not reservation.has_readings:
+            self._apply_readings(reservation, readings, now)
+        if is_success:
+            self._on_success(reservation, now)
+        self._mark_if_changed(deployment, now)
+
+    def on_stream_start(self, reservation: Reservation, readings: tuple[LimitReading, ...] = ()) -> None:
+        """Know that an answer has begun, however long it will take, and what its provider says of its limits."""
+        now = self._clock()
+        reservation.stream_started_at = now
+        # What was true at its beginning is old at its end.
+        reservation.has_readings = bool(readings)
+        self._apply_readings(reservation, readings, now)
+        self._on_success(reservation, now)
+
+    def release(self, reservation: Reservation) -> None:
+        """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
+        reservation.counted_after_expiry = None
+        if not self._close(reservation, _usage_without_result(reservation)):
+            return
+        now = self._clock()
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            if scope.cooldown.on_no_result(now, reservation.started_at):
+                self._cooldown_changed(scope)
+
+    def fail(self, reservation: Reservation, failure: Failure, readings: tuple[LimitReading, ...] = ()) -> Failure:
+        """Know of a failed attempt and of what it says; return what is believed of that."""
+        now = self._clock()
+        self.release(reservation)
+        reservation.counted_after_expiry = None
+        deployment = reservation.deployment
+        self._apply_readings(reservation, readings, now)
+        credential = deployment.spec.credential
+        if failure.kind is FailureKind.PERMANENT and deployment.account.credentials.is_outdated(
+            credential, reservation.started_at
+        ):
+            # It went out with a key that has been replaced since.
+            return failure
+        if not failure.is_certain and not deployment.account.forbidden_streak.record_forbidden(
+            reservation.client, reservation.started_at, now
+        ):
+            failure = Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, failure.reason)
+        failure = self._clamped(failure)
+        scope = {FailureScope.ACCOUNT: deployment.account, FailureScope.ACCOUNT_MODEL: deployment.model}.get(
+            failure.scope
+        )
+        if scope is not None and scope.cooldown.apply_failure(failure, now, reservation.started_at, credential):
+            self._cooldown_changed(scope)
+            self._broadcast(scope.cooldown_update())
+        return failure
+
+    def apply_cooldown_update(self, update: CooldownUpdate) -> None:
+        """Know what another worker has learned; nobody is told again."""
+        if update.kind is None and update.model is None:
+            self._release(update.account)
+            return
+        scope = self.scopes.get((update.account, update.model))
+        if scope is None or not scope.credentials.has(update.credential):
+            self._registry.remember_update(update, self._clock())
+            return
+        if scope.cooldown.merge_update(update, self._clock()):
+            self._cooldown_changed(scope)
+
+    def release_account(self, account: str) -> bool:
+        """Free an account and all its models of whatever holds them, as an operator says; whether there is one."""
+        if not self._release(account):
+            return False
+        self._broadcast(CooldownUpdate(account, None, None, "", self._clock(), is_provider_stated=True))
+        return True
+
+    def expire_reservations(self, now: float) -> int:
+        """Give back what was reserved by those of whom nothing was heard for too long; return how many these were."""
+        number = 0
+        while self._reservations:
+            reservation = next(iter(self._reservations))
+            if reservation.expires_at > now:
+                break
+            self.release(reservation)
+            reservation.counted_after_expiry = _usage_without_result(reservation)
+            number += 1
+        return number
+
+    def refresh(self, candidates: CandidateSet) -> None:
+        """Make the snapshot anew, now."""
+        now = self._clock()
+        if now >= candidates.snapshot.taken + candidates.snapshot_ttl(self.settings.snapshot_ttl):
+            for _ in candidates.rebuild_steps(now):
+                pass
+        else:
+            candidates.refresh_dirty(now)
+
+    def ensure_fresh(self, candidates: CandidateSet, now: float) -> None:
+        """See to it that a group's snapshot is no older than it may be; with it, clients share anew what is left."""
+        snapshot = candidates.snapshot
+        if not self.settings.snapshot_ttl:
+            self.refresh(candidates)
+            return
+        ttl = self.settings.snapshot_ttl
+        if candidates.is_low:
+            ttl = candidates.snapshot_ttl(ttl)
+        if now >= snapshot.taken + ttl or candidates.dirty or now >= snapshot.next_reopening:
+            self._refresh(candidates)
+
+    def _take(
+        self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
+    ) -> Pick:
+        deployment = candidates.deployments[position]
+        account, model = deployment.account, deployment.model
+        if account.cooldown.kind is not None or model.cooldown.kind is not None:
+            reason = PickReason.PROBE if reason is PickReason.STRATEGY else reason
+        account.reserve(request.usage, now)
+        model.reserve(request.usage, now)
+        reservation = Reservation(
+            deployment, request.usage, now, now + self.settings.lease, request.client, is_stream=request.is_stream
+        )
+        self._reservations[reservation] = deployment.reservations[reservation] = None
+        candidates.strategy.on_pick(position)
+        return Pick(deployment, position, reservation, reason)
+
+    def _close(self, reservation: Reservation, used: Usage) -> bool:
+        if not reservation.is_open:
+            return False
+        reservation.is_open = False
+        self._reservations.pop(reservation, None)
+        deployment = reservation.deployment
+        deployment.reservations.pop(reservation, None)
+        now = self._clock()
+        for scope in (deployment.account, deployment.model):
+            opened = scope.freed_count
+            scope.settle(reservation.usage, used, reservation.started_at, now)
+            if scope.freed_count != opened:
+                self.capacity_freed(scope)
+        return True
+
+    def _amend(self, reservation: Reservation, used: Usage) -> bool:
+        """Count what a request has used of whom nothing was heard for too long, beside what was kept of it."""
+        kept, reservation.counted_after_expiry = reservation.counted_after_expiry, None
+        if kept is None:
+            return False
+        now = self._clock()
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            scope.amend(kept, used, reservation.started_at, now)
+        return True
+
+    def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
+        if readings:
+            deployment = reservation.deployment
+            deployment.apply_readings(readings, reservation.started_at, now)
+            self.capacity_freed(deployment.account)
+            self.capacity_freed(deployment.model)
+
+    def _on_success(self, reservation: Reservation, now: float) -> None:
+        reservation.deployment.account.forbidden_streak.clear()
+        for scope in (reservation.deployment.account, reservation.deployment.model):
+            if scope.cooldown.on_success(now, reservation.started_at):
+                self._cooldown_changed(scope)
+                self.capacity_freed(scope)
+
+    def capacity_freed(self, scope: AccountScope) -> None:
+        """Know that more is left of a side's limits than was."""
+        now = self._clock()
+        scope.freed_count += 1
+        for deployment in scope.deployments:
+            for candidates, position in deployment.candidate_sets:
+                if now < candidates.blocked_until:
+                    candidates.freed_positions.add(position)
+                self._on_capacity(candidates)
+
+    def _mark_if_changed(self, deployment: DeploymentState, now: float) -> None:
+        for candidates, position in deployment.candidate_sets:
+            if candidates.has_changed(position, now):
+                candidates.dirty.add(position)
+
+    def _cooldown_changed(self, scope: AccountScope) -> None:
+        for deployment in scope.deployments:
+            deployment.clear_cache()
+            for candidates, position in deployment.candidate_sets:
+                candidates.dirty.add(position)
+                candidates.blocker = None
+                self._refresh(candidates)
+                self._on_capacity(candidates)
+
+    def _clamped(self, failure: Failure) -> Failure:
+        seconds = clamp_retry_after(
+            failure.retry_after,
+            failure.kind,
+            rate_limit=self.settings.holds.longest_rate_limit,
+            quota=self.settings.holds.longest_quota,
+        )
+        return failure if seconds == failure.retry_after else replace(failure, retry_after=seconds)
+
+    def _release(self, account: str) -> bool:
+        was_heard = self._registry.forget_updates(account)
+        scopes = self._registry.scopes_of_account(account)
+        for scope in scopes:
+            self._reset_scope(scope)
+        return was_heard or bool(scopes)
+
+    def _reset_scope(self, scope: AccountScope) -> None:
+        scope.release(self._clock())
+        self._cooldown_changed(scope)
+
+    def _make_scope(self, key: ScopeKey) -> AccountScope:
+        return AccountScope(key, Cooldown(self.settings.holds, self._random), self._make_window, self._share_slots)
+
+    def _detach(self, deployment: DeploymentState) -> None:
+        for scope in (deployment.account, deployment.model):
+            scope.remove_deployment(deployment)
+        for candidates in dict.fromkeys(candidates for candidates, _ in deployment.candidate_sets):
+            candidates.retire()
+
+    def _remove_retired(self) -> None:
+        for deployment in list(self._retired):
+            is_gone = self.deployments.get((deployment.spec.id, deployment.spec.model)) is not deployment
+            if deployment.reservations and not deployment.candidate_sets and not is_gone:
+                continue
+            del self._retired[deployment]
+            if not deployment.candidate_sets and not is_gone:
+                self.remove_deployment(deployment)
+
+
+def _usage_without_result(reservation: Reservation) -> Usage:
+    """Return what counts of a request of whose end nobody tells."""
+    return reservation.usage._replace(tokens=0.0, dollars=0.0)

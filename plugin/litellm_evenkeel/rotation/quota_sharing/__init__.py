@@ -1,0 +1,10 @@
+"""State that workers and replicas share: what is held, what is used of limits, how many requests are under way."""
+
+from __future__ import annotations
+
+from litellm_evenkeel.rotation.quota_sharing.coordinator import QuotaCoordinator
+from litellm_evenkeel.rotation.quota_sharing.factory import open_coordinator
+from litellm_evenkeel.rotation.quota_sharing.protocol import SharingCounts
+from litellm_evenkeel.rotation.settings import CoordinatorSettings
+
+__all__ = ["CoordinatorSettings", "QuotaCoordinator", "SharingCounts", "open_coordinator"]

@@ -1,0 +1,28 @@
+"""How one account is chosen among those that may be; one file each, and this table of their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.selection.strategies.base import Strategy
+from litellm_evenkeel.rotation.selection.strategies.fill_first import FillFirst
+from litellm_evenkeel.rotation.selection.strategies.headroom import Headroom
+from litellm_evenkeel.rotation.selection.strategies.least_busy import LeastBusy
+from litellm_evenkeel.rotation.selection.strategies.lowest_latency import LowestLatency
+from litellm_evenkeel.rotation.selection.strategies.round_robin import RoundRobin
+from litellm_evenkeel.rotation.selection.strategies.weighted import Weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["STRATEGIES", "Strategy"]
+
+STRATEGIES: Mapping[str, Callable[[Callable[[], float]], Strategy]] = {
+    "headroom": Headroom,
+    "round_robin": RoundRobin,
+    "weighted": Weighted,
+    "least_loaded": LeastBusy,
+    "fill_first": FillFirst,
+    "lowest_latency": LowestLatency,
+}
+"""Each is made anew for each group of candidates, from a source of random numbers between 0 and 1."""

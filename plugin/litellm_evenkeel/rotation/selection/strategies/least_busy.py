@@ -1,0 +1,23 @@
+"""The account with the fewest requests under way, for its weight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litellm_evenkeel.rotation.selection.strategies.base import SampledStrategy
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.rotation.model.request import PickRequest
+    from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
+
+
+class LeastBusy(SampledStrategy):
+    """By what is under way."""
+
+    # Two would already do nearly as well.
+    compare_all_up_to, sample_size = 32, 8
+
+    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
+        """Return how little is under way at its account; what its models share counts for all of them."""
+        del position, request, now
+        return -deployment.account.in_flight / deployment.spec.weight

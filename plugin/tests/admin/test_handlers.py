@@ -1,0 +1,213 @@
+"""What operators may ask: every answer, and every refusal with its cure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
+from litellm_evenkeel.rotation.account_router import AccountRouter
+from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
+from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
+from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
+from litellm_evenkeel.rotation.selection.pick import Pick
+from litellm_evenkeel.rotation.settings import RotationSettings
+
+if TYPE_CHECKING:
+    from litellm_evenkeel.admin.handlers import AdminResponse
+
+SECRET = "sk-a-secret-that-nobody-may-see"
+CLIENT = "hash-of-a-key"
+
+
+def deployment(account: str | None, number: int, **info: Any) -> dict[str, Any]:
+    named = {} if account is None else {"account": account}
+    return {
+        "model_name": "chat",
+        "litellm_params": {"model": "openai/gpt", "api_base": "http://there", "api_key": f"{SECRET}{number}"},
+        "model_info": {"id": f"id-{number}", **named, **info},
+    }
+
+
+DEPLOYMENTS = [
+    deployment("north", 0, limits={"rpm": 100}),
+    deployment("south", 1, limits={"rpm": 10}),
+    deployment(None, 2),
+]
+
+
+class World:
+    def __init__(self, *, workers: int | None = None, is_shared: bool | None = None) -> None:
+        self.now = 1_000_000.0
+        metrics = RotationMetrics(None)
+        self.account_router = AccountRouter(
+            RotationSettings(),
+            clock=self.clock,
+            random=random.Random(1).random,
+            seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
+            observer=metrics,
+        )
+        self.router: list[dict[str, Any]] = []
+        inspector = RotationInspector(
+            self.account_router, metrics.counts, clock=self.clock, deployments=lambda _: self.router
+        )
+        self.handlers = AdminHandlers(inspector, Worker(4711, workers, lambda: is_shared))
+
+    def clock(self) -> float:
+        return self.now
+
+    async def ask(self, session: str | None = None) -> Pick:
+        request = {"metadata": {"session_id": session, "user_api_key_hash": CLIENT}, "litellm_call_id": "call"}
+        found = await self.account_router.pick("chat", DEPLOYMENTS, [], request)
+        assert isinstance(found, Pick)
+        return found
+
+
+def ok(answer: AdminResponse) -> dict[str, Any]:
+    assert answer.status == 200
+    text = json.dumps(answer.document, allow_nan=False)
+    assert SECRET not in text
+    return json.loads(text)
+
+
+def refused(answer: AdminResponse, status: int) -> str:
+    assert answer.status == status
+    assert answer.document["cure"]
+    return f"{answer.document['error']} {answer.document['cure']}"
+
+
+async def test_accounts_are_told_by_name_and_the_worker_says_who_it_is() -> None:
+    on = World(workers=4)
+    await on.ask()
+    told = ok(await on.handlers.accounts({}))
+    assert told["worker"] == {"pid": 4711, "workers": 4, "shared": None}
+    names = [one["account"] for one in told["accounts"]]
+    assert {"north", "south"} < set(names)
+    assert [name for name in names if name.startswith("acct-")]
+    assert (told["total"], told["models"]) == (3, ["chat"])
+    assert sum(one["picks"].get("strategy", 0) for one in told["accounts"]) == 1
+
+
+async def test_accounts_can_be_asked_for_by_name_by_state_and_so_many() -> None:
+    on = World()
+    pick = await on.ask()
+    name = pick.deployment.spec.account
+    on.account_router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
+    dead = ok(await on.handlers.accounts({"state": "quarantined"}))
+    assert ([one["account"] for one in dead["accounts"]], dead["total"]) == ([name], 1)
+    assert [one["account"] for one in ok(await on.handlers.accounts({"account": "north"}))["accounts"]] == ["north"]
+    two = ok(await on.handlers.accounts({"account": ["north", "south,south"]}))
+    assert [one["account"] for one in two["accounts"]] == ["north", "south"]
+    some = ok(await on.handlers.accounts({"limit": "2"}))
+    assert (len(some["accounts"]), some["total"]) == (2, 3)
+
+
+async def test_an_explanation_is_for_the_session_of_a_client() -> None:
+    on = World()
+    pinned = (await on.ask("s1")).deployment.spec.account
+    told = ok(await on.handlers.explain({"model": "chat", "session": "s1", "client": CLIENT}))
+    assert told["session"] == {"pinned_to": pinned, "advice": "follow"}
+    assert (told["chosen"], told["candidates"][0]["reason"]) == (pinned, "sticky")
+    by_caller = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client=CLIENT))
+    assert by_caller["chosen"] == pinned
+    other = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client="another"))
+    assert other["session"] == {"pinned_to": None, "advice": None}
+
+
+async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_name() -> None:
+    on = World()
+    await on.ask()
+    told = ok(await on.handlers.explain({"model": "chat", "tokens": "1200", "tried": "north,id-1", "stream": "true"}))
+    assert told["asked"]["tokens"] == 1200
+    assert told["asked"]["tried"] == ["id-0", "id-1"]
+    assert told["asked"]["stream"] is True
+    assert told["chosen"].startswith("acct-")
+
+
+async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it() -> None:
+    on = World()
+    assert "Send a request" in refused(await on.handlers.explain({"model": "chat"}), 404)
+    on.router = DEPLOYMENTS
+    assert ok(await on.handlers.explain({"model": "chat"}))["model"] == "chat"
+    on.router = []
+    assert "Did you mean chat?" in refused(await on.handlers.explain({"model": "chatt"}), 404)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({}, "model=NAME"),
+        ({"modle": "chat"}, "Did you mean model?"),
+        ({"model": ["chat", "other"]}, "once"),
+        ({"model": 5}, "text"),
+        ({"model": "x" * 600}, "512"),
+        ({"model": "chat", "tokens": "many"}, "many"),
+        ({"model": "chat", "tokens": -1}, "-1"),
+        ({"model": "chat", "tried": ["a"] * 1001}, "1001"),
+        ({"model": "chat", "tried": [{}]}, "text"),
+        ({"model": "chat", "stream": "perhaps"}, "perhaps"),
+    ],
+)
+async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, words: str) -> None:
+    assert words in refused(await World().handlers.explain(told), 422)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"limit": "0"}, "limit"),
+        ({"limit": "2.5"}, "limit"),
+        ({"limit": "99999"}, "10000"),
+        ({"state": "opn"}, "Did you mean open?"),
+        ({"colour": "red"}, "account"),
+    ],
+)
+async def test_so_is_one_for_accounts(told: dict, words: str) -> None:
+    assert words in refused(await World().handlers.accounts(told), 422)
+
+
+async def test_a_key_in_place_of_its_hash_is_refused_and_not_repeated() -> None:
+    said = refused(await World().handlers.explain({"model": "chat", "session": "s", "client": SECRET}), 422)
+    assert "never the key" in said
+    assert SECRET not in said
+
+
+async def test_an_operator_releases_an_account() -> None:
+    on = World()
+    pick = await on.ask()
+    name = pick.deployment.spec.account
+    on.account_router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
+    assert ok(on.handlers.release(name)) == {
+        "worker": on.handlers.release(name).document["worker"],
+        "released": name,
+        "everywhere": False,
+    }
+    assert ok(await on.handlers.accounts({"state": "quarantined"}))["total"] == 0
+    assert "Did you mean north?" in refused(on.handlers.release("nort"), 404)
+    assert "first request" in refused(World().handlers.release("north"), 404)
+
+
+@pytest.mark.parametrize(
+    ("workers", "is_shared", "everywhere"), [(1, None, True), (4, None, False), (4, True, True), (4, False, False)]
+)
+async def test_a_release_says_whether_all_workers_know_of_it(
+    workers: int, *, is_shared: bool | None, everywhere: bool
+) -> None:
+    on = World(workers=workers, is_shared=is_shared)
+    await on.ask()
+    assert ok(on.handlers.release("north"))["everywhere"] is everywhere
+
+
+async def test_explaining_lets_requests_through_meanwhile() -> None:
+    on = World()
+    await on.ask()
+    question = asyncio.create_task(on.handlers.explain({"model": "chat"}))
+    for _ in range(20):
+        await on.ask()
+    ok(await question)

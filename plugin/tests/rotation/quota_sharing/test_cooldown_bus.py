@@ -1,0 +1,75 @@
+"""What workers tell each other of holds, and what they make of words that are none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from litellm_evenkeel.providers.failure import FailureKind
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import FOREVER, RELEASED, decode, encode
+from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
+
+RATE = CooldownUpdate("a", "m", FailureKind.RATE_LIMIT, "slow down", 1_700_000_000.25, is_provider_stated=True)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        RATE,
+        CooldownUpdate('ä"}{', None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True),
+        CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True),
+        CooldownUpdate(
+            "a", None, FailureKind.PERMANENT, "revoked", math.inf, is_provider_stated=True, credential="0123456789ab"
+        ),
+    ],
+)
+def test_what_is_said_is_heard(update: CooldownUpdate) -> None:
+    assert decode(encode(update, "me").text) == ("me", update)
+    assert decode(encode(update, "me").text.encode()) == ("me", update)
+
+
+def test_a_quarantine_is_kept_for_ever_and_a_release_forgets() -> None:
+    assert (
+        encode(CooldownUpdate("a", None, FailureKind.PERMANENT, "", math.inf, is_provider_stated=True), "x").until
+        == FOREVER
+    )
+    released = encode(CooldownUpdate("a", None, None, "", 5.0, is_provider_stated=True), "x")
+    assert (released.until, released.account) == (RELEASED, "a")
+    assert encode(RATE, "x").account == ""
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_nothing_that_is_said_breaks_who_listens(text: bytes | str) -> None:
+    decode(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"v": 1', '"v": 2'),
+        ('"account": "a"', '"account": 1'),
+        ('"model": "m"', '"model": []'),
+        ('"kind": "rate limit"', '"kind": "odd"'),
+        ('"kind": "rate limit"', '"kind": {}'),
+        ('"until": 1700000000.25', '"until": "soon"'),
+        ('"until": 1700000000.25', '"until": null'),
+        ('"until": 1700000000.25', '"until": NaN'),
+        ('"told": true', '"told": 1'),
+        ('"credential": ""', '"credential": 1'),
+    ],
+)
+def test_a_damaged_word_is_none(old: str, new: str) -> None:
+    text = encode(RATE, "x").text
+    assert old in text
+    assert decode(text.replace(old, new)) is None
+
+
+def test_words_of_those_who_know_nothing_of_credentials_are_heard() -> None:
+    text = encode(RATE, "x").text
+    assert decode(text.replace(', "credential": ""', "")) == ("x", RATE)
+
+
+def test_a_word_that_is_nothing_but_depth_is_none() -> None:
+    assert decode("[" * 4000) is None

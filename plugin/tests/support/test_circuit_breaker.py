@@ -1,0 +1,45 @@
+"""When a server is left alone, and for how long."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from litellm_evenkeel.budgets import BreakerState
+from litellm_evenkeel.support.circuit_breaker import FAILURES, FIRST_PAUSE, JITTER, LONGEST_PAUSE, CircuitBreaker
+
+
+def failed(times: int, random: float = 0.0, longest: float = LONGEST_PAUSE) -> tuple[CircuitBreaker, list[float]]:
+    breaker, now, pauses = CircuitBreaker(lambda: random, longest), 100.0, []
+    for _ in range(times):
+        breaker.record_failure(now)
+        pauses.append(breaker.retry_at - now)
+        now = breaker.retry_at
+    return breaker, pauses
+
+
+def test_it_is_asked_until_it_has_failed_in_a_row() -> None:
+    breaker, _ = failed(FAILURES - 1)
+    assert breaker.state(100.0) is BreakerState.CLOSED
+    breaker.record_success()
+    for _ in range(FAILURES):
+        assert not breaker.is_open
+        breaker.record_failure(200.0)
+    assert breaker.state(200.0) is BreakerState.OPEN
+    assert breaker.state(breaker.retry_at) is BreakerState.HALF_OPEN
+    breaker.record_success()
+    assert breaker.state(200.0) is BreakerState.CLOSED
+
+
+def test_it_is_left_alone_for_a_second_and_then_twice_as_long_each_time() -> None:
+    _, pauses = failed(FAILURES + 8)
+    assert [round(one, 6) for one in pauses[FAILURES - 1 :]] == [1, 2, 4, 8, 16, 30, 30, 30, 30]
+    # All before it together are over before it is left alone for the first time.
+    assert sum(pauses[: FAILURES - 1]) < FIRST_PAUSE
+
+
+@given(st.integers(1, 2000), st.floats(0, 1), st.floats(0.5, 100))
+def test_no_pause_is_longer_than_may_be_and_none_is_nothing(times: int, random: float, longest: float) -> None:
+    _, pauses = failed(times, random, longest)
+    # As large numbers are subtracted.
+    assert 0 < pauses[-1] <= min(longest, LONGEST_PAUSE) + 1e-6
+    assert times < 50 or pauses[-1] >= min(longest, LONGEST_PAUSE) * (1 - JITTER) - 1e-6
