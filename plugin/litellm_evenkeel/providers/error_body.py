@@ -29,6 +29,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_LOOSE_BEGINNING = re.compile(r"""\[|\{\s*(?:["'}]|\Z)""")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WORDS: dict[str, Any] = {"null": None, "None": None, "true": True, "True": True, "false": False, "False": False}
@@ -43,7 +44,8 @@ def loads(text: str) -> Any:
     try:
         return _DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError):
-        return _Reader().read(text[:_LONGEST_LOOSE])
+        # A sentence in braces that quotes what a client sent is no object, whatever stands further behind.
+        return _Reader().read(text[:_LONGEST_LOOSE]) if _LOOSE_BEGINNING.match(text) else None
 
 
 class _Reader:

@@ -48,8 +48,9 @@ def number(value: object) -> float | None:
     if isinstance(value, int | float):
         # An int may be larger than any float.
         return float(value) if 0 <= value < math.inf and value < 10**300 else None
-    if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
-        return float(value)
+    if isinstance(value, str) and NUMBER.fullmatch(text := value.strip()):
+        # `float` does not strip all that `strip` does, such as a unit separator.
+        return float(text)
     return None
 
 

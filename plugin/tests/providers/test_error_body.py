@@ -114,3 +114,9 @@ def test_what_python_prints_is_read(value: dict[str, Any]) -> None:
 def test_no_text_makes_it_raise(text: str) -> None:
     loads(text)
     parse_error_body(text)
+
+
+def test_a_sentence_in_braces_is_no_object() -> None:
+    quoted = """{invalid (?:'|value) 501{"error": {"code": "invalid", "type": "501"}}"""
+    read = parse_error_body({"error": {"message": quoted, "type": "invalid_request_error"}})
+    assert (read.codes, read.status) == ({"invalid_request_error"}, None)

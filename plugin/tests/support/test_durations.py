@@ -114,3 +114,7 @@ def test_gos_durations_are_read(hours: int, minutes: int, seconds: int, millisec
 def test_nothing_makes_it_raise_and_no_wait_is_negative(value: Any) -> None:
     for found in (durations.number(value), durations.span(value), durations.wait(value, NOW)):
         assert found is None or (found >= 0 and math.isfinite(found))
+
+
+def test_a_number_may_have_any_white_space_around_it() -> None:
+    assert durations.number(" 5\x1f") == 5
