@@ -13,7 +13,8 @@ from litellm_evenkeel.budgets.settings import BudgetSettings
 from litellm_evenkeel.gc_freeze import GcFreezeSettings
 from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.metrics.settings import MetricsSettings
-from litellm_evenkeel.rotation.settings import AccountSettings, RotationSettings, check_consistency
+from litellm_evenkeel.rotation.model.account import AccountSettings
+from litellm_evenkeel.rotation.settings import RotationSettings, check_consistency
 from litellm_evenkeel.settings_schema import loader, reference
 
 if TYPE_CHECKING:

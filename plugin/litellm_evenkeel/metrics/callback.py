@@ -27,7 +27,7 @@ from litellm_evenkeel.metrics.budget_updates import BudgetUpdater
 from litellm_evenkeel.metrics.multiprocess.compaction import DeadWorkerCompactor
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
 from litellm_evenkeel.metrics.proxy_caches import left_of_group
-from litellm_evenkeel.metrics.registry import families
+from litellm_evenkeel.metrics.registry import families, metric_types
 from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
 from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
 from litellm_evenkeel.metrics.registry.litellm_limits import of_each_metric, of_end_users
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.budget_updates import OpenBudgets
-    from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate
+    from litellm_evenkeel.metrics.registry.families import RecordedUpdate
 
 # These two were private until LiteLLM 1.106.
 cleaned = getattr(stock, "sanitize_prometheus_label_value", None) or stock._sanitize_prometheus_label_value  # noqa: SLF001
@@ -58,7 +58,7 @@ end_user_getter = (
 )
 WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
-OURS = {Counter: families.Counter, Gauge: families.Gauge, Histogram: families.Histogram}
+OURS = {Counter: metric_types.Counter, Gauge: metric_types.Gauge, Histogram: metric_types.Histogram}
 STOCK = "prometheus"
 # What LiteLLM's methods read of what its constructor makes.
 MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")

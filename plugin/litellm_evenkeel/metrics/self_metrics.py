@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.instrumentation.definitions import MetricDefinition as Described, MetricType
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,12 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.model.limits import Limits  # noqa: TC001 - read by annotation
+from litellm_evenkeel.rotation.model.account import AccountSettings  # noqa: TC001 - read by annotation
 from litellm_evenkeel.rotation.state.cooldown import CooldownSettings
 from litellm_evenkeel.settings_schema.types import (
     Count,
     Factor,
     Period,
-    Positive,
     Seconds,
     Secret,
 )
@@ -168,22 +167,6 @@ class SharingSettings:
     """Where they share it. Without an address, each worker knows only what it has seen itself."""
     prefix: str = "evenkeel"
     """What all keys in Redis begin with. Proxies with the same prefix share their accounts."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccountSettings:
-    """What is told about an account; `model_info` of its deployments may say the same."""
-
-    weight: Positive | None = None
-    """Its part of the traffic beside others of its tier; 1 where nothing is said."""
-    priority: Count | None = None
-    """Its tier: those of a lower number are used first, a higher one only when no lower one has room; 1 where nothing
-    is said."""
-    limits: Limits | None = None
-    """What it may use over all its models: rpm, tpm, concurrent, windows, daily, budget."""
-    models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
-    """What it may use of one model, by its provider's name, with the provider before it or without, or by the name of
-    the model group."""
 
 
 @dataclass(frozen=True, slots=True)

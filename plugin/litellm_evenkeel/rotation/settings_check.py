@@ -13,7 +13,7 @@ from litellm_evenkeel.support.redaction import looks_like_key, shown_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.settings import AccountSettings
+    from litellm_evenkeel.rotation.model.account import AccountSettings
 
 
 @dataclass(frozen=True, slots=True)

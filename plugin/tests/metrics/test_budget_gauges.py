@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.budgets import Budget, BudgetEntity, Source
 from litellm_evenkeel.metrics.budget_gauges import HOUR, BudgetGauges
-from litellm_evenkeel.metrics.registry.families import Gauge, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Gauge
 
 NAMES = ("litellm_remaining_team_budget_metric", "litellm_team_max_budget_metric")
 HOURS = "litellm_team_budget_remaining_hours_metric"

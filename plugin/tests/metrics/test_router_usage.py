@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.metrics import router_usage
-from litellm_evenkeel.metrics.registry.families import Gauge, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Gauge
 from litellm_evenkeel.metrics.router_usage import EACH_SECONDS, GAUGES, SILENT_SECONDS, RemainingQuotaPoller
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from prometheus_client.mmap_dict import mmap_key
 from prometheus_client.utils import floatToGoString
 
 from litellm_evenkeel.metrics.registry.children import HistogramChild
-from litellm_evenkeel.metrics.registry.families import TOTAL, Counter, Family, Gauge, Histogram
+from litellm_evenkeel.metrics.registry.metric_types import TOTAL, Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from litellm_evenkeel.metrics.registry.children import Child
-    from litellm_evenkeel.metrics.registry.families import MetricStore
+    from litellm_evenkeel.metrics.registry.families import Family, MetricStore
 
 MARK = "evenkeel"
 ALIGNED = 8

@@ -10,16 +10,12 @@ import math
 import os
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-import prometheus_client
-from prometheus_client import Histogram as ClientsHistogram
 from prometheus_client.metrics_core import Metric
-from prometheus_client.utils import floatToGoString
 
-from litellm_evenkeel.metrics.registry.children import Child, CounterChild, GaugeChild, HistogramChild, Labels
+from litellm_evenkeel.metrics.registry.children import Child, Labels, grown
 from litellm_evenkeel.metrics.registry.label_limits import END_USER, NOBODYS, OTHER
-from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate, RecordingMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +23,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics import MetricWrapperBase
 
-    from litellm_evenkeel.metrics.replay.recorder import UpdateRecorder
 
-TOTAL = "_total"
 NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
-LONG_AGO = math.ulp(0.0)
-"""When a gauge was set that only has its first value: before any other time, but Prometheus' client ignores 0."""
 
 
 class MetricStore:
@@ -245,7 +237,7 @@ class Family:
     def _evict(self, labels: Labels) -> None:
         self._of_end_users -= self._is_of_end_user(labels)
         child = self.children.pop(labels)
-        if child.value is None or isinstance(self, Gauge):
+        if child.value is None or self.kind == "gauge":
             return
         if self.store.removal_sink is None:
             self._retired(child)
@@ -288,90 +280,47 @@ class Family:
         return tuple([str(value) for value in values])
 
 
-class Gauge(Family):
-    """Of what goes up and down."""
+class RecordedUpdate(NamedTuple):
+    """One thing that was done, or would have been."""
 
-    kind = "gauge"
-    made = GaugeChild
-    clients = prometheus_client.Gauge
-
-    def _made(self, labels: Labels) -> Child:
-        found = GaugeChild(self.store, labels, None)
-        if not labels:
-            # It is told from the beginning, as the client does it; whatever another worker has heard is later.
-            found.put(0.0, LONG_AGO)
-        return found
-
-    def child(self, labels: Labels) -> Child:
-        """Return the series of these labels; one that nobody sees where it would be several people's."""
-        found = super().child(labels)
-        return self._beyond(labels) if OTHER in found.labels and OTHER not in labels else found
-
-    def _beyond(self, others: Labels) -> Child:
-        # One number for several would mean nothing.
-        return GaugeChild(self.store, others, None)
+    family: Family
+    labels: Labels
+    verb: str
+    value: float
 
 
-class Counter(Family):
-    """Of what only grows."""
+class UpdateRecorder(Protocol):
+    """What takes note of operations instead of having them done."""
 
-    kind = "counter"
-    made = CounterChild
-    clients = prometheus_client.Counter
-
-    def __init__(
-        self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
-    ) -> None:
-        super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
-
-    def _made(self, labels: Labels) -> Child:
-        return CounterChild(self.store, labels, 0.0)
-
-    def _retired(self, child: Child) -> None:
-        self.store.removed_totals[f"{self.name}{TOTAL}"] += child.value or 0.0
-
-    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
-        metric.add_sample(f"{self.name}{TOTAL}", labels, value)
-        if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created)
+    def record(self, updates: RecordedUpdate) -> None:
+        """Know of one."""
 
 
-class Histogram(Family):
-    """Of what is counted by how large it is."""
+class RecordingMetric:
+    """What stands in for a series while somebody takes note."""
 
-    kind = "histogram"
-    made = HistogramChild
-    clients = prometheus_client.Histogram
+    __slots__ = ("_family", "_labels", "_tap")
 
-    def __init__(
-        self,
-        store: MetricStore,
-        name: str,
-        documentation: str,
-        labelnames: Sequence[str] = (),
-        buckets: Sequence[float] = ClientsHistogram.DEFAULT_BUCKETS,
-        **options: Any,
-    ) -> None:
-        bounds = tuple(float(bound) for bound in buckets)
-        self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
-        self._told = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
-        super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
+    def __init__(self, family: Family, labels: Labels, tap: UpdateRecorder) -> None:
+        self._family, self._labels, self._tap = family, labels, tap
 
-    def _made(self, labels: Labels) -> Child:
-        return HistogramChild(self.store, labels, self.bounds)
+    def inc(self, amount: float = 1) -> None:
+        """Take note of an addition."""
+        if self._family.kind == "counter":
+            grown(amount)
+        self._note("inc", amount)
 
-    def _retired(self, child: Child) -> None:
-        assert isinstance(child, HistogramChild)
-        self.store.removed_totals[f"{self.name}_count"] += sum(child.counts)
-        self.store.removed_totals[f"{self.name}_sum"] += child.value or 0.0
+    def dec(self, amount: float = 1) -> None:
+        """Take note of a subtraction."""
+        self._note("inc", -amount)
 
-    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
-        assert isinstance(child, HistogramChild)
-        counted = 0
-        for told, count in zip(self._told, child.counts, strict=True):
-            counted += count
-            metric.add_sample(f"{self.name}_bucket", {**labels, "le": told}, counted)
-        metric.add_sample(f"{self.name}_count", labels, counted)
-        metric.add_sample(f"{self.name}_sum", labels, value)
-        if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created)
+    def set(self, value: float) -> None:
+        """Take note of a number."""
+        self._note("set", value)
+
+    def observe(self, amount: float) -> None:
+        """Take note of an observation."""
+        self._note("observe", amount)
+
+    def _note(self, verb: str, value: float) -> None:
+        self._tap.record(RecordedUpdate(self._family, self._labels, verb, float(value)))

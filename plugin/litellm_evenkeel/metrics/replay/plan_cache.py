@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from datetime import datetime
 
-    from litellm_evenkeel.metrics.registry.families import MetricStore
-    from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate
+    from litellm_evenkeel.metrics.registry.families import MetricStore, RecordedUpdate
 
     Watch = Callable[[Raw, object, datetime, datetime], list[RecordedUpdate] | None]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litellm_evenkeel.metrics.registry.children import Child, HistogramChild, Labels
+from litellm_evenkeel.metrics.registry.families import RecordedUpdate
 from litellm_evenkeel.metrics.replay.event_facts import LABELS, EventFacts
-from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.support.formatting import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Collection, Generator, Mapping, Sequence
 
     from litellm_evenkeel.providers.failure import FailureKind
     from litellm_evenkeel.rotation.affinity.session_table import SessionCounts
@@ -120,7 +120,13 @@ def account_statuses(
         if number % SLICE == 0:
             yield
         found.append(
-            account_status(name, by_account[name], now, pins.get(name, 0), picks.get(name, {}), failures.get(name, {}))
+            account_status(
+                name,
+                [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]],
+                pins.get(name, 0),
+                picks.get(name, {}),
+                failures.get(name, {}),
+            )
         )
     return tuple(found)
 
@@ -135,21 +141,20 @@ def scopes_by_account(pool: AccountPool) -> dict[str, list[AccountScope]]:
 
 
 def account_status(
-    name: str, of: Sequence[AccountScope], now: float, pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
+    name: str, scopes: Sequence[ScopeStatus], pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
 ) -> AccountStatus:
-    """Look at one account."""
-    whole, *models = [scope_status(scope, now) for scope in of]
+    """Return the status of one account. The first of `scopes` is the account as a whole, the others its models."""
+    whole, *models = scopes
     best = min((GRAVITY.index(one.state) for one in models), default=0)
     state = GRAVITY[max(GRAVITY.index(whole.state), best)]
     return AccountStatus(name, state, whole, tuple(models), pins, picks, failures)
 
 
-def scope_status(scope: AccountScope, now: float) -> ScopeStatus:
-    """Look at one account as a whole, or at one model at it."""
+def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], now: float) -> ScopeStatus:
+    """Return the status of an account as a whole, or of one model at it, with its deployments."""
     cooldown = scope.cooldown
     state = cooldown.state(now)
     is_held = cooldown.kind is not None
-    deployments = list(scope.deployments)
     return ScopeStatus(
         model=scope.scope_key[1],
         state=state,
@@ -168,7 +173,7 @@ def scope_status(scope: AccountScope, now: float) -> ScopeStatus:
     )
 
 
-def _several(deployments: Sequence[DeploymentState], field: str) -> tuple[Any, ...]:
+def _several(deployments: Collection[DeploymentState], field: str) -> tuple[Any, ...]:
     return tuple(sorted({getattr(deployment.spec, field) for deployment in deployments}))
 
 

@@ -92,13 +92,14 @@ class Gauges:
     def _of_accounts(self, now: float) -> Iterator[Sample]:
         looked_at = 0
         others: list[AccountScope] = []
-        for account, several in scopes_by_account(self._watched.pool).items():
+        pool = self._watched.pool
+        for account, several in scopes_by_account(pool).items():
             looked_at += len(several)
             if self._accounts.bound(account) == OTHER or looked_at > MOST_SIDES:
                 others.append(several[0])
                 continue
             for scope in several:
-                yield from _of_side(account, scope_status(scope, now))
+                yield from _of_side(account, scope_status(scope, pool.deployments_of(scope), now))
         if others:
             # So many that each can only be glanced at.
             yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in others))

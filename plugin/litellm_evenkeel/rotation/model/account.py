@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+import types
+from collections.abc import Mapping  # noqa: TC003 - settings are read by their annotations
+from dataclasses import dataclass, field
+from typing import Any, Self
 
+from litellm_evenkeel.rotation.model.limits import Limits  # noqa: TC001 - read by annotation
+from litellm_evenkeel.settings_schema.types import Count, Positive  # noqa: TC001 - as above
 from litellm_evenkeel.support.redaction import shown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HASH_LENGTH = 12
 # What the names begin with that stand for a credential.
@@ -53,3 +54,19 @@ def fingerprint(litellm_params: Mapping[str, Any]) -> str:
     # Lengths go in, so that no two different credentials can be joined to the same text.
     joined = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:HASH_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSettings:
+    """What is told about an account; `model_info` of its deployments may say the same."""
+
+    weight: Positive | None = None
+    """Its part of the traffic beside others of its tier; 1 where nothing is said."""
+    priority: Count | None = None
+    """Its tier: those of a lower number are used first, a higher one only when no lower one has room; 1 where nothing
+    is said."""
+    limits: Limits | None = None
+    """What it may use over all its models: rpm, tpm, concurrent, windows, daily, budget."""
+    models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
+    """What it may use of one model, by its provider's name, with the provider before it or without, or by the name of
+    the model group."""

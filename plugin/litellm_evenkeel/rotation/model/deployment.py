@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from litellm_evenkeel.rotation.model.account import Account, fingerprint
+from litellm_evenkeel.rotation.model.account import Account, AccountSettings, fingerprint
 from litellm_evenkeel.rotation.model.limits import FREE, Limits
-from litellm_evenkeel.rotation.settings import AccountSettings
 from litellm_evenkeel.settings_schema import loader
 from litellm_evenkeel.support.durations import number
 

@@ -13,6 +13,8 @@ class Usage(NamedTuple):
     dollars: float = 0.0
 
 
+TYPICAL_USAGE = Usage(1.0, 1000.0)
+"""What deployments are compared with: one request of a usual size."""
 SINGLE_REQUEST = Usage()
 """One request of which nothing is known."""
 

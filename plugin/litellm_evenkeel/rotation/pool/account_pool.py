@@ -24,7 +24,7 @@ from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.registry import ScopeRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
@@ -58,10 +58,20 @@ class AccountPool:
         self._registry = ScopeRegistry(self._make_scope)
         self.scopes = self._registry.scopes
         self.deployments: dict[tuple[str, str], DeploymentState] = {}
+        self._sets_of: dict[DeploymentState, list[tuple[CandidateSet, int]]] = {}
+        """The candidate sets that a deployment belongs to, and its position in each."""
         self._retired: dict[DeploymentState, None] = {}
         """Those that stood in groups that are no more, as long as they have something under way."""
         # The oldest is found at once, however many have left before it; in a dictionary it is searched for.
         self._reservations: OrderedDict[Reservation, None] = OrderedDict()
+
+    def deployments_of(self, scope: AccountScope) -> Collection[DeploymentState]:
+        """Return the deployments of an account, or of a model at it."""
+        return self._registry.deployments_of(scope)
+
+    def candidate_sets_of(self, deployment: DeploymentState) -> list[CandidateSet]:
+        """Return the candidate sets that a deployment belongs to."""
+        return [candidates for candidates, _ in self._sets_of.get(deployment, ())]
 
     def now(self) -> float:
         """Return what its clock says."""
@@ -79,12 +89,9 @@ class AccountPool:
             self._registry.get_or_create((spec.account, spec.model)),
         )
         deployment = self.deployments[key] = DeploymentState(spec, account, model)
-        is_new_key = account.add_deployment(deployment, spec.limits, now)
-        model.add_deployment(deployment, spec.model_limits, now)
+        is_new_key = self._registry.add_deployment(deployment, now)
         if former is not None:
             self._detach(former)
-            for scope in (former.model, former.account):
-                self._registry.note_if_idle(scope, now)
         for scope in self._registry.scopes_of_account(spec.account) if is_new_key else (account, model):
             if scope.is_credential_replaced(spec.credential if is_new_key else None):
                 self._reset_scope(scope)
@@ -97,7 +104,10 @@ class AccountPool:
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Return candidates as a group of its own."""
         strategy = STRATEGIES[self.settings.strategy](self._random)
-        return CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
+        candidates = CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
+        for position, deployment in enumerate(candidates.deployments):
+            self._sets_of.setdefault(deployment, []).append((candidates, position))
+        return candidates
 
     def twin(self, candidates: CandidateSet, random: Callable[[], float]) -> CandidateSet:
         """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
@@ -110,12 +120,10 @@ class AccountPool:
         """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
         self._detach(deployment)
         del self.deployments[deployment.spec.id, deployment.spec.model]
-        for scope in (deployment.model, deployment.account):
-            self._registry.note_if_idle(scope, self._clock())
 
     def retire(self, candidates: CandidateSet) -> None:
         """Let candidates go that are asked for no more, but for those that stand in another group."""
-        candidates.retire()
+        self._retire(candidates)
         self._on_capacity(candidates)
         self._retired.update(dict.fromkeys(candidates.deployments))
         self._remove_retired()
@@ -326,7 +334,8 @@ class AccountPool:
     def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
         if readings:
             deployment = reservation.deployment
-            deployment.apply_readings(readings, reservation.started_at, now)
+            began = reservation.started_at
+            deployment.apply_readings(readings, began, now, lambda scope: self._registry.usage_since(scope, began))
             self.capacity_freed(deployment.account)
             self.capacity_freed(deployment.model)
 
@@ -341,21 +350,21 @@ class AccountPool:
         """Know that more is left of a side's limits than was."""
         now = self._clock()
         scope.freed_count += 1
-        for deployment in scope.deployments:
-            for candidates, position in deployment.candidate_sets:
+        for deployment in self._registry.deployments_of(scope):
+            for candidates, position in self._sets_of.get(deployment, ()):
                 if now < candidates.blocked_until:
                     candidates.freed_positions.add(position)
                 self._on_capacity(candidates)
 
     def _mark_if_changed(self, deployment: DeploymentState, now: float) -> None:
-        for candidates, position in deployment.candidate_sets:
+        for candidates, position in self._sets_of.get(deployment, ()):
             if candidates.has_changed(position, now):
                 candidates.dirty.add(position)
 
     def _cooldown_changed(self, scope: AccountScope) -> None:
-        for deployment in scope.deployments:
+        for deployment in self._registry.deployments_of(scope):
             deployment.clear_cache()
-            for candidates, position in deployment.candidate_sets:
+            for candidates, position in self._sets_of.get(deployment, ()):
                 candidates.dirty.add(position)
                 candidates.blocker = None
                 self._refresh(candidates)
@@ -385,18 +394,26 @@ class AccountPool:
         return AccountScope(key, Cooldown(self.settings.holds, self._random), self._make_window, self._share_slots)
 
     def _detach(self, deployment: DeploymentState) -> None:
-        for scope in (deployment.account, deployment.model):
-            scope.remove_deployment(deployment)
-        for candidates in dict.fromkeys(candidates for candidates, _ in deployment.candidate_sets):
-            candidates.retire()
+        self._registry.remove_deployment(deployment, self._clock())
+        for candidates in dict.fromkeys(candidates for candidates, _ in self._sets_of.get(deployment, ())):
+            self._retire(candidates)
+
+    def _retire(self, candidates: CandidateSet) -> None:
+        candidates.retire()
+        for deployment in candidates.deployments:
+            left = [one for one in self._sets_of.get(deployment, ()) if one[0] is not candidates]
+            if left:
+                self._sets_of[deployment] = left
+            else:
+                self._sets_of.pop(deployment, None)
 
     def _remove_retired(self) -> None:
         for deployment in list(self._retired):
             is_gone = self.deployments.get((deployment.spec.id, deployment.spec.model)) is not deployment
-            if deployment.reservations and not deployment.candidate_sets and not is_gone:
+            if deployment.reservations and deployment not in self._sets_of and not is_gone:
                 continue
             del self._retired[deployment]
-            if not deployment.candidate_sets and not is_gone:
+            if deployment not in self._sets_of and not is_gone:
                 self.remove_deployment(deployment)
 
 

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 from litellm_evenkeel.rotation.quota_sharing.leased_window import LeasedWindow
-from litellm_evenkeel.rotation.quota_sharing.protocol import ScopeRequest, WindowRequest
+from litellm_evenkeel.rotation.quota_sharing.protocol import ScopeRequest, SharingContext, WindowRequest
 
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.limits import RateLimit
     from litellm_evenkeel.rotation.quota_sharing.leased_concurrency import LeasedConcurrency
-    from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, ScopeGrant, SharingContext
+    from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, ScopeGrant
     from litellm_evenkeel.rotation.state.account_scope import ScopeKey
 
 
+class LeaseCoordinator(SharingContext, Protocol):
+    """What renews leases."""
+
+    def request_now(self, leases: AccountLeases) -> bool:
+        """Request a lease at once, because a request waits for it. Return whether it will be requested."""
+
+    def request_soon(self, leases: AccountLeases) -> None:
+        """Request a lease with the next exchange."""
+
+
 class AccountLeases:
-    """One side's."""
+    """All leases of one scope: its windows and its slots, requested together."""
 
-    __slots__ = ("_asked", "_context", "name", "scope_key", "slots", "windows")
+    __slots__ = ("_asked", "_coordinator", "name", "scope_key", "slots", "windows")
 
-    def __init__(self, key: ScopeKey, context: SharingContext) -> None:
+    def __init__(self, key: ScopeKey, coordinator: LeaseCoordinator) -> None:
         account, model = key
-        self.scope_key, self._context = key, context
+        self.scope_key, self._coordinator = key, coordinator
         self.name = quote(account, safe="") + ("" if model is None else "/" + quote(model, safe=""))
         self.windows: dict[str, LeasedWindow] = {}
         self.slots: LeasedConcurrency | None = None
@@ -42,7 +52,12 @@ class AccountLeases:
 
     def add_window(self, limit: RateLimit) -> LeasedWindow:
         """Return a new window; one of the same name was of a limit that has changed."""
-        window = LeasedWindow(limit, self, self._context)
+        window = LeasedWindow(
+            limit,
+            self._coordinator,
+            lambda: self._coordinator.request_now(self),
+            lambda: self._coordinator.request_soon(self),
+        )
         self.windows[window.name] = window
         return window
 
@@ -54,9 +69,9 @@ class AccountLeases:
             for window in self.windows.values()
             if (ask := window.build_request(now, is_pulled=is_pulled, confirms=confirms)) is not None
         ]
-        is_local = self._context.mode.is_local
+        is_local = self._coordinator.mode.is_local
         slots = (
-            self.slots.build_request(now, self._context.workers, is_local=is_local, confirms=confirms)
+            self.slots.build_request(now, self._coordinator.workers, is_local=is_local, confirms=confirms)
             if self.slots
             else None
         )
@@ -70,7 +85,7 @@ class AccountLeases:
         pairs = zip(self._asked, answer.windows, strict=True)
         opened = [window.apply_grant(asked, told, now, clock_offset) for (window, asked), told in pairs]
         self._asked = []
-        if self.slots and ask.slots and answer.slots and not self._context.mode.is_local:
+        if self.slots and ask.slots and answer.slots and not self._coordinator.mode.is_local:
             opened.append(self.slots.apply_grant(ask.slots, answer.slots, now))
         return any(opened)
 

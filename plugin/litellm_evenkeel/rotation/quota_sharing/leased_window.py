@@ -20,9 +20,10 @@ from litellm_evenkeel.rotation.quota_sharing.readonly_window import ReadOnlyWind
 from litellm_evenkeel.rotation.state.quota_window import EPSILON, PARTS, QuotaWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litellm_evenkeel.rotation.model.limits import RateLimit
     from litellm_evenkeel.rotation.model.request import Usage
-    from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
     from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, SharingContext, WindowGrant
 
 # A grant is good for one to two parts of the window: parts of a short one are not as short as a round trip.
@@ -54,7 +55,6 @@ class LeasedWindow(QuotaWindow):
         "_grants",
         "_is_blocking",
         "_last_amount",
-        "_leases",
         "_local_share_start",
         "_local_since",
         "_mode",
@@ -64,6 +64,8 @@ class LeasedWindow(QuotaWindow):
         "_part_length",
         "_provider_report",
         "_refused_until",
+        "_request_now",
+        "_request_soon",
         "_responded_at",
         "_retry_at",
         "_retry_pause",
@@ -79,10 +81,16 @@ class LeasedWindow(QuotaWindow):
 
     is_leased: ClassVar[bool] = True
 
-    def __init__(self, limit: RateLimit, leases: AccountLeases, context: SharingContext) -> None:
+    def __init__(
+        self,
+        limit: RateLimit,
+        context: SharingContext,
+        request_now: Callable[[], bool],
+        request_soon: Callable[[], None],
+    ) -> None:
         super().__init__(limit)
         self.name = f"{limit.unit}/{limit.seconds!r}"
-        self._leases, self._context = leases, context
+        self._context, self._request_now, self._request_soon = context, request_now, request_soon
         self._mode = context.mode
         self._part_length = max(limit.seconds / PARTS, min(SHORTEST_PART, limit.seconds / FEWEST_PARTS))
         self._grants: deque[list[float]] = deque()
@@ -184,7 +192,7 @@ class LeasedWindow(QuotaWindow):
         if wanting > EPSILON:
             self._record_unleased(now, wanting)
         elif self._granted < LOW * max(amount, self._rate * self._ahead) and now >= self._no_prefetch_until:
-            self._context.request_soon(self._leases)
+            self._request_soon()
 
     def give_back(self, at: float, now: float, amount: float) -> None:
         """Take back what was counted at a moment; the store is told."""
@@ -200,7 +208,7 @@ class LeasedWindow(QuotaWindow):
             # It was granted then or a part earlier. That it was the earlier one never lets more pass.
             first = math.floor((at + clock_offset.low) / self._part_length) - 1
             self._return(first, first + 1, amount - from_owed)
-            self._context.request_soon(self._leases)
+            self._request_soon()
 
     def apply_reading(self, began: float, now: float, left: float, resets_in: float, pending: float = 0.0) -> None:
         """Believe what the provider has said; the store is told."""
@@ -213,7 +221,7 @@ class LeasedWindow(QuotaWindow):
             self._count_grants()
         if now < self._refused_until and left > 0:
             self._refused_until = self._retry_at = -math.inf
-            self._context.request_soon(self._leases)
+            self._request_soon()
 
     def wait_for(self, now: float, amount: float) -> float:
         """Return in how many seconds so much may be used here; what it lacks is asked for."""
@@ -224,7 +232,7 @@ class LeasedWindow(QuotaWindow):
             return 0.0
         self._is_blocking = True
         if self._mode.is_local:
-            self._context.request_now(self._leases)
+            self._request_now()
             return self._local_wait_for(now, amount)
         if now < self._refused_until:
             if amount >= self._needed:
@@ -236,7 +244,7 @@ class LeasedWindow(QuotaWindow):
         self._needed = max(self._needed, amount, self.limit.amount * LEAST)
         self._retry_at = self._refused_until = -math.inf
         self._retry_pause = AGAIN / 2
-        if not self._context.request_now(self._leases):
+        if not self._request_now():
             self._needed = 0.0
         return ROUND_TRIP_SECONDS
 
@@ -402,7 +410,7 @@ class LeasedWindow(QuotaWindow):
         else:
             self._unleased_total += amount
         if self._context.clock_offset:
-            self._context.request_soon(self._leases)
+            self._request_soon()
 
     def _return(self, first: int, last: int, amount: float) -> None:
         self._returns[first, last] = self._returns.get((first, last), 0.0) + amount
@@ -414,7 +422,7 @@ class LeasedWindow(QuotaWindow):
             self._return(int(part), int(part), amount)
         self._count_grants()
         if self._returns:
-            self._context.request_soon(self._leases)
+            self._request_soon()
 
     def _count_grants(self) -> None:
         self._granted = sum([grant[1] for grant in self._grants])

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
-
 
 @dataclass(frozen=True, slots=True)
 class SharingCounts:
@@ -64,7 +62,7 @@ class ClockOffset:
 
 
 class SharingContext(Protocol):
-    """What windows and slots need of whoever asks for them."""
+    """How a worker shares limits now."""
 
     @property
     def mode(self) -> SharingMode:
@@ -77,12 +75,6 @@ class SharingContext(Protocol):
     @property
     def clock_offset(self) -> ClockOffset | None:
         """None if the store has never answered."""
-
-    def request_now(self, leases: AccountLeases) -> bool:
-        """Ask for it at once, as somebody waits; return whether it is asked for."""
-
-    def request_soon(self, leases: AccountLeases) -> None:
-        """Ask for it some time soon."""
 
 
 # So many parts more than its own are counted of a window: a grant is good for its part and the next one.

@@ -7,7 +7,7 @@ from copy import copy
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.model.request import Usage
+from litellm_evenkeel.rotation.model.request import TYPICAL_USAGE, Usage
 from litellm_evenkeel.rotation.selection.snapshot import Snapshot
 from litellm_evenkeel.rotation.state.fair_share import FairShare, RemainingCapacity
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 SLICE = 256
 # A candidate's weight has changed if it is this many times what it was, or less than one in so many.
 CHANGED = 1.5
-# What openings are weighed with: one request of a usual size.
-TYPICAL_USAGE = Usage(1.0, 1000.0)
 # A limit that comes back bit by bit would wake the group at each bit.
 SOONEST = 0.05
 # So many that were freed, and are too small for some, are looked at again for each of those.
@@ -79,7 +77,6 @@ class CandidateSet:
         self.positions_by_account: dict[str, list[int]] = {}
         self._by_priority: dict[int, list[int]] = {}
         for position, deployment in enumerate(self.deployments):
-            deployment.candidate_sets.append((self, position))
             self.positions_by_account.setdefault(deployment.spec.account, []).append(position)
             self._by_priority.setdefault(deployment.spec.priority, []).append(position)
         self.snapshot = Snapshot(-math.inf, (), (), (), -math.inf)
@@ -180,10 +177,8 @@ class CandidateSet:
             self.freed_positions.clear()
 
     def retire(self) -> None:
-        """Stand nowhere any more."""
+        """Mark it as replaced: requests look their candidates up again."""
         self.is_retired = True
-        for deployment in self.deployments:
-            deployment.candidate_sets = [one for one in deployment.candidate_sets if one[0] is not self]
 
     def _replace(self, snapshot: Snapshot, now: float) -> None:
         self.snapshot, self.refreshed_at = snapshot, now

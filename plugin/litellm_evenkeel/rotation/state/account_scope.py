@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from litellm_evenkeel.rotation.state.quota_window import EPSILON, QuotaWindow
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.request import Usage
-    from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 ScopeKey = tuple[str, str | None]
 """An account, and the model at it or None for the account as a whole."""
@@ -38,7 +37,6 @@ class AccountScope:
 
     __slots__ = (
         "_limit_counts",
-        "_limits_of",
         "_make_window",
         "_operator_windows",
         "_provider_limits",
@@ -46,7 +44,6 @@ class AccountScope:
         "concurrent",
         "cooldown",
         "credentials",
-        "deployments",
         "forbidden_streak",
         "freed_count",
         "in_flight",
@@ -60,7 +57,6 @@ class AccountScope:
 
     def __init__(self, key: ScopeKey, cooldown: Cooldown, make: MakeWindow, share: ShareSlots) -> None:
         self.scope_key, self.cooldown, self._make_window, self._share_slots = key, cooldown, make, share
-        self.deployments: dict[DeploymentState, None] = {}
         self.in_flight = 0
         self.freed_count = 0
         """How often something has happened that can only have made it freer."""
@@ -76,7 +72,6 @@ class AccountScope:
         """Whether any of them is used by what is granted, not by what is left."""
         self._operator_windows: tuple[QuotaWindow, ...] = ()
         self._provider_limits = ProviderLimits(())
-        self._limits_of: dict[DeploymentState, Limits] = {}
         self._limit_counts: dict[Limits, int] = {}
         """How many places say the same: of many deployments of an account, most do."""
         self.credentials = CredentialTracker()
@@ -91,23 +86,17 @@ class AccountScope:
         found.windows, found.leased_slots = windows, None
         return found
 
-    def add_deployment(self, deployment: DeploymentState, limits: Limits, now: float) -> bool:
-        """Know of a place here, and of what its deployment says of the limits; return whether its key is a new one."""
-        self.deployments[deployment] = None
-        self._limits_of[deployment] = limits
+    def add_deployment(self, limits: Limits, credential: str, now: float) -> bool:
+        """Add what a deployment says of the limits. Return whether its credential is a new one."""
         same = self._limit_counts.get(limits, 0)
         self._limit_counts[limits] = same + 1
         if not same:
             self._apply_limits()
-        return self.credentials.add(deployment.spec.credential, now)
+        return self.credentials.add(credential, now)
 
-    def remove_deployment(self, deployment: DeploymentState) -> None:
-        """Know that a place is no more; what is under way there still counts."""
-        if deployment not in self.deployments:
-            return
-        del self.deployments[deployment]
-        self.credentials.remove(deployment.spec.credential)
-        limits = self._limits_of.pop(deployment)
+    def remove_deployment(self, limits: Limits, credential: str) -> None:
+        """Remove what a deployment said of the limits. Its requests in flight still count."""
+        self.credentials.remove(credential)
         self._limit_counts[limits] -= 1
         if not self._limit_counts[limits]:
             del self._limit_counts[limits]
@@ -220,15 +209,13 @@ class AccountScope:
         """Return whether an operator has written this limit here."""
         return self._provider_limits.is_operator_limit(reading)
 
-    def apply_readings(self, readings: list[LimitReading], began: float, now: float) -> None:
-        """Believe what its provider says of its limits."""
-        # The request that was answered may still be under way, as a stream; it is in what its provider has counted.
-        pending = [
-            reservation.usage
-            for deployment in self.deployments
-            for reservation in deployment.reservations
-            if reservation.started_at > began
-        ]
+    def apply_readings(
+        self, readings: Sequence[LimitReading], began: float, now: float, pending: Sequence[Usage]
+    ) -> None:
+        """Apply limits as the provider stated them in answer to a request that began at `began`.
+
+        `pending` is the usage of requests that began later, which the provider may not have counted yet.
+        """
         self._provider_limits.apply(readings, began, now, pending)
         self.windows = self._provider_limits.windows
         self.freed_count += 1

@@ -11,13 +11,12 @@ from litellm_evenkeel.rotation.model.blocker import more_certain
 from litellm_evenkeel.rotation.state.latency import PeakEwma
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.blocker import Blocker
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.model.request import Usage
-    from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
 
@@ -86,7 +85,6 @@ class DeploymentState:
         "_shut_tokens",
         "account",
         "blocked_until",
-        "candidate_sets",
         "filter_fields",
         "latency",
         "litellm_deployment",
@@ -100,8 +98,6 @@ class DeploymentState:
         self.latency = PeakEwma()
         self.reservations: dict[Reservation, None] = {}
         """What is under way, the oldest first."""
-        self.candidate_sets: list[tuple[CandidateSet, int]] = []
-        """Where it stands."""
         self.litellm_deployment: Mapping[str, Any] | None = None
         """The deployment that its seat was read from, as LiteLLM handed it out."""
         self.filter_fields: tuple[bool, object] = (False, None)
@@ -166,17 +162,23 @@ class DeploymentState:
         """Return which limit keeps such a request from here, whatever holds it beside."""
         return more_certain(self.account.limit_blocker(usage, now), self.model.limit_blocker(usage, now))
 
-    def apply_readings(self, readings: Sequence[LimitReading], began: float, now: float) -> None:
+    def apply_readings(
+        self,
+        readings: Sequence[LimitReading],
+        began: float,
+        now: float,
+        pending: Callable[[AccountScope], Sequence[Usage]],
+    ) -> None:
         """Believe what the provider says; most limits it has for each model, those of subscriptions for all of them."""
         shut = exhausted_subscriptions(readings)
         # A window that is used up, and beyond which its provider lets go on, is no obstacle.
         readings = [one for one in readings if one in shut or not (one.is_subscription and one.is_exhausted)]
         account = [one for one in readings if self.account.is_operator_limit(one) or is_account_wide(one)]
         if account:
-            self.account.apply_readings(account, began, now)
+            self.account.apply_readings(account, began, now, pending(self.account))
         model = [one for one in readings if one not in account]
         if model:
-            self.model.apply_readings(model, began, now)
+            self.model.apply_readings(model, began, now, pending(self.model))
 
     def traffic_share(self, now: float) -> float:
         """Return which share of its traffic it may have: less than all on its way back from a hold."""

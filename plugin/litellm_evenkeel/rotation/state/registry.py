@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.rotation.state.quota_window import EPSILON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
+    from litellm_evenkeel.rotation.model.request import Usage
     from litellm_evenkeel.rotation.state.account_scope import AccountScope, ScopeKey
     from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
+    from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 # Whoever asks for models that nobody has heard of cannot fill our memory with them.
 MOST = 1000
@@ -62,6 +64,7 @@ class ScopeRegistry:
         self._make_scope = make
         self.scopes: dict[ScopeKey, AccountScope] = {}
         self._by_account: dict[str, dict[ScopeKey, AccountScope]] = {}
+        self._deployments: dict[AccountScope, dict[DeploymentState, None]] = {}
         self._idle = IdleScopes()
         self._pending_updates: dict[ScopeKey, CooldownUpdate] = {}
         """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
@@ -79,10 +82,38 @@ class ScopeRegistry:
         """Return an account and all its models."""
         return list(self._by_account.get(account, {}).values())
 
-    def note_if_idle(self, scope: AccountScope, now: float) -> None:
-        """Know that one may have no deployment any more."""
-        if not scope.deployments:
-            self._drop(self._idle.add(scope, now), now)
+    def add_deployment(self, deployment: DeploymentState, now: float) -> bool:
+        """Add a deployment to its account and its model. Return whether the account has a new credential."""
+        spec = deployment.spec
+        for scope in (deployment.account, deployment.model):
+            self._deployments.setdefault(scope, {})[deployment] = None
+        deployment.model.add_deployment(spec.model_limits, spec.credential, now)
+        return deployment.account.add_deployment(spec.limits, spec.credential, now)
+
+    def remove_deployment(self, deployment: DeploymentState, now: float) -> None:
+        """Remove a deployment from its account and its model. What was used still counts."""
+        spec = deployment.spec
+        for scope, limits in ((deployment.model, spec.model_limits), (deployment.account, spec.limits)):
+            deployments = self._deployments.get(scope, {})
+            if deployment in deployments:
+                del deployments[deployment]
+                scope.remove_deployment(limits, spec.credential)
+            if not deployments:
+                self._deployments.pop(scope, None)
+                self._drop(self._idle.add(scope, now), now)
+
+    def deployments_of(self, scope: AccountScope) -> Collection[DeploymentState]:
+        """Return the deployments of an account, or of a model at it."""
+        return self._deployments.get(scope, {})
+
+    def usage_since(self, scope: AccountScope, moment: float) -> list[Usage]:
+        """Return the usage that requests in flight have reserved since `moment`."""
+        return [
+            reservation.usage
+            for deployment in self.deployments_of(scope)
+            for reservation in deployment.reservations
+            if reservation.started_at > moment
+        ]
 
     def evict_idle(self, now: float) -> None:
         """Let those go that have no deployment, and of which nothing counts any more."""

@@ -17,7 +17,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.metrics.multiprocess import compaction
 from litellm_evenkeel.metrics.multiprocess.compaction import PLAN, DeadWorkerCompactor
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from pathlib import Path

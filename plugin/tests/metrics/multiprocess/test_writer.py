@@ -14,7 +14,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.multiprocess.directory import VARIABLE, prepare
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from pathlib import Path

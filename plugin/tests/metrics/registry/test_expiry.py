@@ -8,8 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry, SeriesTtl
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.label_limits import OTHER
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from litellm_evenkeel.metrics.registry.children import HistogramChild
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.label_limits import OTHER
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.metrics.replay.recorder import RecordedUpdate
+    from litellm_evenkeel.metrics.registry.families import RecordedUpdate
 
 amounts = st.floats(0, 1e9, allow_nan=False) | st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0, math.inf])
 labels = st.tuples(st.sampled_from(["a", "b", 'q"\\\n', ""]), st.sampled_from(["x", None, 7]))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, Histogram, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
 from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
 from litellm_evenkeel.metrics.replay.recorder import record_updates

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry
 
-from litellm_evenkeel.metrics.registry.families import Counter, Gauge, MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
 from litellm_evenkeel.metrics.replay import update_queue as line_module
 from litellm_evenkeel.metrics.replay.update_plan import BoundPlan, LabelSource, MetricUpdate, UpdatePlan
 from litellm_evenkeel.metrics.replay.update_queue import BATCH, MANY, UpdateQueue

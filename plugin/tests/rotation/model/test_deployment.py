@@ -4,9 +4,9 @@ import pytest
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.model import deployment as module
+from litellm_evenkeel.rotation.model.account import AccountSettings
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec, ParsedSettings
 from litellm_evenkeel.rotation.model.limits import Limits
-from litellm_evenkeel.rotation.settings import AccountSettings
 
 RPM = Limits.of({"rpm": 5}, "here")
 TPM = Limits.of({"tpm": 7}, "here")

@@ -167,16 +167,16 @@ def test_a_deployment_that_has_changed_keeps_what_was_used(world: World) -> None
     candidates = world.group(world.seat("a", {"rpm": 5}, weight=3))
     assert isinstance(world.pool.pick(candidates, PickRequest()), NoCapacity)
     assert len(world.pool.deployments) == 1
-    assert len(candidates.deployments[0].account.deployments) == 1
+    assert len(world.pool.deployments_of(candidates.deployments[0].account)) == 1
 
 
 def test_a_deployment_that_is_no_more_is_forgotten(world: World) -> None:
     candidates = world.group(world.seat("a", {"rpm": 5}), world.seat("b"))
     deployment = candidates.deployments[0]
     world.pool.remove_deployment(deployment)
-    assert deployment not in deployment.account.deployments
+    assert deployment not in world.pool.deployments_of(deployment.account)
     assert list(world.pool.deployments) == [("b", "m")]
-    assert candidates.deployments[1].candidate_sets == []
+    assert world.pool.candidate_sets_of(candidates.deployments[1]) == []
 
 
 def test_what_providers_ask_for_is_believed_up_to_a_point(world: World) -> None:

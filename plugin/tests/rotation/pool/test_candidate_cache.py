@@ -68,7 +68,7 @@ def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, is_cache
         assert len(candidate_sets) <= most
         # Those that were forgotten stand nowhere any more.
         assert {
-            candidate_set for state in pool.deployments.values() for candidate_set, _ in state.candidate_sets
+            candidate_set for state in pool.deployments.values() for candidate_set in pool.candidate_sets_of(state)
         } <= set(candidate_sets)
 
 
@@ -269,7 +269,7 @@ def test_models_that_nobody_has_heard_of_fill_no_memory() -> None:
     for number in range(100):
         used(pool, candidates, f"made-up-{number}", [wildcard])
     account = next(iter(pool.scopes.values()))
-    assert len(pool.deployments) == len(account.deployments) == 20
+    assert len(pool.deployments) == len(pool.deployments_of(account)) == 20
     pool.evict_idle()
     assert len(pool.scopes) == 1 + 20
 
@@ -351,4 +351,4 @@ def test_a_group_of_former_candidates_is_made_anew() -> None:
     found = picked(pool, candidates, "g", [first, changed, last])
     assert candidates.lookup("g", [first, changed, last]).candidates is not cached.candidates
     assert found.deployment is pool.deployments[found.deployment.spec.id, "m"]
-    assert found.deployment.candidate_sets
+    assert pool.candidate_sets_of(found.deployment)

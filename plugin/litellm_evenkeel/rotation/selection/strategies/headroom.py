@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.selection.candidate_set import TYPICAL_USAGE
+from litellm_evenkeel.rotation.model.request import TYPICAL_USAGE
 from litellm_evenkeel.rotation.selection.strategies.base import sample_weighted, then_rest
 
 if TYPE_CHECKING:

@@ -63,7 +63,10 @@ def told(world: World, candidates: CandidateSet, name: str, left: float, resets_
     deployment = next(one for one in candidates.deployments if one.spec.id == name)
     limit = deployment.account.windows[0].limit
     deployment.apply_readings(
-        [LimitReading("requests", limit.seconds, limit.amount, left, None, resets_in)], world.now, world.now
+        [LimitReading("requests", limit.seconds, limit.amount, left, None, resets_in)],
+        world.now,
+        world.now,
+        lambda _: [],
     )
 
 
