@@ -9,13 +9,15 @@ from litellm_evenkeel import compatibility
 from litellm_evenkeel.metrics.multiprocess.directory import prepare, tell_client
 from litellm_evenkeel.wiring.proxy_process import callbacks
 
-CALLBACKS = {"rotation": "rotation", "prometheus": "prometheus", "collector": "gc_freeze", "journal": "journal"}
-"""The callbacks by name, and the module of `wiring` that builds each."""
+CALLBACKS = ("rotation", "prometheus", "gc_freeze", "journal")
+RENAMED = {"collector": "gc_freeze"}
 PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 
 def __getattr__(name: str) -> Any:
     """Make a callback, once."""
+    if name in RENAMED:
+        raise AttributeError(f"litellm_evenkeel.proxy.{name} is called litellm_evenkeel.proxy.{RENAMED[name]} now.")
     if name not in CALLBACKS:
         raise AttributeError(f"There is no {name!r} in litellm_evenkeel.proxy; there is {', '.join(CALLBACKS)}.")
     # Before anything of LiteLLM is imported that an older one may not have.
@@ -24,5 +26,5 @@ def __getattr__(name: str) -> Any:
     if PROMETHEUS in callbacks() and prepare() is not None:
         tell_client()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
-    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{CALLBACKS[name]}"), name)()
+    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made

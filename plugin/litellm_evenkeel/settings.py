@@ -30,7 +30,7 @@ class Settings:
     rotation: RotationSettings = field(default_factory=RotationSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
-    collector: GcFreezeSettings = field(default_factory=GcFreezeSettings)
+    gc_freeze: GcFreezeSettings = field(default_factory=GcFreezeSettings)
     journal: JournalSettings = field(default_factory=JournalSettings)
 
 

@@ -27,3 +27,8 @@ def test_a_compromised_litellm_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_is_not_there_is_said_with_what_there_is() -> None:
     with pytest.raises(AttributeError, match="rotation"):
         _ = proxy.rotatoin
+
+
+def test_a_callback_that_was_renamed_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"called litellm_evenkeel\.proxy\.gc_freeze now"):
+        _ = proxy.collector

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.compat.environments import Installed
 
-CALLBACKS = tuple(f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "collector", "journal"))
+CALLBACKS = tuple(f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "gc_freeze", "journal"))
 ACCOUNTS = tuple(Account(name, 100_000) for name in ("alive", "also-alive", "dead"))
 DEAD = "dead"
 EXPECTED = {"alive": "open", "also-alive": "open", DEAD: "quarantined"}

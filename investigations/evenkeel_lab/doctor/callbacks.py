@@ -19,8 +19,8 @@ CHECK = "callbacks"
 LISTS = ("callbacks", "success_callback", "failure_callback")
 STOCK_PROMETHEUS = "prometheus"
 ROTATION, PROMETHEUS, JOURNAL = (f"{PLUGIN}.proxy.{name}" for name in ("rotation", "prometheus", "journal"))
-COLLECTOR = f"{PLUGIN}.proxy.collector"
-OURS = (ROTATION, PROMETHEUS, COLLECTOR, JOURNAL)
+GC_FREEZE = f"{PLUGIN}.proxy.gc_freeze"
+OURS = (ROTATION, PROMETHEUS, GC_FREEZE, JOURNAL)
 REMOTE = ("s3://", "gcs://")
 # What the Prometheus callback reads once, when it makes its series. LiteLLM itself brings
 # `prometheus_deployment_and_latency_caller_identity` forward, and reads the end-user settings at each event.

@@ -64,10 +64,10 @@ def test_a_release_that_lacks_something(cached: Callable[..., None], capsys: pyt
     assert version["version"] == VERSION
     (only,) = version["breaks"]
     assert only["name"] == "litellm.integrations.prometheus_metrics_endpoint.make_metrics_asgi_app"
-    assert only["needed_by"] == ["metrics.mounting"]
+    assert only["needed_by"] == ["metrics.endpoint"]
     assert cli(["compat", VERSION]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "metrics.mounting" in shown
+    assert "metrics.endpoint" in shown
     assert "Answers scrapes" in shown
 
 

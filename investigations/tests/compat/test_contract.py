@@ -29,11 +29,11 @@ SERVER = "litellm.proxy.proxy_server"
 HINTS = {
     "litellm_router.*.router": f"{SERVER}.llm_router",
     "metrics.callback._readers.callback": "litellm.integrations.prometheus.PrometheusLogger",
-    "metrics.mounting._at_shutdown.server": SERVER,
-    "metrics.running_proxy._in_memory.cache": f"{SERVER}.user_api_key_cache",
-    "metrics.running_proxy._in_memory()": f"{SERVER}.user_api_key_cache.in_memory_cache",
-    "rotation.narrowing.*.router": f"{SERVER}.llm_router",
-    "rotation.narrowing.routing_context()": "litellm.router_api.RoutingContext",
+    "metrics.endpoint._at_shutdown.server": SERVER,
+    "metrics.proxy_caches._in_memory.cache": f"{SERVER}.user_api_key_cache",
+    "metrics.proxy_caches._in_memory()": f"{SERVER}.user_api_key_cache.in_memory_cache",
+    "rotation.litellm_filters.*.router": f"{SERVER}.llm_router",
+    "rotation.litellm_filters.routing_context()": "litellm.router_api.RoutingContext",
 }
 
 

@@ -212,7 +212,7 @@ def test_a_module_that_has_moved_is_found_where_it_is(copied: Tree) -> None:
     for one in found:
         assert one.problem == f"there is no module {TAGS}"
         assert one.elsewhere == ("litellm.integrations.tag_based_routing",)
-        assert one.needed_by == ("rotation.narrowing",)
+        assert one.needed_by == ("rotation.litellm_filters",)
 
 
 def test_what_does_not_apply_to_a_version_is_not_looked_up(copied: Tree) -> None:

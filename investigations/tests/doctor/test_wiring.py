@@ -352,7 +352,7 @@ def test_what_the_rotation_does_not_understand() -> None:
     assert of("rotation", examined(limits)) == []
 
 
-@pytest.mark.parametrize("callback", ["rotation", "prometheus", "journal", "collector"])
+@pytest.mark.parametrize("callback", ["rotation", "prometheus", "journal", "gc_freeze"])
 @pytest.mark.parametrize(
     ("written", "words"),
     [

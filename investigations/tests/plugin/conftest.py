@@ -96,8 +96,8 @@ class Rig:
         return self.rotation._errors.counts
 
     @property
-    def steering(self) -> Any:
-        return self.rotation.steering
+    def account_router(self) -> Any:
+        return self.rotation.router
 
     def listed(self, group: str = MODEL) -> list[Any]:
         """Return what LiteLLM hands to the filter."""
@@ -145,7 +145,7 @@ class Rig:
         (await self.client.post("/_mock/faults", json=lines)).raise_for_status()
 
     def under_way(self) -> int:
-        return sum(place.in_flight for place in self.steering.pool.places.values())
+        return sum(place.in_flight for place in self.account_router.pool.deployments.values())
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "prometheus": {"budgets": {"enabled": False}},
     "prometheus with budgets": {},
     "journal": {"journal": {"path": "journal.sqlite"}},
-    "collector": {},
+    "gc_freeze": {},
 }
 
 

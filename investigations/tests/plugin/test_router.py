@@ -52,8 +52,8 @@ async def test_requests_are_answered_and_what_they_used_is_known(rig: Rig) -> No
     rig.start([rig.deployment(name, limits={"tpm": 10_000}) for name in "ab"])
     answers = await asyncio.gather(*(rig.ask() for _ in range(20)))
     total = sum(answer.usage.total_tokens for answer in answers)
-    windows = [place.account.windows[0] for place in rig.steering.pool.places.values()]
-    assert sum(10_000 - window.left(rig.steering.pool.now()) for window in windows) == total
+    windows = [place.account.windows[0] for place in rig.account_router.pool.deployments.values()]
+    assert sum(10_000 - window.available(rig.account_router.pool.now()) for window in windows) == total
     assert rig.under_way() == 0
     assert set(await rig.asked()) == {"a", "b"}
 
@@ -77,7 +77,9 @@ async def test_a_retry_goes_to_another_account(rig: Rig) -> None:
     # What is known to be held is not asked again; failures of the moment may be forgiven, but not for ever.
     assert (asked["b"], asked["c"], asked["d"]) == (1, 1, 6)
     assert asked["a"] <= 3
-    states = {name: rig.steering.pool.sides[name, None].hold.state(rig.steering.pool.now()) for name in "cd"}
+    states = {
+        name: rig.account_router.pool.scopes[name, None].cooldown.state(rig.account_router.pool.now()) for name in "cd"
+    }
     assert states == {"c": HealthState.QUARANTINED, "d": HealthState.HEALTHY}
     assert (rig.under_way(), rig.errors) == (0, {})
 
@@ -299,7 +301,7 @@ async def test_who_waits_is_served_within_its_time(rig: Rig) -> None:
     rig.start([rig.deployment("a", limits={"concurrent": 1})], rotation={"wait": 20})
     await asyncio.gather(*(rig.ask() for _ in range(12)))
     assert (rig.under_way(), rig.errors) == (0, {})
-    assert rig.steering.waiting.waiting() == {}
+    assert rig.account_router.queue.lengths() == {}
 
 
 async def test_one_deployment_that_is_asked_for_by_its_id_is_left_alone(rig: Rig) -> None:
@@ -319,8 +321,8 @@ async def test_an_error_of_the_plugin_leaves_the_choice_to_litellm(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("what a client wrote")
 
-    monkeypatch.setattr(rig.steering.pool, "pick", broken)
-    monkeypatch.setattr(rig.steering, "failed", broken)
+    monkeypatch.setattr(rig.account_router.pool, "pick", broken)
+    monkeypatch.setattr(rig.account_router, "on_failure", broken)
     await rig.fails(a="status=429")
     with caplog.at_level(logging.INFO, "litellm_evenkeel.rotation"):
         served = 0

@@ -25,9 +25,9 @@ async def test_a_stream_is_settled_by_what_it_used(rig: Rig, eventually: Callabl
     assert rig.under_way() == 1
     usage = [chunk.usage async for chunk in stream if getattr(chunk, "usage", None)][-1]
     await eventually(lambda: rig.under_way() == 0)
-    window = rig.steering.pool.places["a", "openai/gpt-4o-mini"].account.windows[0]
-    assert 10_000 - window.left(rig.steering.pool.now()) == usage.total_tokens
-    assert rig.steering.attempts.streams == 0
+    window = rig.account_router.pool.deployments["a", "openai/gpt-4o-mini"].account.windows[0]
+    assert 10_000 - window.available(rig.account_router.pool.now()) == usage.total_tokens
+    assert rig.account_router.attempts.streams == 0
 
 
 async def test_a_stream_that_breaks_off_is_a_failure_of_its_account(rig: Rig, eventually: Callable) -> None:
@@ -37,8 +37,8 @@ async def test_a_stream_that_breaks_off_is_a_failure_of_its_account(rig: Rig, ev
     with pytest.raises(Exception, match=r".*"):
         _ = [chunk async for chunk in stream]
     await eventually(lambda: rig.under_way() == 0)
-    place = rig.steering.pool.places["a", "openai/gpt-4o-mini"]
-    assert place.account.hold.failures + place.model.hold.failures == 1
+    place = rig.account_router.pool.deployments["a", "openai/gpt-4o-mini"]
+    assert place.account.cooldown.failures + place.model.cooldown.failures == 1
     assert rig.errors == {}
 
 
@@ -101,9 +101,9 @@ async def test_clients_that_choose_the_same_call_id_are_not_taken_for_each_other
     with pytest.raises(Exception, match=r".*"):
         _ = [chunk async for chunk in by_account["b"]]
     await eventually(lambda: rig.under_way() == 1)
-    sides = rig.steering.pool.sides
+    sides = rig.account_router.pool.scopes
     assert [sides[name, None].in_flight for name in "ab"] == [1, 0]
-    assert [sides[name, "openai/gpt-4o-mini"].hold.failures for name in "ab"] == [0, 1]
+    assert [sides[name, "openai/gpt-4o-mini"].cooldown.failures for name in "ab"] == [0, 1]
     _ = [chunk async for chunk in by_account["a"]]
     await eventually(lambda: rig.under_way() == 0)
     assert rig.errors == {}
@@ -131,9 +131,9 @@ async def test_what_broke_is_not_tried_again_by_who_takes_it_up(rig: Rig, eventu
 async def test_limits_are_learned_when_a_stream_begins(rig: Rig, eventually: Callable) -> None:
     rig.start([rig.deployment("a")])
     stream = await rig.ask(**rig.logged(stream=True))
-    place = rig.steering.pool.places["a", "openai/gpt-4o-mini"]
+    place = rig.account_router.pool.deployments["a", "openai/gpt-4o-mini"]
     window = next(window for window in place.model.windows if window.limit.amount == 1000)
-    assert window.left(rig.steering.pool.now()) == 999
+    assert window.available(rig.account_router.pool.now()) == 999
     _ = [chunk async for chunk in stream]
     await eventually(lambda: rig.under_way() == 0)
-    assert window.left(rig.steering.pool.now()) == 999
+    assert window.available(rig.account_router.pool.now()) == 999

@@ -98,8 +98,8 @@ async def test_the_search_would_find_one(rig: Rig) -> None:
     rig.start(deployments(rig))
     await ask(rig)
     foreign = {id(one) for one in rig.router.model_list}
-    place = next(iter(rig.steering.pool.places.values()))
-    for where, name in ((place.account.hold, "reason"), (rig.rotation, "note"), (place.account, "key")):
+    place = next(iter(rig.account_router.pool.deployments.values()))
+    for where, name in ((place.account.cooldown, "reason"), (rig.rotation, "note"), (place.account, "scope_key")):
         before = getattr(where, name, "")
         setattr(where, name, f"invalid key {KEYS['a']}")
         assert found(rig.rotation, foreign)
@@ -138,8 +138,8 @@ async def test_no_error_of_ours_tells_what_it_was_about(
     def broken(*arguments: object, **named: object) -> None:
         raise ValueError(f"{KEYS} {CLIENT} {arguments} {named}")
 
-    for name in ("choose", "failed", "stream_ended", "stream_failed"):
-        monkeypatch.setattr(rig.steering, name, broken)
+    for name in ("pick", "on_failure", "on_stream_end", "on_stream_failure"):
+        monkeypatch.setattr(rig.account_router, name, broken)
     with caplog.at_level(logging.DEBUG, "litellm_evenkeel"):
         for stream in (False, True):
             await ask(rig, stream=stream)

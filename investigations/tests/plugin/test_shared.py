@@ -286,7 +286,7 @@ async def test_a_server_that_is_killed_costs_no_request_and_tells_so(
             assert (counts.is_connected, counts.is_local, counts.outages) == (False, True, 1)
             assert sum(counts.errors.values()) >= 1
         secret = server.url.split("@")[0].rpartition(":")[2]
-        told_of = [record.getMessage() for record in caplog.records if "shared" in record.name]
+        told_of = [record.getMessage() for record in caplog.records if record.name == "litellm_evenkeel.rotation"]
         assert len(told_of) == WORKERS
         assert not any(secret in text or str(server.url.rpartition(":")[2]) in text for text in told_of)
 

@@ -17,9 +17,9 @@ from litellm_evenkeel.wiring.proxy_process import of_proxy
 LOG = logging.getLogger("litellm_evenkeel.gc_freeze")
 
 
-def collector() -> CustomLogger:
+def gc_freeze() -> CustomLogger:
     """Freeze what this worker has made so far, and what survives the next full collections."""
-    terms = settings(of_proxy().get(SECTION)).collector
+    terms = settings(of_proxy().get(SECTION)).gc_freeze
     version = metadata.version("litellm")
     is_start_frozen = compatibility.freezes_garbage_collector(version)
     began = time.perf_counter()
@@ -41,7 +41,7 @@ def collector() -> CustomLogger:
         )
     else:
         LOG.warning(
-            "evenkeel: LiteLLM %s freezes the objects of its start, and %s.collector.freezes is 0: this callback has"
+            "evenkeel: LiteLLM %s freezes the objects of its start, and %s.gc_freeze.freezes is 0: this callback has"
             " nothing to add. Remove it, or raise the setting.",
             version,
             SECTION,

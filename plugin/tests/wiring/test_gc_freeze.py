@@ -33,13 +33,13 @@ def started(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 
     def start(version: str, freezes: int) -> str:
         server = ModuleType("litellm.proxy.proxy_server")
-        server.proxy_config = SimpleNamespace(config={"evenkeel": {"collector": {"freezes": freezes}}})
+        server.proxy_config = SimpleNamespace(config={"evenkeel": {"gc_freeze": {"freezes": freezes}}})
         monkeypatch.setitem(sys.modules, "litellm.proxy.proxy_server", server)
         monkeypatch.setattr(metadata, "version", lambda _: version)
         freezer = wiring.GcFreezer
         monkeypatch.setattr(wiring, "GcFreezer", lambda terms, **named: freezer(terms, Gc(), **named))
         with caplog.at_level(logging.INFO, "litellm_evenkeel.gc_freeze"):
-            wiring.collector()
+            wiring.gc_freeze()
         monkeypatch.setattr(wiring, "GcFreezer", freezer)
         return caplog.records[-1].getMessage()
 

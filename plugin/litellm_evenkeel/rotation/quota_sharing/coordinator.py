@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
     from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 
-log = logging.getLogger(__name__)
+LOG = logging.getLogger("litellm_evenkeel.rotation")
 
 # So many sides are asked for in one call, so that the server has time for others.
 AT_ONCE = 64
@@ -302,7 +302,7 @@ class QuotaCoordinator:
         if now >= self._warned_at + WARNED_EACH_SECONDS:
             self._warned_at = now
             # What an error says of itself may hold an address.
-            log.warning(
+            LOG.warning(
                 "The Redis that the workers share does not answer (%s): each of %d goes on with its part of the limits"
                 " until it does. See `shared` in the settings of the rotation.",
                 type(error).__name__,
