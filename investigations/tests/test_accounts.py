@@ -309,7 +309,7 @@ def test_what_is_no_proxy_with_the_plugin_is_told(
 def test_an_explanation_says_who_and_what_the_others_lack(server: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", "--tokens", "1200")
     assert code == 0
-    assert "north: its hold ends in" in out
+    assert "north: its cooldown ends in" in out
     assert "headroom · 1,200 tokens" in out
     code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", "--top", "1")
     assert "and 2 more" in out
@@ -319,8 +319,8 @@ def test_an_explanation_as_json_has_all_candidates(server: str, capsys: pytest.C
     arguments = ("--session", "s", "--tried", "south", "--stream", "--top", "1", "--json")
     code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", *arguments)
     told = json.loads(out)
-    assert (code, len(told["candidates"]), told["asked"]["tried"]) == (0, 3, ["id-south"])
-    assert (told["asked"]["stream"], told["session"]) == (True, {"pinned_to": None, "advice": None})
+    assert (code, len(told["candidates"]), told["request"]["excluded"]) == (0, 3, ["id-south"])
+    assert (told["request"]["stream"], told["session"]) == (True, {"pinned_to": None, "advice": None})
 
 
 def test_a_model_that_nobody_knows_is_wrong_use(server: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -393,10 +393,10 @@ def test_an_account_of_any_name_can_be_released(server: str, name: str) -> None:
 
 def test_a_question_may_be_posted_as_json(server: str) -> None:
     told = asked(server, "admin", "POST", "/explain", json={"model": "chat", "tokens": 5, "tried": ["north"]}).json()
-    assert told["asked"] | {"dollars": 0} == {
+    assert told["request"] | {"dollars": 0} == {
         "tokens": 5,
         "dollars": 0,
-        "tried": ["id-north"],
+        "excluded": ["id-north"],
         "pinned_to": None,
         "stream": False,
     }

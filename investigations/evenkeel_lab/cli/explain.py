@@ -76,54 +76,47 @@ def page(document: Mapping[str, Any], top: int) -> RenderableType:
 
 def _table(candidates: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24)
-    for title in ("tier", "chance", "score", "weight", "busy", "latency"):
+    for title in ("priority", "score", "weight", "in flight", "latency"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, overflow="ellipsis")
-    for one in candidates:
+    table.add_column("blocked by", no_wrap=True, overflow="ellipsis")
+    for candidate in candidates:
         table.add_row(
-            Text(one["account"]),
-            str(one["tier"]),
-            _chance(one),
-            "-" if one["score"] is None else f"{one['score']:.3g}",
-            f"{one['weight']:.3g}",
-            str(one["in_flight"]),
-            span(one["latency_seconds"]),
-            _why(one),
+            str(candidate["rank"]),
+            Text(candidate["account"]),
+            str(candidate["priority"]),
+            "-" if candidate["score"] is None else f"{candidate['score']:.3g}",
+            f"{candidate['weight']:.3g}",
+            str(candidate["in_flight"]),
+            span(candidate["latency_seconds"]),
+            _blocker(candidate),
         )
     return table
 
 
 def _changes(candidates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    if not any(one["changes"] for one in candidates):
+    if not any(candidate["change"] for candidate in candidates):
         return
     yield Text("what would have to change", style="bold")
-    for one in candidates:
-        if one["changes"]:
-            yield Padding(Text.assemble((f"{one['account']}: ", "bold"), "; ".join(one["changes"])), (0, 0, 0, 2))
+    for candidate in candidates:
+        if candidate["change"]:
+            yield Padding(Text.assemble((f"{candidate['account']}: ", "bold"), candidate["change"]), (0, 0, 0, 2))
     yield Text()
 
 
-def _chance(one: Mapping[str, Any]) -> str:
-    if one["chance"]:
-        return f"{one['chance']:.0%}" if one["chance"] >= 0.01 else "<1%"  # noqa: PLR2004 - a percent
-    return "~0%" if one["is_possible"] else "-"
-
-
-def _why(one: Mapping[str, Any]) -> Text:
-    obstacle = one["obstacle"]
-    if one["reason"] is not None:
-        return Text(one["reason"], style="green")
-    if obstacle is None:
+def _blocker(candidate: Mapping[str, Any]) -> Text:
+    blocker = candidate["blocker"]
+    if blocker is None:
         return Text()
-    state = max((one["account_state"], one["model_state"]), key=lambda name: name != "open")
-    return Text(obstacle["why"], style=STYLES.get(state, "") if state != "open" else "yellow")
+    state = max((candidate["account_state"], candidate["model_state"]), key=lambda name: name != "open")
+    return Text(blocker["reason"], style=STYLES.get(state, "") if state != "open" else "yellow")
 
 
 def _footer(document: Mapping[str, Any]) -> str:
-    worker, asked, session = document["worker"], document["asked"], document["session"]
+    worker, request, session = document["worker"], document["request"], document["session"]
     many = f" of {worker['workers']}" if worker["workers"] else ""
-    parts = [f"{document['strategy']}", f"{asked['tokens']:,.0f} tokens"]
+    parts = [f"{document['strategy']}", f"{request['tokens']:,.0f} tokens"]
     if session:
         pinned = f"pinned to {session['pinned_to']}: {session['advice']}" if session["pinned_to"] else "not pinned"
         parts.append(f"session {pinned}")
@@ -131,8 +124,6 @@ def _footer(document: Mapping[str, Any]) -> str:
         parts.append(f"{document['waiting']:,} wait before it")
     if document["scarce"]:
         parts.append("little is left, and shared among clients")
-    samples = document["samples"]
-    parts.append(f"{samples} draws" if samples > 1 else "nothing left to chance")
     return " · ".join(
         [*parts, f"snapshot {span(document['snapshot_age_seconds'])} old", f"worker {worker['pid']}{many}"]
     )

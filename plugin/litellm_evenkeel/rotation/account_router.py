@@ -277,7 +277,7 @@ class AccountRouter:
     ) -> Pick | NoCapacity:
         """Return what there is as soon as the terms allow to wait, after there was nothing at once."""
         found = await self._waited_for(cached, deployments, request, attempts, no_capacity)
-        if isinstance(found, NoCapacity) and found.blocker is not None and found.blocker.is_lease_pending:
+        if isinstance(found, NoCapacity) and found.is_lease_pending:
             # What had only to be granted was not: then another tier serves, or another account than the session's.
             request = request._replace(is_final_try=True)
             pressing = self._at_once(cached, deployments, request)
@@ -314,7 +314,7 @@ class AccountRouter:
         if no_capacity is None and not is_held:
             # Nobody is refused without a look, unless for what others need.
             return self._picked(cached, deployments, request)
-        return no_capacity or NoCapacity(1.0, candidates.blocker)
+        return no_capacity or NoCapacity(1.0, candidates.saturation.blocker)
 
     async def _waited(
         self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest, patience: float
@@ -340,12 +340,12 @@ class AccountRouter:
             return patience
         if no_capacity.blocker.may_be_exceeded:
             return min(patience, PART_SECONDS)
-        if no_capacity.blocker.is_lease_pending and not is_pressing:
+        if no_capacity.is_lease_pending and not is_pressing:
             return max(min(patience, PART_SECONDS), GRACE_SECONDS)
         if no_capacity.available_in <= GRACE_SECONDS:
             # A moment, such as workers need to hear of each other, is no refusal.
             return max(patience, GRACE_SECONDS)
-        return None if no_capacity.available_in > patience and not no_capacity.blocker.may_open else patience
+        return None if no_capacity.available_in > patience and not no_capacity.blocker.may_end_any_time else patience
 
     def _picked(
         self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest

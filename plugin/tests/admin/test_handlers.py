@@ -113,7 +113,7 @@ async def test_an_explanation_is_for_the_session_of_a_client() -> None:
     pinned = (await on.ask("s1")).deployment.spec.account
     told = ok(await on.handlers.explain({"model": "chat", "session": "s1", "client": CLIENT}))
     assert told["session"] == {"pinned_to": pinned, "advice": "follow"}
-    assert (told["chosen"], told["candidates"][0]["reason"]) == (pinned, "sticky")
+    assert (told["chosen"], told["reason"]) == (pinned, "sticky")
     by_caller = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client=CLIENT))
     assert by_caller["chosen"] == pinned
     other = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client="another"))
@@ -124,9 +124,9 @@ async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_nam
     on = World()
     await on.ask()
     told = ok(await on.handlers.explain({"model": "chat", "tokens": "1200", "tried": "north,id-1", "stream": "true"}))
-    assert told["asked"]["tokens"] == 1200
-    assert told["asked"]["tried"] == ["id-0", "id-1"]
-    assert told["asked"]["stream"] is True
+    assert told["request"]["tokens"] == 1200
+    assert told["request"]["excluded"] == ["id-0", "id-1"]
+    assert told["request"]["stream"] is True
     assert told["chosen"].startswith("acct-")
 
 

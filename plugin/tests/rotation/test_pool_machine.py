@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.providers.limit_headers import LimitReading
-from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.model.blocker import BlockReason, Certainty
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.limits import Limits
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
@@ -109,7 +109,7 @@ class Machine(RuleBasedStateMachine):
             blocker = deployment.blocker(Usage(1, tokens), self.now)
             assert blocker is not None
             limit = deployment.limit_blocker(Usage(1, tokens), self.now)
-            assert blocker.is_confirmed or limit is not None
+            assert blocker.certainty is not Certainty.ESTIMATED or limit is not None
             assert (blocker.until == math.inf) == (blocker.reason is BlockReason.QUARANTINED)
 
     @precondition(lambda self: self.open)

@@ -1,4 +1,7 @@
-"""Why the next pick is what it is: the live choice, tried out without taking anything, and what each loser lacks."""
+"""Why the next pick is what it is, as values for routes and commands.
+
+The explanation calls the selection itself, on the same state: nothing is reserved, and no lease is requested.
+"""
 
 from __future__ import annotations
 
@@ -6,236 +9,250 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.rotation.inspection.simulation import SAMPLES, CountingRandom, selection_odds
-from litellm_evenkeel.rotation.inspection.what_if import ExplainContext, required_changes
+from litellm_evenkeel.rotation.inspection.required_change import required_change
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
+from litellm_evenkeel.rotation.selection.selector import Selected, blocker_of, select
 from litellm_evenkeel.support import formatting
-from litellm_evenkeel.support.formatting import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
-    from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason
+    from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
-    from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
     from litellm_evenkeel.rotation.state.cooldown import HealthState
+
+# After so many candidates, others get the event loop.
+CANDIDATES_PER_SLICE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateBlocker:
-    """What keeps the request from a candidate."""
+    """What blocks the request at one candidate."""
 
-    why: BlockReason
-    what: str
-    """The limit or the reason, by name."""
-    opens_in: float | None
-    """Seconds; None if waiting does not help."""
-    is_sure: bool
-    """Whether a provider or an operator said so; a guess of ours never refuses a request by itself."""
-    wanted: float
-    left: float
+    reason: BlockReason
+    detail: str
+    """The name of the limit, or the reason of the failure."""
+    ends_in: float | None
+    """Seconds; `None` if waiting does not help."""
+    certainty: Certainty
+    needed: float
+    available: float
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One that could have been chosen, and what came of it."""
+    """One deployment that could serve the request."""
 
     account: str
     deployment: str
     model: str
-    tier: int
-    chance: float
-    """Which share of such requests it would get now."""
-    is_possible: bool
-    """Whether it may be chosen at all, however unlikely."""
-    reason: PickReason | None
-    """Why it is chosen, if it is."""
-    score: float | None
-    """How good the strategy finds it; more is better."""
+    priority: int
+    rank: int
+    """Its place among all candidates, from 1: available ones first, by priority and score."""
+    score: float
+    """How good the strategy rates it for this request; more is better."""
     weight: float
-    """How often it is drawn, beside others; 0 if it was shut when the snapshot was made."""
+    """How often it is drawn, beside others of its priority; 0 if it was blocked when the snapshot was built."""
     account_state: HealthState
     model_state: HealthState
-    obstacle: CandidateBlocker | None
-    ramp: float
-    """Which share of its traffic it may have: less than 1 on its way back from a hold."""
+    blocker: CandidateBlocker | None
+    traffic_share: float
+    """The share of its traffic that it takes: below 1 during its ramp-up."""
     in_flight: int
-    """Requests under way at its account, over all models."""
+    """Requests in flight at its account, over all models."""
     latency: float | None
-    """Seconds, of late; None if nobody knows."""
-    changes: tuple[str, ...]
-    """What would have to change for it to be chosen, in sentences; nothing if it is what is chosen."""
+    """Seconds, lately; `None` if unknown."""
+    change: str
+    """What would have to change for it to be picked; empty for the one that is picked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One request, and all that could have answered it, the likeliest first."""
+    """One request, and all candidates for it by rank."""
 
     model: str
     request: PickRequest
     strategy: str
     snapshot_age: float
     verdict: str
-    """All of it in one sentence."""
+    """The outcome in one sentence."""
     chosen: str | None
-    """The account that is chosen most often; None if there is none now."""
-    opens_in: float | None
-    """Seconds until there may be one, where there is none now; None also if waiting does not help."""
-    samples: int
-    """How often the choice was tried; 1 where nothing is left to chance."""
+    """The account that ranks first; `None` if no candidate is available."""
+    reason: PickReason | None
+    """Why it is picked."""
+    available_in: float | None
+    """Seconds until a candidate may be available; `None` if there is one now, or if waiting does not help."""
     candidates: tuple[Candidate, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for a program; what is infinite or unknown is null."""
+        """Return the document of the route; infinite and unknown values are null."""
         request = self.request
-        told = {
-            "tokens": request.usage.tokens,
-            "dollars": request.usage.dollars,
-            "tried": sorted(request.excluded),
-            "pinned_to": request.preferred_account,
-            "stream": request.is_stream,
-        }
         return {
             "model": self.model,
-            "asked": told,
+            "request": {
+                "tokens": request.usage.tokens,
+                "dollars": request.usage.dollars,
+                "excluded": sorted(request.excluded),
+                "pinned_to": request.preferred_account,
+                "stream": request.is_stream,
+            },
             "strategy": self.strategy,
-            "snapshot_age_seconds": finite(self.snapshot_age),
+            "snapshot_age_seconds": formatting.finite(self.snapshot_age),
             "verdict": self.verdict,
             "chosen": self.chosen,
-            "opens_in_seconds": finite(self.opens_in),
-            "samples": self.samples,
-            "candidates": [_plain(one) for one in self.candidates],
+            "reason": self.reason,
+            "available_in_seconds": formatting.finite(self.available_in),
+            "candidates": [_candidate_as_json(candidate) for candidate in self.candidates],
         }
-
-
-def _plain(one: Candidate) -> dict[str, Any]:
-    found = asdict(one)
-    for name in ("chance", "score", "weight", "ramp", "latency"):
-        found[name] = finite(found[name])
-    found["latency_seconds"] = found.pop("latency")
-    obstacle = found["obstacle"]
-    if obstacle is not None:
-        obstacle["opens_in_seconds"] = finite(obstacle.pop("opens_in"))
-        obstacle["wanted"], obstacle["left"] = finite(obstacle["wanted"]), finite(obstacle["left"])
-    found["changes"] = list(one.changes)
-    return found
-
-
-# After so many candidates, others get the thread.
-SLICE = 16
 
 
 def explain(
-    pool: AccountPool,
-    candidates: CandidateSet,
-    request: PickRequest,
-    now: float,
-    *,
-    random: Callable[[], float],
-    samples: int = SAMPLES,
-) -> Explanation:
-    """Say what a pick would be now; `random` is not the pool's own source, so that its next draws stay the same."""
-    steps = explaining(pool, candidates, request, now, random=random, samples=samples)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Explanation = end.value
-            return found
-
-
-def explaining(
-    pool: AccountPool,
-    candidate_set: CandidateSet,
-    request: PickRequest,
-    now: float,
-    *,
-    random: Callable[[], float],
-    samples: int = SAMPLES,
+    pool: AccountPool, candidates: CandidateSet, request: PickRequest, *, random: Callable[[], float]
 ) -> Generator[None, None, Explanation]:
-    """Say the same, and yield at times; what happens meanwhile is partly in it."""
+    """Explain the next pick. Yields now and then, so that others get the event loop.
+
+    `random` is not the pool's source, whose next numbers stay the same.
+    """
+    now = pool.now()
     pool.expire_reservations(now)
-    coin = CountingRandom(random)
-    twin = pool.twin(candidate_set, coin)
-    found = yield from selection_odds(twin, request, now, coin, samples)
-    scene = ExplainContext.of(twin, request, now, found)
-    candidates = []
-    for position in range(len(twin.deployments)):
-        if position % SLICE == SLICE - 1:
+    pool.ensure_fresh(candidates, now)
+    request = request._replace(ignores_leases=True)
+    result = select(candidates, request, now, random).result
+    measured = []
+    for position in range(len(candidates.deployments)):
+        if position % CANDIDATES_PER_SLICE == CANDIDATES_PER_SLICE - 1:
             yield
-        candidates.append(_candidate(position, scene))
-    candidates.sort(key=lambda one: (-one.chance, not one.is_possible, one.tier, -(one.score or 0.0)))
-    best = found.likeliest
+        measured.append(_measure(position, candidates, request, now))
+    order = sorted(range(len(measured)), key=lambda position: (measured[position].sort_key, position))
+    selected = None
+    if isinstance(result, Selected):
+        # Of those that are drawn by chance, the one that ranks first stands for all.
+        is_by_rank = result.reason is PickReason.STRATEGY
+        selected = Selected(order[0], result.reason) if is_by_rank else result
+    rows = []
+    for rank, position in enumerate(order, 1):
+        if rank % CANDIDATES_PER_SLICE == 0:
+            yield
+        is_picked = selected is not None and position == selected.position
+        change = "" if is_picked else required_change(position, selected, candidates, request, now)
+        rows.append(_candidate(measured[position], rank, change, now))
+    no_capacity = result if isinstance(result, NoCapacity) else None
     return Explanation(
-        model=candidate_set.name,
+        model=candidates.name,
         request=request,
         strategy=str(pool.settings.strategy),
-        snapshot_age=max(now - twin.snapshot.taken, 0.0),
-        verdict=_verdict(scene),
-        chosen=None if best is None else twin.deployments[best].spec.account,
-        opens_in=found.no_capacity.available_in if found.no_capacity else None,
-        samples=found.samples,
-        candidates=tuple(candidates),
+        snapshot_age=max(now - candidates.snapshot.taken, 0.0),
+        verdict=_no_capacity(no_capacity) if no_capacity else _verdict(rows, candidates, selected),
+        chosen=None if selected is None else candidates.deployments[selected.position].spec.account,
+        reason=None if selected is None else selected.reason,
+        available_in=no_capacity.available_in if no_capacity else None,
+        candidates=tuple(rows),
     )
 
 
-def _candidate(position: int, scene: ExplainContext) -> Candidate:
-    deployment, now = scene.twin.deployments[position], scene.now
-    spec, found = deployment.spec, scene.chances
-    blocker = deployment.blocker(scene.request.usage, now)
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    position: int
+    candidates: CandidateSet
+    blocker: Blocker | None
+    score: float
+    is_excluded: bool
+
+    @property
+    def sort_key(self) -> tuple[object, ...]:
+        deployment = self.candidates.deployments[self.position]
+        weight = self.candidates.snapshot.weights[self.position]
+        return self.is_excluded, self.blocker is not None, not weight, deployment.spec.priority, -self.score
+
+
+def _measure(position: int, candidates: CandidateSet, request: PickRequest, now: float) -> _Measured:
+    deployment = candidates.deployments[position]
+    return _Measured(
+        position,
+        candidates,
+        blocker_of(deployment, request, now),
+        candidates.strategy.score(position, deployment, request, now),
+        deployment.spec.id in request.excluded,
+    )
+
+
+def _candidate(measured: _Measured, rank: int, change: str, now: float) -> Candidate:
+    deployment, blocker = measured.candidates.deployments[measured.position], measured.blocker
     return Candidate(
-        account=spec.account,
-        deployment=spec.id,
-        model=spec.model,
-        tier=spec.priority,
-        chance=found.shares.get(position, 0.0),
-        is_possible=position in found.possible,
-        reason=found.reasons.get(position),
-        score=scene.score(position),
-        weight=scene.twin.snapshot.weights[position],
+        account=deployment.spec.account,
+        deployment=deployment.spec.id,
+        model=deployment.spec.model,
+        priority=deployment.spec.priority,
+        rank=rank,
+        score=measured.score,
+        weight=measured.candidates.snapshot.weights[measured.position],
         account_state=deployment.account.cooldown.state(now),
         model_state=deployment.model.cooldown.state(now),
-        obstacle=None if blocker is None else _obstacle(blocker, now),
-        ramp=deployment.traffic_share(now),
+        blocker=None if blocker is None else _blocker(blocker, now),
+        traffic_share=deployment.traffic_share(now),
         in_flight=deployment.account.in_flight,
         latency=deployment.latency.current(now) or None,
-        changes=tuple(required_changes(position, scene)),
+        change=change,
     )
 
 
-def _obstacle(blocker: Blocker, now: float) -> CandidateBlocker:
+def _blocker(blocker: Blocker, now: float) -> CandidateBlocker:
+    ends_in = max(blocker.until - now, 0.0)
     return CandidateBlocker(
-        blocker.reason,
-        blocker.detail,
-        max(blocker.until - now, 0.0),
-        blocker.is_confirmed,
-        blocker.needed,
-        blocker.available,
+        blocker.reason, blocker.detail, ends_in, blocker.certainty, blocker.needed, blocker.available
     )
 
 
-def _verdict(scene: ExplainContext) -> str:
-    found, best = scene.chances, scene.best
-    if best is None:
-        return _nobody(found.no_capacity)
-    account = scene.twin.deployments[best].spec.account
-    if found.samples == 1 or {scene.twin.deployments[one].spec.account for one in found.possible} == {account}:
-        return f"{account} is chosen ({found.reasons[best]})"
-    others = [
-        f"{scene.twin.deployments[position].spec.account} {formatting.share(chance)}"
-        for position, chance in sorted(found.shares.items(), key=lambda one: -one[1])
-        if position != best
-    ]
-    also = f", then {formatting.names(others)}" if others else ""
-    return f"{account} gets {formatting.share(found.shares[best])} of such requests ({found.reasons[best]}){also}"
+REASONS = {
+    PickReason.STICKY: "the session is pinned to it",
+    PickReason.PROBE: "it is probed",
+    PickReason.RAMP_UP: "it is ramping up, and no other candidate is available",
+    PickReason.EARLIEST_RECOVERY: "all candidates cool down, and its cooldown, an estimate, ends first",
+    PickReason.RETRY_SAME: "the request failed at all candidates",
+}
 
 
-def _nobody(no_capacity: NoCapacity | None) -> str:
-    if no_capacity is None or no_capacity.blocker is None:
-        return "nobody: there are no candidates"
+def _verdict(rows: Sequence[Candidate], candidates: CandidateSet, selected: Selected | None) -> str:
+    if selected is None:
+        return "no account is picked"
+    account = candidates.deployments[selected.position].spec.account
+    if selected.reason is not PickReason.STRATEGY:
+        return f"{account} is picked: {REASONS[selected.reason]}"
+    first = rows[0]
+    rivals = [row for row in rows[1:] if row.blocker is None and row.weight and row.priority == first.priority]
+    compared = candidates.strategy.compared_of(len(rivals) + 1)
+    if rivals and compared <= len(rivals):
+        return (
+            f"{account} ranks first of {len(rivals) + 1} available candidates; each request compares {compared} of"
+            " them, drawn by weight"
+        )
+    equal = [row.account for row in rivals if row.score >= first.score]
+    if equal:
+        return f"one of {formatting.names(list(dict.fromkeys([account, *equal])))} is picked: they score the same"
+    return f"{account} is picked: it ranks first"
+
+
+def _no_capacity(no_capacity: NoCapacity) -> str:
+    blocker = no_capacity.blocker
+    if blocker is None:
+        return "no account is picked: there are no candidates"
     if no_capacity.available_in == math.inf:
-        return f"nobody: {no_capacity.blocker.reason}, and waiting does not help"
-    what = f" ({no_capacity.blocker.detail})" if no_capacity.blocker.detail else ""
-    opens = formatting.time(no_capacity.available_in)
-    return f"nobody now; the first opens in {opens}: {no_capacity.blocker.reason}{what}"
+        return f"no account is picked: {blocker.reason}, and waiting does not help"
+    detail = f" ({blocker.detail})" if blocker.detail else ""
+    seconds = formatting.time(no_capacity.available_in)
+    return f"no account is picked now; the first is available in {seconds}: {blocker.reason}{detail}"
+
+
+def _candidate_as_json(candidate: Candidate) -> dict[str, Any]:
+    document = asdict(candidate)
+    for name in ("score", "weight", "traffic_share"):
+        document[name] = formatting.finite(document[name])
+    document["latency_seconds"] = formatting.finite(document.pop("latency"))
+    blocker = document["blocker"]
+    if blocker is not None:
+        blocker["ends_in_seconds"] = formatting.finite(blocker.pop("ends_in"))
+        for name in ("needed", "available"):
+            blocker[name] = formatting.finite(blocker[name])
+    return document

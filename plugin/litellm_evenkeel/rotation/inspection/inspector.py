@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from litellm_evenkeel.rotation.inspection.account_status import account_statuses
-from litellm_evenkeel.rotation.inspection.explain import explaining
+from litellm_evenkeel.rotation.inspection.explain import explain
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 
 if TYPE_CHECKING:
@@ -127,10 +127,9 @@ class RotationInspector:
         request, pinned, decision = PickRequest(usage, tried, is_stream=question.is_stream), None, None
         if question.session:
             metadata = {"session_id": question.session, "user_api_key_hash": question.client}
-            # A twin, because looking may ask others for parts of what they share.
-            found = self._router.pin(candidates.twin(self._random), {"metadata": metadata}, request)
+            found = self._router.pin(candidates, {"metadata": metadata}, request)
             pinned, decision, request = found or (None, None, request)
-        told = await _patiently(explaining(self.pool, candidates, request, self._clock(), random=self._random))
+        told = await _patiently(explain(self.pool, candidates, request, random=self._random))
         return ExplainResult(
             told, pinned, decision, self.queue_lengths().get(candidates.name, 0), candidates.fair_share.is_scarce
         )

@@ -1,4 +1,4 @@
-"""What keeps a request from an account, and until when."""
+"""Blocker: why a candidate cannot take a request now, until when, and how certain that is."""
 
 from __future__ import annotations
 
@@ -7,58 +7,66 @@ from enum import StrEnum
 
 
 class BlockReason(StrEnum):
-    """The kinds of obstacles."""
+    """Why a candidate is blocked."""
 
     QUARANTINED = "quarantined"
-    """It has died, and waits for an operator."""
+    """A cooldown without an end: an operator or a new credential ends it."""
     COOLDOWN = "held"
-    """It has refused lately."""
+    """It failed lately."""
     PROBING = "probing"
-    """One request is finding out whether it works again; more would be too many."""
+    """Its probe is in flight; a second request would be one too many."""
     ESTIMATE_PROBE = "another request finds out first"
-    """Only guesses hold all, and to each one request has gone to see."""
+    """Estimated cooldowns block all candidates, and each of them has its probe in flight."""
     LIMIT = "limit used up"
     CONCURRENCY = "all its requests are under way"
     FAIR_SHARE = "little is left, and others have asked for less"
+    """Capacity is scarce, and the client has used its fair share."""
+
+
+class Certainty(StrEnum):
+    """How certain a blocker is."""
+
+    ESTIMATED = "estimated"
+    """The length of the cooldown is an estimate of ours. An estimate never rejects a request by itself."""
+    LEASE_PENDING = "lease_pending"
+    """Enough is left for all workers; this worker only needs a lease, which takes a round trip."""
+    LOCAL_SHARE = "local_share"
+    """Redis is away and this worker's share is used up. A final try may exceed it."""
+    CONFIRMED = "confirmed"
+    """A provider, an operator or our own count says so."""
+
+
+RANKS = {Certainty.ESTIMATED: 0, Certainty.LEASE_PENDING: 1, Certainty.LOCAL_SHARE: 1, Certainty.CONFIRMED: 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One obstacle."""
+    """What keeps a request from one candidate."""
 
     reason: BlockReason
     until: float
-    """Infinite if waiting does not help."""
+    """The time at which it ends, by the pool's clock; `inf` if waiting does not help."""
     detail: str
-    """The limit or the reason, by name."""
-    is_confirmed: bool = True
-    """Whether a provider or an operator said so; a guess of ours never refuses a request by itself."""
-    is_local_share: bool = False
-    """Whether only this worker's part of a limit is used up, and nobody knows of the others': it is exceeded rather
-    than a request refused."""
-    is_lease_pending: bool = False
-    """Whether it is left for all, and only has to be granted to this worker: that takes a moment."""
+    """The name of the limit, or the reason of the failure."""
+    certainty: Certainty = Certainty.CONFIRMED
     needed: float = 0.0
+    """How much the request needs of the limit."""
     available: float = 0.0
+    """How much of the limit is available."""
 
     @property
-    def may_open(self) -> bool:
-        """Whether it may open any moment, whatever `opens_at` reckons with."""
+    def may_end_any_time(self) -> bool:
+        """Whether it ends when a request ends, whatever `until` says."""
         return self.reason is BlockReason.CONCURRENCY
 
     @property
     def may_be_exceeded(self) -> bool:
-        """Whether a request that has waited goes beyond it, rather than be refused."""
-        return self.is_local_share or self.reason is BlockReason.ESTIMATE_PROBE
-
-    @property
-    def certainty(self) -> int:
-        """Return how much it says, beside another obstacle."""
-        return self.is_confirmed + (self.is_confirmed and not self.is_local_share and not self.is_lease_pending)
+        """Whether a request whose queue timeout is over may ignore this blocker."""
+        return self.certainty is Certainty.LOCAL_SHARE or self.reason is BlockReason.ESTIMATE_PROBE
 
 
-def more_certain(one: Blocker | None, other: Blocker | None) -> Blocker | None:
-    """Return the one of two obstacles that counts: the surer, and of equals the first."""
-    if one is None or (other is not None and other.certainty > one.certainty):
-        return other
-    return one
+def more_certain(first: Blocker | None, second: Blocker | None) -> Blocker | None:
+    """Return the more certain of two blockers; the first if they are equally certain."""
+    if first is None or (second is not None and RANKS[second.certainty] > RANKS[first.certainty]):
+        return second
+    return first

@@ -32,3 +32,5 @@ class PickRequest(NamedTuple):
     """Whose request it is."""
     is_final_try: bool = False
     """Whether it has waited, and would be refused otherwise."""
+    ignores_leases: bool = False
+    """Whether leases count as granted: an explanation looks at what is left for all workers."""

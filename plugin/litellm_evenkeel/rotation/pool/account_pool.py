@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.model.request import Usage
+    from litellm_evenkeel.rotation.selection.selector import Selection
     from litellm_evenkeel.rotation.settings import RotationSettings
     from litellm_evenkeel.rotation.state.account_scope import MakeWindow, ScopeKey, ShareSlots
 
@@ -103,18 +104,11 @@ class AccountPool:
 
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Return candidates as a group of its own."""
-        strategy = STRATEGIES[self.settings.strategy](self._random)
+        strategy = STRATEGIES[self.settings.strategy]()
         candidates = CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
         for position, deployment in enumerate(candidates.deployments):
             self._sets_of.setdefault(deployment, []).append((candidates, position))
         return candidates
-
-    def twin(self, candidates: CandidateSet, random: Callable[[], float]) -> CandidateSet:
-        """Return a group as the next pick would find it, to try things with: the group itself stays as it is."""
-        found, now = candidates.twin(random), self._clock()
-        if self._refresh == self.refresh or not self.settings.snapshot_ttl:
-            self.ensure_fresh(found, now)
-        return found
 
     def remove_deployment(self, deployment: DeploymentState) -> None:
         """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
@@ -145,31 +139,29 @@ class AccountPool:
         now = self._clock()
         self.expire_reservations(now)
         self.ensure_fresh(candidates, now)
-        found = select(candidates, request, now, self._random)
-        if isinstance(found, NoCapacity):
-            return found
-        position, reason = found
-        return (
-            self._take(candidates, position, request, now, reason)
-            if is_there(position, candidates.deployments[position])
-            else None
-        )
+        selection = select(candidates, request, now, self._random)
+        self._apply(selection, candidates, request, now)
+        if isinstance(selection.result, NoCapacity):
+            return selection.result
+        position, reason = selection.result
+        if not is_there(position, candidates.deployments[position]):
+            return None
+        return self._take(candidates, position, request, now, reason)
 
     def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
-        """Return what stands before a request if all were found shut for such ones; nothing is looked at anew."""
-        now = self._clock()
-        if (
-            candidates.blocker is None
-            or now >= candidates.blocked_until
-            or request.usage.tokens < candidates.blocked_tokens
-            or candidates.freed_positions
-        ):
+        """Return why a request cannot be served, if that is known without looking at the candidates."""
+        saturation, now = candidates.saturation, self._clock()
+        is_known = saturation.blocker is not None and now < saturation.until and not saturation.freed
+        if not is_known or request.usage.tokens < saturation.tokens:
             return None
-        return NoCapacity(candidates.blocked_until - now, candidates.blocker)
+        return NoCapacity(saturation.until - now, saturation.blocker)
 
     def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
-        """Return whether there is nothing for such a request, whoever makes it; nothing is taken."""
-        return isinstance(select(candidates, PickRequest(usage), self._clock(), self._random), NoCapacity)
+        """Return whether no candidate is available for a request, whoever makes it. Nothing is reserved."""
+        request, now = PickRequest(usage), self._clock()
+        selection = select(candidates, request, now, self._random)
+        self._apply(selection, candidates, request, now)
+        return isinstance(selection.result, NoCapacity)
 
     def settle(
         self,
@@ -290,6 +282,16 @@ class AccountPool:
         if now >= snapshot.taken + ttl or candidates.dirty or now >= snapshot.next_reopening:
             self._refresh(candidates)
 
+    def _apply(self, selection: Selection, candidates: CandidateSet, request: PickRequest, now: float) -> None:
+        """Apply what a selection observed: blocked candidates, leases that they lack, a saturated set."""
+        for position, blocker in selection.blocked:
+            candidates.deployments[position].request_leases(request.usage, now)
+            candidates.note_blocked(position, blocker, request.usage, now)
+        if selection.saturated_by:
+            candidates.saturation.note_saturated(selection.saturated_by, request.usage, now)
+        elif selection.is_freed_in_vain:
+            candidates.saturation.note_freed_in_vain(request.usage)
+
     def _take(
         self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
     ) -> Pick:
@@ -352,8 +354,7 @@ class AccountPool:
         scope.freed_count += 1
         for deployment in self._registry.deployments_of(scope):
             for candidates, position in self._sets_of.get(deployment, ()):
-                if now < candidates.blocked_until:
-                    candidates.freed_positions.add(position)
+                candidates.saturation.note_freed(position, now)
                 self._on_capacity(candidates)
 
     def _mark_if_changed(self, deployment: DeploymentState, now: float) -> None:
@@ -366,7 +367,7 @@ class AccountPool:
             deployment.clear_cache()
             for candidates, position in self._sets_of.get(deployment, ()):
                 candidates.dirty.add(position)
-                candidates.blocker = None
+                candidates.saturation.reopen()
                 self._refresh(candidates)
                 self._on_capacity(candidates)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.limits import Unit
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
@@ -16,8 +16,7 @@ from litellm_evenkeel.rotation.quota_sharing.protocol import (
     UnleasedUsage,
     WindowRequest,
 )
-from litellm_evenkeel.rotation.quota_sharing.readonly_window import ReadOnlyWindow
-from litellm_evenkeel.rotation.state.quota_window import EPSILON, PARTS, QuotaWindow
+from litellm_evenkeel.rotation.state.quota_window import EPSILON, PARTS, Ownership, QuotaWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +65,7 @@ class LeasedWindow(QuotaWindow):
         "_refused_until",
         "_request_now",
         "_request_soon",
+        "_requested_at",
         "_responded_at",
         "_retry_at",
         "_retry_pause",
@@ -78,8 +78,6 @@ class LeasedWindow(QuotaWindow):
         "_used_at",
         "name",
     )
-
-    is_leased: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -105,7 +103,7 @@ class LeasedWindow(QuotaWindow):
         self._needed = self._burst = self._last_amount = self._spent = 0.0
         self._is_blocking = False
         self._retry_pause = AGAIN / 2
-        self._used_at = self._granted_at = self._responded_at = -math.inf
+        self._used_at = self._granted_at = self._responded_at = self._requested_at = -math.inf
         self._refused_until = self._retry_at = self._no_prefetch_until = -math.inf
         self._store_available = limit.amount
         self._local_share_start, self._local_since = limit.amount / self._mode.workers, -math.inf
@@ -141,24 +139,25 @@ class LeasedWindow(QuotaWindow):
         )
         return min(super().available(now), self._store_available + self._granted + regained)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether nothing is heard of the other workers."""
-        return self._mode.is_local
+    def ownership(self, now: float, amount: float) -> Ownership:
+        """Return whether `amount` can be leased soon, or whether this worker is on its local share."""
+        if self._mode is not self._context.mode:
+            self.on_mode_change(now)
+        if self._mode.is_local:
+            return Ownership.LOCAL_SHARE
+        is_refused = now < self._refused_until
+        is_left = self.available_total(now) + EPSILON >= amount
+        return Ownership.LEASE_PENDING if is_left and not is_refused else Ownership.LEASED
 
-    def is_local_share(self, now: float, amount: float) -> bool:
-        """Return whether only our part of a rate is used up: alone, nobody knows whether others use theirs.
+    def may_exceed(self, now: float, amount: float) -> bool:
+        """Return whether `amount` may be used beyond the local share, because other workers may not use theirs.
 
-        Too much of a rate is answered by a refusal that costs nothing. Quotas and money are not risked.
+        Only rates may be exceeded: a provider answers too much of them with a cheap refusal. Quotas and money are not
+        risked.
         """
         mode = self._mode
         is_rate = self.limit.seconds <= LONGEST_RATE and self.limit.unit is not Unit.DOLLARS
         return is_rate and mode.is_local and now < mode.until and super().available(now) + EPSILON >= amount
-
-    def is_lease_pending(self, now: float, amount: float) -> bool:
-        """Return whether so much is left for all, as far as is known here, and was asked for."""
-        is_asked = self._needed > 0 and not self._mode.is_local and now >= self._refused_until
-        return is_asked and self.available_total(now) + EPSILON >= amount
 
     def can_take(self, usage: Usage, now: float) -> bool:
         """Return whether a request may be made here now."""
@@ -224,21 +223,33 @@ class LeasedWindow(QuotaWindow):
             self._request_soon()
 
     def wait_for(self, now: float, amount: float) -> float:
-        """Return in how many seconds so much may be used here; what it lacks is asked for."""
+        """Return the seconds until `amount` may be used here, or `inf` if it exceeds the limit."""
         if amount > self.limit.amount:
             return math.inf
         left = self.available(now)
         if left > 0 and amount <= left + EPSILON:
             return 0.0
+        if self._mode.is_local:
+            return self._local_wait_for(now, amount)
+        # A smaller amount than the refused one may still be granted.
+        if now < self._refused_until and amount >= self._needed:
+            return self._refused_until - now
+        return ROUND_TRIP_SECONDS
+
+    def request(self, now: float, amount: float) -> None:
+        """Request a lease of `amount` for a waiting request, unless it is requested or was refused already."""
+        if amount > self.limit.amount:
+            return
         self._is_blocking = True
         if self._mode.is_local:
             self._request_now()
-            return self._local_wait_for(now, amount)
+            return
+        is_requested = now < self._requested_at + ROUND_TRIP_SECONDS and amount <= self._needed
+        if is_requested or (now < self._refused_until and amount >= self._needed):
+            return
         if now < self._refused_until:
-            if amount >= self._needed:
-                return self._refused_until - now
-            # What is smaller may still fit.
             self._needed = 0.0
+        self._requested_at = now
         is_burst = now < self._granted_at + AGAIN
         self._burst = 2 * max(self._burst, amount) if is_burst else 0.0
         self._needed = max(self._needed, amount, self.limit.amount * LEAST)
@@ -246,17 +257,6 @@ class LeasedWindow(QuotaWindow):
         self._retry_pause = AGAIN / 2
         if not self._request_now():
             self._needed = 0.0
-        return ROUND_TRIP_SECONDS
-
-    def read_only(self) -> QuotaWindow:
-        """Return it as it is looked at by somebody who wants nothing of it: the store is not asked for that."""
-        return ReadOnlyWindow(self)
-
-    def wait_for_total(self, now: float, amount: float) -> float:
-        """Return in how many seconds there may be so much for all; nothing is asked for."""
-        if self._mode.is_local:
-            return self._local_wait_for(now, amount)
-        return max(self._refused_until - now, ROUND_TRIP_SECONDS)
 
     @property
     def is_demanding(self) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from statistics import median_low
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.request import TYPICAL_USAGE, Usage
+from litellm_evenkeel.rotation.selection.saturation import Saturation
 from litellm_evenkeel.rotation.selection.snapshot import Snapshot
 from litellm_evenkeel.rotation.state.fair_share import FairShare, RemainingCapacity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.blocker import Blocker
     from litellm_evenkeel.rotation.selection.strategies import Strategy
@@ -24,10 +24,6 @@ SLICE = 256
 CHANGED = 1.5
 # A limit that comes back bit by bit would wake the group at each bit.
 SOONEST = 0.05
-# So many that were freed, and are too small for some, are looked at again for each of those.
-MOST_FREED = 32
-# For so long a full group is not looked at wholly while nothing tells that anything of it is free.
-REST_SECONDS, REST_SECONDS_EACH = 1.0, 2e-4
 # How long a snapshot is good at most while little is left; longer where there are many candidates.
 LOW_SECONDS, LOW_SECONDS_EACH = 0.5, 1e-4
 
@@ -37,13 +33,9 @@ class CandidateSet:
 
     __slots__ = (
         "_by_priority",
-        "blocked_tokens",
-        "blocked_until",
-        "blocker",
         "deployments",
         "dirty",
         "fair_share",
-        "freed_positions",
         "is_low",
         "is_refreshing",
         "is_retired",
@@ -51,6 +43,7 @@ class CandidateSet:
         "name",
         "positions_by_account",
         "refreshed_at",
+        "saturation",
         "snapshot",
         "strategy",
     )
@@ -67,12 +60,7 @@ class CandidateSet:
         self.median_latency: float | None = None
         """Of those that have answered lately, when all were looked at last."""
         self.refreshed_at = -math.inf
-        self.blocker: Blocker | None = None
-        """What stands before the candidate that opens first, when all were found shut."""
-        self.blocked_until = -math.inf
-        self.blocked_tokens = 0.0
-        self.freed_positions: set[int] = set()
-        """Candidates at which something has happened since then, and that were not found shut again."""
+        self.saturation = Saturation()
         self.fair_share = FairShare()
         self.positions_by_account: dict[str, list[int]] = {}
         self._by_priority: dict[int, list[int]] = {}
@@ -82,14 +70,6 @@ class CandidateSet:
         self.snapshot = Snapshot(-math.inf, (), (), (), -math.inf)
         for _ in self.rebuild_steps(now):
             pass
-
-    def twin(self, random: Callable[[], float]) -> CandidateSet:
-        """Return one of the same state, to try things with: nothing that is done to it is done to this one."""
-        found = copy(self)
-        found.deployments = tuple([deployment.twin() for deployment in self.deployments])
-        found.strategy = self.strategy.twin(random)
-        found.dirty, found.freed_positions, found.fair_share = set(self.dirty), set(self.freed_positions), FairShare()
-        return found
 
     def rebuild_steps(self, now: float) -> Iterator[None]:
         """Look at all candidates anew; yields at times, so that others can have the thread."""
@@ -120,7 +100,7 @@ class CandidateSet:
 
     def measure(self, deployment: DeploymentState, now: float) -> tuple[float, float]:
         """Return a candidate's weight in draws, and when it may open if it is shut."""
-        blocker = deployment.shared_blocker(TYPICAL_USAGE, now)
+        blocker = deployment.total_blocker(TYPICAL_USAGE, now)
         if blocker is not None:
             return 0.0, max(blocker.until, now + SOONEST)
         return self.strategy.weight(deployment, now), math.inf
@@ -135,46 +115,19 @@ class CandidateSet:
         known = self.snapshot.weights[position]
         return not known / CHANGED <= weight <= known * CHANGED
 
-    def note_blocked(self, position: int, usage: Usage, now: float) -> None:
-        """Know that a candidate is shut that may be open in the snapshot; it stays so if others may still use it."""
-        if (
-            self.snapshot.weights[position] > 0
-            and self.deployments[position].shared_blocker(TYPICAL_USAGE, now) is not None
-        ):
+    def note_blocked(self, position: int, blocker: Blocker, usage: Usage, now: float) -> None:
+        """Record that a candidate is blocked for a request. It stays in the snapshot if other workers may use it."""
+        is_in_snapshot = self.snapshot.weights[position] > 0
+        if is_in_snapshot and self.deployments[position].total_blocker(TYPICAL_USAGE, now) is not None:
             self.dirty.add(position)
-        if usage.tokens <= self.blocked_tokens:
-            self.freed_positions.discard(position)
-        self.blocked_until = min(self.blocked_until, self.deployments[position].blocked_until)
-
-    def note_saturated(self, blockers: Sequence[Blocker], usage: Usage, now: float) -> Blocker:
-        """Know that all were found shut for such a request; return what stands before the one that opens first.
-
-        What may open at any moment is told of when it does. It is looked at beside, but not as often as there are such
-        candidates, each of which was found shut at another moment.
-        """
-        first = min(blockers, key=_until)
-        timed = min((blocker.until for blocker in blockers if not blocker.may_open), default=math.inf)
-        rests = min(len(self.deployments) * REST_SECONDS_EACH, REST_SECONDS)
-        self.blocker, self.blocked_tokens, self.blocked_until = (
-            first,
-            usage.tokens,
-            min(timed, max(first.until, now + rests)),
-        )
-        self.freed_positions.clear()
-        return first
+        self.saturation.note_blocked(position, blocker, usage)
 
     def freed_by_priority(self) -> list[int]:
         """Return the candidates that were freed, those of the first tier first."""
+        freed = self.saturation.freed
         if len(self._by_priority) == 1:
-            return sorted(self.freed_positions)
-        return sorted(self.freed_positions, key=lambda position: (self.deployments[position].spec.priority, position))
-
-    def note_still_saturated(self, usage: Usage) -> None:
-        """Know that what was freed is not enough for such a request; it may be for a smaller one, which looks there."""
-        if len(self.freed_positions) > MOST_FREED:
-            # Who needs less looks at all of them again, once.
-            self.blocked_tokens = usage.tokens
-            self.freed_positions.clear()
+            return sorted(freed)
+        return sorted(freed, key=lambda position: (self.deployments[position].spec.priority, position))
 
     def retire(self) -> None:
         """Mark it as replaced: requests look their candidates up again."""
@@ -183,7 +136,3 @@ class CandidateSet:
     def _replace(self, snapshot: Snapshot, now: float) -> None:
         self.snapshot, self.refreshed_at = snapshot, now
         self.strategy.on_snapshot(snapshot, self.deployments)
-
-
-def _until(blocker: Blocker) -> float:
-    return blocker.until

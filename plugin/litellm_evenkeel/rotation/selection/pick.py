@@ -1,4 +1,4 @@
-"""What comes of asking for an account: one, or the reason why there is none."""
+"""What comes of a pick: a deployment and its reservation, or no capacity."""
 
 from __future__ import annotations
 
@@ -6,41 +6,50 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from litellm_evenkeel.rotation.model.blocker import Certainty
+
 if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.blocker import Blocker
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState, Reservation
 
 
 class PickReason(StrEnum):
-    """Why it was this one."""
+    """Why a deployment was picked."""
 
     STRATEGY = "strategy"
+    """It ranks first."""
     STICKY = "sticky"
+    """The session is pinned to its account."""
     PROBE = "probe"
-    """To find out whether it works again."""
+    """Its cooldown is over, and one request finds out whether it works again."""
     RAMP_UP = "ramp"
-    """It is on its way back to full traffic, and no other was free."""
+    """It is ramping up, and no other candidate is available."""
     EARLIEST_RECOVERY = "soonest"
-    """All are held, by guesses of ours; this one's hold ends first."""
+    """Estimated cooldowns block all candidates, and its cooldown ends first."""
     RETRY_SAME = "again"
-    """The request has failed here, and there is no other."""
+    """The request failed there before, and no other candidate is left."""
 
 
 class Pick(NamedTuple):
-    """The one that was chosen."""
+    """The picked deployment."""
 
     deployment: DeploymentState
     position: int
-    """Where it stands among the candidates."""
+    """Its position in the candidate set."""
     reservation: Reservation
     reason: PickReason
 
 
 @dataclass(frozen=True, slots=True)
 class NoCapacity:
-    """There is none now."""
+    """No candidate is available now."""
 
     available_in: float
-    """Seconds until there may be one; infinite if waiting does not help."""
+    """Seconds until one may be available; `inf` if waiting does not help."""
     blocker: Blocker | None
-    """What stands before the one that opens first; None where there are no candidates."""
+    """The blocker that ends first; `None` if there are no candidates."""
+
+    @property
+    def is_lease_pending(self) -> bool:
+        """Whether all that the request needs is a lease."""
+        return self.blocker is not None and self.blocker.certainty is Certainty.LEASE_PENDING

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.providers.failure import FailureKind
-from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason
+from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
 from litellm_evenkeel.rotation.model.limits import Limits, RateLimit
 from litellm_evenkeel.rotation.state.cooldown import Cooldown, CooldownUpdate, HealthState
 from litellm_evenkeel.rotation.state.credentials import CredentialTracker, ForbiddenStreak
 from litellm_evenkeel.rotation.state.provider_limits import ProviderLimits
-from litellm_evenkeel.rotation.state.quota_window import EPSILON, QuotaWindow
+from litellm_evenkeel.rotation.state.quota_window import EPSILON, Ownership, QuotaWindow
 
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
@@ -77,15 +76,6 @@ class AccountScope:
         self.credentials = CredentialTracker()
         self.forbidden_streak = ForbiddenStreak()
 
-    def twin(self) -> AccountScope:
-        """Return one of the same state, to try things with, that asks nobody for anything; itself if it never does."""
-        windows = tuple([window.read_only() for window in self.windows])
-        if self.leased_slots is None and windows == self.windows:
-            return self
-        found = copy(self)
-        found.windows, found.leased_slots = windows, None
-        return found
-
     def add_deployment(self, limits: Limits, credential: str, now: float) -> bool:
         """Add what a deployment says of the limits. Return whether its credential is a new one."""
         same = self._limit_counts.get(limits, 0)
@@ -124,53 +114,48 @@ class AccountScope:
             cooldown.credential,
         )
 
-    def blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return what keeps such a request from it now, if anything does."""
+    def blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
+        """Return what blocks a request, or `None`. Nothing is changed, and no lease is requested.
+
+        With `ignore_leases`, only what is left for all workers counts, not what this worker has leased.
+        """
         cooldown = self.cooldown
         if cooldown.kind is not None and cooldown.traffic_share(now) <= 0:
             return self._cooldown_blocker(now)
-        return self.limit_blocker(usage, now)
+        return self.limit_blocker(usage, now, ignore_leases=ignore_leases)
 
-    def limit_blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return which limit keeps such a request from it, whatever holds it beside."""
-        if self.concurrent is not None and (self.leased_slots is not None or self.in_flight >= self.concurrent):
-            blocker = self._concurrency_blocker(now)
-            if blocker is not None:
+    def limit_blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
+        """Return the limit that blocks a request, whatever the cooldown, or `None`."""
+        if self.concurrent is not None:
+            if self.in_flight >= self.concurrent:
+                return Blocker(BlockReason.CONCURRENCY, now + SOON, "concurrent", needed=1, available=0)
+            if self.leased_slots is not None and self.in_flight >= self.leased_slots and not ignore_leases:
+                return Blocker(BlockReason.CONCURRENCY, now + SOONER, "concurrent", needed=1, available=0)
+        negotiable = None
+        for window in self.windows:
+            if ignore_leases:
+                amount, left = window.amount_of(usage), window.available_total(now)
+                if left > 0 and left + EPSILON >= amount:
+                    continue
+            elif window.can_take(usage, now):
+                continue
+            blocker = _window_blocker(window, usage, now)
+            if blocker.certainty is not Certainty.LOCAL_SHARE:
                 return blocker
-        found = None
+            negotiable = negotiable or blocker
+        return negotiable
+
+    def request_leases(self, usage: Usage, now: float) -> None:
+        """Request the leases that a blocked request lacks."""
+        slots, limit = self.leased_slots, self.concurrent
+        if slots is not None and limit is not None and slots <= self.in_flight < limit:
+            self.on_slots_exhausted()
         for window in self.windows:
             if not window.can_take(usage, now):
-                amount, left = window.amount_of(usage), window.available(now)
-                opens_in = window.wait_for(now, max(amount, EPSILON))
-                is_part = window.is_local_share(now, amount)
-                blocker = Blocker(
-                    BlockReason.LIMIT,
-                    now + opens_in,
-                    window.limit.name,
-                    is_local_share=is_part,
-                    is_lease_pending=window.is_lease_pending(now, amount),
-                    needed=amount,
-                    available=left,
-                )
-                if not is_part:
-                    return blocker
-                found = found or blocker
-        return found
-
-    def shared_blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return what keeps such a request from it, wherever it is; whoever asks this wants nothing yet."""
-        cooldown = self.cooldown
-        if cooldown.kind is not None and cooldown.traffic_share(now) <= 0:
-            return self._cooldown_blocker(now)
-        if self.concurrent is not None and self.in_flight >= self.concurrent:
-            return Blocker(BlockReason.CONCURRENCY, now + SOON, "concurrent", needed=1, available=0)
-        for window in self.windows:
-            amount = window.amount_of(usage)
-            left = window.available_total(now)
-            if left + EPSILON < amount or left <= 0:
-                opens_in = window.wait_for_total(now, max(amount, EPSILON))
-                return Blocker(BlockReason.LIMIT, now + opens_in, window.limit.name, needed=amount, available=left)
-        return None
+                amount = max(window.amount_of(usage), EPSILON)
+                window.request(now, amount)
+                if not window.may_exceed(now, amount):
+                    break
 
     def reserve(self, usage: Usage, now: float) -> None:
         """Reserve what a request needs, and count it as under way."""
@@ -258,7 +243,7 @@ class AccountScope:
         for window in self.windows:
             amount = window.amount_of(usage)
             # Of what is left for all, alone nobody knows enough to share it.
-            if amount > 0 and not window.is_local:
+            if amount > 0 and window.ownership(now, amount) is not Ownership.LOCAL_SHARE:
                 left = max(window.available_total(now), 0.0) / amount
                 if left < found[0]:
                     found = left, window.limit.amount / amount, window.next_release_in(now)
@@ -287,19 +272,11 @@ class AccountScope:
                     window.inherit_usage(before)
                 own.append(window)
             self._operator_windows = tuple(own)
-            self.is_leased = any(window.is_leased for window in own)
+            self.is_leased = any(window.ownership(0.0, 0.0) is not Ownership.OWNED for window in own)
             self._provider_limits = self._provider_limits.with_operator_windows(self._operator_windows)
         self.windows = self._provider_limits.windows
         self.freed_count += 1
         self.used_count += 1
-
-    def _concurrency_blocker(self, now: float) -> Blocker | None:
-        if self.concurrent is not None and self.in_flight >= self.concurrent:
-            return Blocker(BlockReason.CONCURRENCY, now + SOON, "concurrent", needed=1, available=0)
-        if self.leased_slots is not None and self.in_flight >= self.leased_slots:
-            self.on_slots_exhausted()
-            return Blocker(BlockReason.CONCURRENCY, now + SOONER, "concurrent", needed=1, available=0)
-        return None
 
     def _cooldown_blocker(self, now: float) -> Blocker:
         cooldown = self.cooldown
@@ -307,8 +284,19 @@ class AccountScope:
         if state is HealthState.QUARANTINED:
             return Blocker(BlockReason.QUARANTINED, math.inf, cooldown.reason)
         if state is HealthState.PROBING:
-            return Blocker(BlockReason.PROBING, cooldown.probe_until(), cooldown.reason, is_confirmed=False)
-        is_sure = now < cooldown.provider_until
-        return Blocker(
-            BlockReason.COOLDOWN, cooldown.provider_until if is_sure else cooldown.until, cooldown.reason, is_sure
-        )
+            return Blocker(BlockReason.PROBING, cooldown.probe_until(), cooldown.reason, Certainty.ESTIMATED)
+        if now < cooldown.provider_until:
+            return Blocker(BlockReason.COOLDOWN, cooldown.provider_until, cooldown.reason)
+        return Blocker(BlockReason.COOLDOWN, cooldown.until, cooldown.reason, Certainty.ESTIMATED)
+
+
+def _window_blocker(window: QuotaWindow, usage: Usage, now: float) -> Blocker:
+    amount = window.amount_of(usage)
+    ownership = window.ownership(now, amount)
+    certainty = Certainty.CONFIRMED
+    if ownership is Ownership.LEASE_PENDING:
+        certainty = Certainty.LEASE_PENDING
+    elif ownership is Ownership.LOCAL_SHARE and window.may_exceed(now, amount):
+        certainty = Certainty.LOCAL_SHARE
+    until = now + window.wait_for(now, max(amount, EPSILON))
+    return Blocker(BlockReason.LIMIT, until, window.limit.name, certainty, amount, window.available(now))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions
@@ -77,14 +76,14 @@ class DeploymentState:
     """One seat. All times are the same clock's, in seconds."""
 
     __slots__ = (
+        "_blocked_freed_count",
+        "_blocked_tokens",
+        "_blocked_until",
         "_blocker",
         "_fits",
         "_fits_at",
-        "_fits_filled",
-        "_shut_opened",
-        "_shut_tokens",
+        "_fits_used_count",
         "account",
-        "blocked_until",
         "filter_fields",
         "latency",
         "litellm_deployment",
@@ -102,65 +101,67 @@ class DeploymentState:
         """The deployment that its seat was read from, as LiteLLM handed it out."""
         self.filter_fields: tuple[bool, object] = (False, None)
         """Whether that has tags, and its order."""
-        self.blocked_until = -math.inf
+        self._blocked_until = -math.inf
         """Until when looking again is of no use, unless something happens."""
-        self._shut_tokens = 0.0
-        self._shut_opened = 0
+        self._blocked_tokens = 0.0
+        self._blocked_freed_count = 0
         self._blocker: Blocker | None = None
         self._fits: Usage | None = None
         """For what room was found when it was asked for its pace last, and when."""
         self._fits_at = -math.inf
-        self._fits_filled = 0
+        self._fits_used_count = 0
 
     @property
     def in_flight(self) -> int:
         """How many requests are under way here."""
         return len(self.reservations)
 
-    def twin(self) -> DeploymentState:
-        """Return one of the same state, to try things with: looking at it leaves no trace here."""
-        found = copy(self)
-        found.account, found.model = self.account.twin(), self.model.twin()
-        if found.account is not self.account or found.model is not self.model:
-            # What this worker has not been granted may be there for whoever asks.
-            found.clear_cache()
-        return found
-
     def clear_cache(self) -> None:
         """Forget what was found when it was looked at."""
-        self.blocked_until, self._fits = -math.inf, None
+        self._blocked_until, self._fits = -math.inf, None
 
     def blocker(self, usage: Usage, now: float) -> Blocker | None:
         """Return what keeps such a request from here now, if anything does."""
         account, model = self.account, self.model
         is_free = account.cooldown.kind is None and model.cooldown.kind is None
         is_looked_at = usage is self._fits and now == self._fits_at
-        if is_looked_at and is_free and self._fits_filled == account.used_count + model.used_count:
+        if is_looked_at and is_free and self._fits_used_count == account.used_count + model.used_count:
             # A strategy has just looked at all of its limits.
             return None
-        is_known = now < self.blocked_until and usage.tokens >= self._shut_tokens
-        if is_known and self._shut_opened == account.freed_count + model.freed_count:
+        is_known = now < self._blocked_until and usage.tokens >= self._blocked_tokens
+        if is_known and self._blocked_freed_count == account.freed_count + model.freed_count:
             return self._blocker
         blocker = account.blocker(usage, now)
         # Most accounts' models have no limits of their own.
         if model.windows or model.concurrent is not None or model.cooldown.kind is not None:
             blocker = model.blocker(usage, now) if blocker is None else more_certain(blocker, model.blocker(usage, now))
         if blocker is not None:
-            self.blocked_until, self._shut_tokens = blocker.until, usage.tokens
-            self._blocker, self._shut_opened = blocker, account.freed_count + model.freed_count
+            self._blocked_until, self._blocked_tokens = blocker.until, usage.tokens
+            self._blocker, self._blocked_freed_count = blocker, account.freed_count + model.freed_count
         return blocker
 
     def is_cooling_down(self, now: float) -> bool:
         """Return whether it may not be used, whatever is left of its limits."""
         return self.traffic_share(now) <= 0
 
-    def shared_blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return what keeps such a request from here, wherever it is asked for."""
-        return more_certain(self.account.shared_blocker(usage, now), self.model.shared_blocker(usage, now))
+    def total_blocker(self, usage: Usage, now: float) -> Blocker | None:
+        """Return what blocks a request at every worker, or `None`: what this worker has leased does not matter."""
+        return more_certain(
+            self.account.blocker(usage, now, ignore_leases=True), self.model.blocker(usage, now, ignore_leases=True)
+        )
 
-    def limit_blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return which limit keeps such a request from here, whatever holds it beside."""
-        return more_certain(self.account.limit_blocker(usage, now), self.model.limit_blocker(usage, now))
+    def limit_blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
+        """Return the limit that blocks a request, whatever the cooldown, or `None`."""
+        return more_certain(
+            self.account.limit_blocker(usage, now, ignore_leases=ignore_leases),
+            self.model.limit_blocker(usage, now, ignore_leases=ignore_leases),
+        )
+
+    def request_leases(self, usage: Usage, now: float) -> None:
+        """Request the leases that a blocked request lacks here."""
+        for scope in (self.account, self.model):
+            if scope.cooldown.kind is None or scope.cooldown.traffic_share(now) > 0:
+                scope.request_leases(usage, now)
 
     def apply_readings(
         self,
@@ -214,7 +215,7 @@ class DeploymentState:
         )
         if pace > 0 and not is_lent:
             self._fits, self._fits_at = usage, now
-            self._fits_filled = account.used_count + model.used_count
+            self._fits_used_count = account.used_count + model.used_count
         else:
             self._fits = None
         oldest = next(iter(self.reservations), None)

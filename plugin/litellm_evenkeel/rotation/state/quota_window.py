@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from copy import copy
-from typing import TYPE_CHECKING, ClassVar
+from enum import Enum
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.limits import COUNTED
 
@@ -22,6 +22,19 @@ SOONEST_SECONDS = 1.0
 # Sums of fractions are not exact.
 EPSILON = 1e-9
 _PLACES = {unit: place for place, unit in enumerate(COUNTED)}
+
+
+class Ownership(Enum):
+    """Who decides how much of a limit this worker may use."""
+
+    OWNED = "owned"
+    """This worker alone."""
+    LEASED = "leased"
+    """The coordinator, which leases parts of it."""
+    LEASE_PENDING = "lease_pending"
+    """The coordinator; enough is left for all workers to lease the amount."""
+    LOCAL_SHARE = "local_share"
+    """This worker, up to its share, while the coordinator is away."""
 
 
 class QuotaWindow:
@@ -44,9 +57,6 @@ class QuotaWindow:
         "limit",
         "usage_index",
     )
-
-    is_leased: ClassVar[bool] = False
-    """Whether no more of it may be used here than was granted, however much is left for all."""
 
     def __init__(self, limit: RateLimit) -> None:
         self.limit = limit
@@ -136,20 +146,18 @@ class QuotaWindow:
         """Return how much is left for all; others may use the same account, and have what may not be used here now."""
         return self.available(now)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether others use the same limit, and nothing is heard of them."""
-        return False
+    def ownership(self, now: float, amount: float) -> Ownership:
+        """Return whose the limit is, and whether `amount` may be leased soon."""
+        del now, amount
+        return Ownership.OWNED
 
-    def is_local_share(self, now: float, amount: float) -> bool:
-        """Return whether `left` tells of a part only, and the whole may have so much."""
+    def may_exceed(self, now: float, amount: float) -> bool:
+        """Return whether a final try may use `amount` beyond a local share."""
         del now, amount
         return False
 
-    def is_lease_pending(self, now: float, amount: float) -> bool:
-        """Return whether so much is left for all, and was asked for here."""
-        del now, amount
-        return False
+    def request(self, now: float, amount: float) -> None:
+        """Request a lease of `amount`; does nothing where the limit needs no lease."""
 
     def resets_in(self, now: float) -> float:
         """Return in how many seconds what is used now will no longer count."""
@@ -173,10 +181,6 @@ class QuotaWindow:
             self._expire_parts(now)
         return self._next_release - now if self._next_release < math.inf else self.limit.seconds
 
-    def wait_for_total(self, now: float, amount: float) -> float:
-        """Return in how many seconds so much may remain; whoever asks this wants nothing yet."""
-        return self.wait_for(now, amount)
-
     def rate(self, now: float) -> float:
         """Return how much of it is used in a second, lately."""
         return self._rate * math.exp(-max(now - self._rate_at, 0.0) / self._rate_window)
@@ -196,22 +200,6 @@ class QuotaWindow:
         self._parts, self._used = dict(former._parts), former._used
         self._rate, self._rate_at = former._rate, former._rate_at
         self._update_next_release()
-
-    def read_only(self) -> QuotaWindow:
-        """Return it as it is looked at by somebody who wants nothing of it."""
-        return self
-
-    def with_less_used(self, amount: float) -> QuotaWindow:
-        """Return it as it would be if so much less had been used, to try things with."""
-        found = copy(self)
-        changed = {
-            "_parts": dict(self._parts),
-            "_used": max(self._used - amount, 0.0),
-            "_provider_left": min(self._provider_left + amount, self.capacity),
-        }
-        for name, value in changed.items():
-            setattr(found, name, value)
-        return found
 
     def headroom(self, usage: Usage, now: float) -> float:
         """Return how far it is ahead of an even use: the share that is left over the share of time that is left.

@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
-from litellm_evenkeel.rotation.inspection import what_if
 from litellm_evenkeel.rotation.inspection.explain import explain
-from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.inspection.required_change import SENTENCES
+from litellm_evenkeel.rotation.model.blocker import BlockReason, Certainty
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.limits import Limits
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
@@ -48,8 +48,13 @@ class World:
         self.open.append(found.reservation)
         return found.deployment.spec.account, found.reason
 
-    def explain(self, request: PickRequest = PickRequest(), samples: int = 40) -> Explanation:  # noqa: B008 - frozen
-        return explain(self.pool, self.candidates, request, self.now, random=random.Random(3).random, samples=samples)
+    def explain(self, request: PickRequest = PickRequest()) -> Explanation:  # noqa: B008 - frozen
+        steps = explain(self.pool, self.candidates, request, random=random.Random(3).random)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value
 
     def candidate(self, account: str, request: PickRequest = PickRequest()) -> Candidate:  # noqa: B008 - frozen
         return next(one for one in self.explain(request).candidates if one.account == account)
@@ -113,7 +118,7 @@ def step(on: World, what: tuple) -> object:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=40, deadline=None)
 @given(taken=steps, ttl=st.sampled_from([0.0, 10.0]), tiers=st.booleans())
-def test_the_pick_is_possible_and_explaining_changes_nothing(
+def test_the_explanation_agrees_with_the_pick_and_changes_nothing(
     strategy: str, taken: list, ttl: float, *, tiers: bool
 ) -> None:
     specs = [
@@ -121,178 +126,150 @@ def test_the_pick_is_possible_and_explaining_changes_nothing(
             f"id-{name}",
             name,
             "gpt",
-            weight=1 + place % 3,
-            priority=1 + (place % 2 if tiers else 0),
-            limits=Limits.of(LIMITS[place % len(LIMITS)], name),
+            weight=1 + position % 3,
+            priority=1 + (position % 2 if tiers else 0),
+            limits=Limits.of(LIMITS[position % len(LIMITS)], name),
         )
-        for place, name in enumerate(NAMES)
+        for position, name in enumerate(NAMES)
     ]
-    watched, alone = World(strategy, specs, ttl), World(strategy, specs, ttl)
+    explained, alone = World(strategy, specs, ttl), World(strategy, specs, ttl)
     for what in taken:
-        told = None
+        explanation = None
         if what[0] == "ask":
-            told = watched.explain(PickRequest(Usage(1, what[1]), what[3], what[2]), samples=3)
-        found = step(watched, what)
-        assert found == step(alone, what)
-        if told is None:
+            explanation = explained.explain(PickRequest(Usage(1, what[1]), what[3], what[2]))
+        outcome = step(explained, what)
+        assert outcome == step(alone, what)
+        if explanation is None:
             continue
-        possible = {one.account for one in told.candidates if one.is_possible}
-        if isinstance(found, NoCapacity):
-            assert not possible
-            assert told.chosen is None
-            assert told.opens_in == found.available_in
+        rows = {row.account: row for row in explanation.candidates}
+        assert sorted(row.rank for row in rows.values()) == list(range(1, len(NAMES) + 1))
+        if isinstance(outcome, NoCapacity):
+            assert explanation.chosen is None
+            assert explanation.available_in == outcome.available_in
         else:
-            assert found[0] in possible
-        for one in told.candidates:
-            assert one.changes or one.is_possible
-        json.dumps(told.as_json(), allow_nan=False)
+            account, reason = outcome
+            if reason is PickReason.STRATEGY:
+                # The draw may prefer another candidate of the same priority, never a blocked one.
+                assert rows[account].blocker is None
+                assert rows[account].priority == rows[explanation.chosen].priority or not rows[account].weight
+            elif reason not in {PickReason.PROBE, PickReason.RAMP_UP, PickReason.STICKY}:
+                assert (explanation.chosen, explanation.reason) == outcome
+        assert [row.account for row in rows.values() if not row.change] in ([], [explanation.chosen])
+        json.dumps(explanation.as_json(), allow_nan=False)
 
 
-def test_shares_of_what_is_drawn_are_those_of_the_live_picks() -> None:
-    limits = {name: {"rpm": 600 * (1 + place)} for place, name in enumerate(NAMES)}
-    on = world(**limits)
-    told = {one.account: one.chance for one in on.explain(samples=2000).candidates}
-    picked = dict.fromkeys(NAMES, 0)
-    for _ in range(2000):
-        account, _ = on.ask(PickRequest())
-        picked[account] += 1
-        on.pool.release(on.open.pop())
-        on.now += 0.001
-    assert sum(told.values()) == pytest.approx(1)
-    assert max(told, key=told.get) in sorted(picked, key=picked.get)[-3:]
-
-
-def test_where_nothing_is_left_to_chance_one_look_is_enough() -> None:
+def test_a_strategy_without_chance_picks_the_first_rank() -> None:
     on = world("fill_first", a=None, b=None)
-    told = on.explain()
-    assert (told.samples, told.chosen) == (1, "a")
-    assert [(one.account, one.chance, one.is_possible) for one in told.candidates] == [("a", 1, True), ("b", 0, False)]
-    assert told.candidates[1].changes == ("its turn comes, after a",)
+    explanation = on.explain()
+    assert (explanation.chosen, explanation.verdict) == ("a", "a is picked: it ranks first")
+    assert [(row.account, row.rank) for row in explanation.candidates] == [("a", 1), ("b", 2)]
+    assert explanation.candidates[1].change == "its score of -1 would have to exceed the 0 of a"
 
 
-def test_a_limit_that_is_used_up_says_what_it_frees_and_when() -> None:
+def test_a_drawn_pick_says_how_many_candidates_are_compared() -> None:
+    on = world("headroom", **dict.fromkeys(NAMES))
+    assert "ranks first of 7 available candidates; each request compares 2 of them" in on.explain().verdict
+
+
+def test_candidates_that_score_the_same_are_named_together() -> None:
+    assert world("headroom", a=None, b=None).explain().verdict == "one of a, b is picked: they score the same"
+
+
+def test_a_limit_that_is_used_up_says_what_it_lacks_and_when_it_is_free() -> None:
     on = world("fill_first", a={"tpm": 1000}, b=None)
     on.ask(PickRequest(Usage(1, 900)))
-    found = on.candidate("a", PickRequest(Usage(1, 300)))
-    assert found.obstacle.why is BlockReason.LIMIT
-    assert (found.obstacle.wanted, found.obstacle.left) == (300, 100)
-    assert found.changes[0].startswith("frees 200 tokens in ")
-    assert "tokens/1m: 100 left" in found.changes[0]
+    row = on.candidate("a", PickRequest(Usage(1, 300)))
+    assert (row.blocker.reason, row.blocker.certainty) == (BlockReason.LIMIT, Certainty.CONFIRMED)
+    assert (row.blocker.needed, row.blocker.available) == (300, 100)
+    assert row.change.startswith("needs 200 tokens, free in ")
+    assert row.change.endswith("(tokens/1m: 100 left)")
 
 
-def test_a_hold_says_when_it_ends_and_quarantine_who_ends_it() -> None:
+def test_a_cooldown_says_when_it_ends_and_a_quarantine_who_ends_it() -> None:
     on = world("fill_first", a=None, b=None, c=None)
     on.ask(PickRequest())
     on.fail("a", FailureKind.RATE_LIMIT, 40.0)
     on.ask(PickRequest())
     on.fail("b", FailureKind.PERMANENT)
     assert on.explain().chosen == "c"
-    assert on.candidate("a").changes[0].startswith("its hold ends in 4")
-    assert on.candidate("b").changes == ("an operator releases it (of the test): POST /evenkeel/accounts/b/release",)
-    assert on.candidate("b").obstacle.opens_in == math.inf
-    shut = {one["account"]: one["obstacle"] for one in on.explain().as_json()["candidates"]}
-    assert shut["b"]["opens_in_seconds"] is None
+    assert on.candidate("a").change.startswith("its cooldown ends in 4")
+    change = "needs a release by an operator (of the test): POST /evenkeel/accounts/b/release"
+    assert on.candidate("b").change == change
+    assert on.candidate("b").blocker.ends_in == math.inf
+    blockers = {row["account"]: row["blocker"] for row in on.explain().as_json()["candidates"]}
+    assert blockers["b"]["ends_in_seconds"] is None
 
 
-def test_a_hold_and_a_used_up_limit_are_both_told() -> None:
+def test_an_estimated_cooldown_says_that_it_may_be_ignored() -> None:
+    on = world("fill_first", a=None, b=None)
+    on.ask(PickRequest())
+    on.fail("a", FailureKind.RATE_LIMIT)
+    assert "that is an estimate" in on.candidate("a").change
+
+
+def test_a_cooldown_and_a_used_up_limit_are_both_named() -> None:
     on = world("fill_first", a={"rpm": 1}, b=None)
     on.ask(PickRequest())
     on.fail("a", FailureKind.RATE_LIMIT, 5.0)
-    assert len(on.candidate("a").changes) == 2
+    assert "; and needs 1 request, free in" in on.candidate("a").change
 
 
-def test_a_lower_score_says_how_much_less_would_have_to_be_used() -> None:
-    on = world("headroom", a={"tpm": 10_000}, b={"tpm": 10_000})
-    first, _ = on.ask(PickRequest(Usage(1, 6000)))
-    other = {"a": "b", "b": "a"}[first]
-    assert on.explain(PickRequest(Usage(1, 50))).chosen == other
-    on.pool.settle(on.open.pop(), Usage(1, 6000))
-    (said,) = on.candidate(first, PickRequest(Usage(1, 50))).changes
-    assert "needed, has" in said
-    assert "60 % less of tokens/1m used (6,000)" in said
-
-
-def test_a_busier_account_says_how_many_fewer_requests() -> None:
-    on = world("least_loaded", a=None, b=None)
-    for _ in range(3):
-        on.ask(PickRequest(excluded=frozenset({"id-b"})))
-    assert on.explain().chosen == "b"
-    (said,) = on.candidate("a").changes
-    assert said.endswith("3 fewer of its 3 requests under way")
-
-
-def test_a_slower_account_says_how_fast_it_would_have_to_be() -> None:
-    on = world("lowest_latency", a=None, b=None)
-    for name, latency in (("b", 0.2), ("a", 0.9)):
-        on.ask(PickRequest(preferred_account=name))
-        on.pool.settle(on.open.pop(), Usage(1, 0), latency=latency)
-    assert on.explain().chosen == "b"
-    (said,) = on.candidate("a").changes
-    assert said.endswith("answers in 0.2 s instead of 0.9 s")
+@pytest.mark.parametrize("strategy", ["headroom", "least_loaded", "lowest_latency"])
+def test_a_lower_score_is_compared_with_the_best(strategy: str) -> None:
+    on = world(strategy, a={"tpm": 10_000}, b={"tpm": 10_000})
+    on.ask(PickRequest(Usage(1, 6000), preferred_account="a"))
+    if strategy == "lowest_latency":
+        on.pool.settle(on.open.pop(), Usage(1, 0), latency=0.9)
+    assert on.explain(PickRequest(Usage(1, 50))).chosen == "b"
+    assert on.candidate("a", PickRequest(Usage(1, 50))).change.startswith("its score of ")
 
 
 def test_a_pinned_session_goes_to_its_account() -> None:
     on = world("headroom", a=None, b=None)
-    told = on.explain(PickRequest(preferred_account="b"))
-    assert (told.chosen, told.candidates[0].reason, told.samples) == ("b", PickReason.STICKY, 1)
-    assert told.candidates[1].changes == ("the session sticks to b",)
+    explanation = on.explain(PickRequest(preferred_account="b"))
+    assert (explanation.chosen, explanation.reason) == ("b", PickReason.STICKY)
+    assert on.candidate("a", PickRequest(preferred_account="b")).change == "the session is pinned to b"
 
 
-def test_a_lower_tier_waits_for_the_first_to_be_shut() -> None:
+def test_a_later_priority_waits_for_the_first_to_be_blocked() -> None:
     specs = [
         DeploymentSpec("id-a", "a", "gpt"),
         DeploymentSpec("id-b", "b", "gpt"),
         DeploymentSpec("id-c", "c", "gpt", priority=2),
     ]
     on = World("headroom", specs)
-    assert on.candidate("c").changes[0].startswith("nobody of tier 1 has room: ")
+    assert on.candidate("c").change == "all candidates of priority 1 would have to be blocked"
 
 
-def test_what_has_failed_for_this_request_is_told() -> None:
+def test_a_deployment_that_failed_this_request_says_so() -> None:
     on = world("headroom", a=None, b=None)
-    found = on.candidate("a", PickRequest(excluded=frozenset({"id-a"})))
-    assert "has failed there" in found.changes[0]
+    row = on.candidate("a", PickRequest(excluded=frozenset({"id-a"})))
+    assert "failed there" in row.change
     again = on.explain(PickRequest(excluded=frozenset({"id-a", "id-b"})))
-    assert again.candidates[0].reason is PickReason.RETRY_SAME
+    assert again.reason is PickReason.RETRY_SAME
 
 
-def test_nobody_says_who_opens_first() -> None:
+def test_without_capacity_it_says_what_ends_first() -> None:
     on = world("headroom", a={"rpm": 1}, b={"rpm": 1})
     on.ask(PickRequest())
     on.now += 5
     on.ask(PickRequest())
-    told = on.explain()
-    assert told.chosen is None
-    assert told.verdict.startswith("nobody now; the first opens in ")
-    # Who has tried all of them is no worse off: what has failed once is not dead.
-    tried = on.explain(PickRequest(excluded=frozenset({"id-a", "id-b"})))
-    assert tried.as_json()["opens_in_seconds"] == told.as_json()["opens_in_seconds"]
+    explanation = on.explain()
+    assert explanation.chosen is None
+    assert explanation.verdict.startswith("no account is picked now; the first is available in ")
+    # A request that tried all of them is no worse off: a deployment that failed once is not dead.
+    excluded = on.explain(PickRequest(excluded=frozenset({"id-a", "id-b"})))
+    assert excluded.as_json()["available_in_seconds"] == explanation.as_json()["available_in_seconds"]
 
 
-def test_every_obstacle_has_its_sentence() -> None:
-    assert set(what_if.SENTENCES) == set(BlockReason)
+def test_every_block_reason_has_its_sentence() -> None:
+    assert set(SENTENCES) == set(BlockReason)
 
 
-def test_an_empty_group_says_so() -> None:
-    assert World("headroom", []).explain().verdict == "nobody: there are no candidates"
-
-
-def test_where_no_one_change_is_enough_all_of_them_may_be() -> None:
-    on = world("headroom", a={"tpm": 10_000, "rpm": 10}, b={"tpm": 10_000, "rpm": 10})
-    for _ in range(4):
-        on.ask(PickRequest(Usage(1, 1000), excluded=frozenset({"id-b"})))
-    assert on.explain(PickRequest(Usage(1, 50))).chosen == "b"
-    (said,) = on.candidate("a", PickRequest(Usage(1, 50))).changes
-    assert "% less of all" in said
-
-
-def test_where_even_that_is_not_enough_it_says_so() -> None:
-    on = world("headroom", a={"tpm": 4000}, b={"tpm": 100_000})
-    (said,) = on.candidate("a", PickRequest(Usage(1, 3000))).changes
-    assert said.endswith("it would have less even if nothing of it were used")
+def test_an_empty_candidate_set_says_so() -> None:
+    assert World("headroom", []).explain().verdict == "no account is picked: there are no candidates"
 
 
 @pytest.mark.parametrize("strategy", list(StrategyName))
-def test_the_only_account_is_chosen_however_it_is_drawn(strategy: str) -> None:
-    told = world(strategy, alone=None).explain()
-    assert told.verdict.startswith("alone is chosen")
+def test_the_only_account_is_picked_by_every_strategy(strategy: str) -> None:
+    assert world(strategy, alone=None).explain().verdict == "alone is picked: it ranks first"

@@ -204,10 +204,12 @@ async def test_an_explanation_asks_the_store_for_nothing_and_looks_at_what_is_le
     async with Worker(server, rpm=600, concurrent=4) as one, Worker(server, rpm=2, concurrent=1) as other:
 
         def chosen(worker: Worker) -> str | None:
-            told = explain(
-                worker.pool, worker.candidates, PickRequest(), time.monotonic(), random=random.Random(3).random
-            )
-            return told.chosen
+            steps = explain(worker.pool, worker.candidates, PickRequest(), random=random.Random(3).random)
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value.chosen
+            raise AssertionError
 
         assert [chosen(one), chosen(other)] == ["a", "a"]
         await asyncio.sleep(4 * TERMS.tick)

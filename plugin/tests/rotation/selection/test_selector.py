@@ -7,7 +7,7 @@ import pytest
 
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
-from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.model.blocker import BlockReason, Certainty
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest, Usage
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
 from litellm_evenkeel.rotation.state.cooldown import TRIAL_SECONDS
@@ -58,7 +58,7 @@ def test_what_a_provider_has_said_is_waited_for(world: World) -> None:
     found = full(world, candidates)
     assert 20.0 <= found.available_in <= 22.0
     assert found.blocker is not None
-    assert (found.blocker.reason, found.blocker.is_confirmed) == (BlockReason.COOLDOWN, True)
+    assert (found.blocker.reason, found.blocker.certainty) == (BlockReason.COOLDOWN, Certainty.CONFIRMED)
 
 
 def test_if_all_have_died_there_is_no_hope(world: World) -> None:

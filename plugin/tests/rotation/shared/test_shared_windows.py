@@ -78,7 +78,7 @@ class Worker:
 
     def use(self, amount: float) -> bool:
         if self.window.available(self.now) + 1e-9 < amount or self.window.available(self.now) <= 0:
-            self.window.wait_for(self.now, amount)
+            self.window.request(self.now, amount)
             return False
         self.window.take(self.now, amount)
         self.world.uses.append([self.world.now, amount, id(self)])

@@ -47,14 +47,14 @@ def test_each_candidate_of_a_tier_is_yielded_once(
     for far in looked:
         for tier in candidates.snapshot.tiers:
             # Somebody looks so far, and takes the last one.
-            order = candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now)
+            order = candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now, random.random)
             seen = [position for _, position in zip(range(far), order, strict=False)]
             order.close() if hasattr(order, "close") else None
             if seen:
                 candidates.strategy.on_pick(seen[-1])
-            assert sorted(candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now)) == list(
-                tier.positions
-            )
+            assert sorted(
+                candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now, random.random)
+            ) == list(tier.positions)
 
 
 @every

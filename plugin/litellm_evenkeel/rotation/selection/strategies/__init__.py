@@ -1,4 +1,4 @@
-"""How one account is chosen among those that may be; one file each, and this table of their names."""
+"""The strategies, one file each, and the table of their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STRATEGIES", "Strategy"]
 
-STRATEGIES: Mapping[str, Callable[[Callable[[], float]], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "headroom": Headroom,
     "round_robin": RoundRobin,
     "weighted": Weighted,
@@ -25,4 +25,4 @@ STRATEGIES: Mapping[str, Callable[[Callable[[], float]], Strategy]] = {
     "fill_first": FillFirst,
     "lowest_latency": LowestLatency,
 }
-"""Each is made anew for each group of candidates, from a source of random numbers between 0 and 1."""
+"""The strategies by name. Each candidate set has an instance of its own."""

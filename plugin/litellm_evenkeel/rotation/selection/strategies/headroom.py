@@ -1,8 +1,9 @@
-"""The account that is furthest ahead of an even use of its limits.
+"""Most headroom until the reset, power of two choices. The default.
 
-Drawn are accounts by how many requests of this kind they bear in a second; of those drawn, the one is taken whose share
-left is largest for the time left, less where it would run out before its reset. So accounts of unequal limits are
-used up together, a window that ends soon is used before it is lost, and large requests go where much is left.
+Candidates are drawn by the rate that their limits sustain. Of two drawn, the one with more headroom is taken: the share
+of a limit that is left, over the share of time that is left, less if the limit would run out before its reset. So
+accounts of unequal limits are used up together, a window that resets soon is used before it is lost, and large requests
+go where much is left.
 """
 
 from __future__ import annotations
@@ -11,61 +12,51 @@ import math
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.request import TYPICAL_USAGE
-from litellm_evenkeel.rotation.selection.strategies.base import sample_weighted, then_rest
+from litellm_evenkeel.rotation.selection.strategies.base import Random, Strategy, sample_weighted, then_rest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier, Snapshot
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# Two choices: a third costs as much as the second, and finds little that is better.
-DRAWS = 2
-# What an account without limits is thought to bear in a second, beside others that have limits.
-UNLIMITED = 10.0
-LEAST = 1e-6
+# A third choice costs as much as the second, and finds little that is better.
+SAMPLE_SIZE = 2
+# The rate, in requests a second, that an account without limits is drawn with, beside others that have limits.
+UNLIMITED_RATE = 10.0
+MIN_RATE = 1e-6
 
 
-class Headroom:
-    """The default."""
-
-    is_by_turn = False
-
-    def __init__(self, random: Callable[[], float]) -> None:
-        self._random = random
+class Headroom(Strategy):
+    """Prefers the account with the most headroom."""
 
     def weight(self, deployment: DeploymentState, now: float) -> float:
-        """Return how many usual requests it bears in a second."""
-        bears = deployment.sustainable_rate(TYPICAL_USAGE, now)
-        return deployment.spec.weight * max(UNLIMITED if bears == math.inf else bears, LEAST)
+        """Return the rate of typical requests that the limits sustain, times the operator's weight."""
+        rate = deployment.sustainable_rate(TYPICAL_USAGE, now)
+        return deployment.spec.weight * max(UNLIMITED_RATE if rate == math.inf else rate, MIN_RATE)
 
-    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
-        """Remember nothing."""
+    def compared_of(self, number: int) -> int:
+        """Return how many candidates are drawn."""
+        return min(number, SAMPLE_SIZE)
 
     def rank(
-        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+        self,
+        tier: PriorityTier,
+        deployments: Sequence[DeploymentState],
+        request: PickRequest,
+        now: float,
+        random: Random,
     ) -> Iterator[int]:
-        """Yield a few that were drawn, the best first, then the others."""
-        few = sample_weighted(tier, DRAWS, self._random)
-        if len(few) > 1:
-            first, second = few
+        """Yield two that are drawn, the better first, then the rest."""
+        sample = sample_weighted(tier, SAMPLE_SIZE, random)
+        if len(sample) > 1:
+            first, second = sample
             if deployments[second].headroom(request.usage, now) > deployments[first].headroom(request.usage, now):
-                few = [second, first]
-        return then_rest(few, tier, self._random)
-
-    def on_pick(self, position: int) -> None:
-        """Remember nothing."""
-
-    def draws(self, tier: PriorityTier) -> bool:
-        """Return whether there are more than are drawn."""
-        return len(tier.positions) > DRAWS
-
-    def twin(self, random: Callable[[], float]) -> Headroom:
-        """Return one that remembers the same."""
-        return Headroom(random)
+                sample = [second, first]
+        return then_rest(sample, tier, random)
 
     def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
-        """Return its pace for a request of this size."""
+        """Return the headroom for a request of this size."""
         del position
         return deployment.headroom(request.usage, now)

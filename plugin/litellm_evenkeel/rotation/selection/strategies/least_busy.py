@@ -1,4 +1,4 @@
-"""The account with the fewest requests under way, for its weight."""
+"""Fewest requests in flight per weight."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class LeastBusy(SampledStrategy):
-    """By what is under way."""
+    """Prefers the account with the fewest requests in flight."""
 
     # Two would already do nearly as well.
     compare_all_up_to, sample_size = 32, 8
 
     def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
-        """Return how little is under way at its account; what its models share counts for all of them."""
+        """Return the negative number of requests in flight at the account, over all its models, per weight."""
         del position, request, now
         return -deployment.account.in_flight / deployment.spec.weight

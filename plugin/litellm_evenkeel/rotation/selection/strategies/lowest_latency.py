@@ -1,4 +1,4 @@
-"""The faster of two: by its peak latency of late, times what stands before one there."""
+"""Peak EWMA of latency times queue length, power of two choices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class LowestLatency(SampledStrategy):
-    """Peak EWMA, two choices."""
+    """Prefers the account that is expected to answer first."""
 
     compare_all_up_to = sample_size = 2
 
     def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
-        """Return how soon it would answer; an account of which nothing is known yet is tried."""
+        """Return the negative expected wait per weight. An account without a known latency is tried first."""
         del position, request
         return -deployment.expected_wait(now) / deployment.spec.weight

@@ -1,8 +1,7 @@
-"""Each as often as its weight says, evenly spread: nobody gets two in a row while another is due.
+"""Smooth weighted round robin: each account as often as its weight says, evenly spread.
 
-Each candidate has a point at which it is due, and goes 1/weight further each time it is chosen; the one that is due
-first is next. That is the smooth weighted round robin, for the price of a heap. They begin at different points of their
-way, or those of equal weights would always come all at once.
+Each candidate has a due time in turns. A pick moves it 1/weight further, and the one that is due first is next. A heap
+finds it. Candidates start at different points, or those of equal weights would come in bursts.
 """
 
 from __future__ import annotations
@@ -10,44 +9,38 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.selection.strategies.base import Random, Strategy
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.selection.snapshot import PriorityTier, Snapshot
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# Its multiples, less the whole numbers, are spread as evenly as can be, however many there are.
-GOLDEN = 0.618033988749895
+# The fractional parts of its multiples are spread as evenly as can be, however many there are.
+GOLDEN_RATIO = 0.618033988749895
 
 
-class Weighted:
-    """Smooth weighted round robin."""
+class Weighted(Strategy):
+    """Ranks by due time."""
 
-    is_by_turn = True
-
-    def __init__(self, random: Callable[[], float]) -> None:
-        del random
+    def __init__(self) -> None:
         self._due: dict[int, float] = {}
         self._weights: tuple[float, ...] = ()
         self._heaps: dict[int, list[tuple[float, int]]] = {}
-        self._now = 0.0
-
-    def weight(self, deployment: DeploymentState, now: float) -> float:
-        """Return what the operator wrote."""
-        del now
-        return deployment.spec.weight
+        self._turn = 0.0
 
     def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
-        """Let those that come back begin now, not with all that they have missed."""
+        """Rebuild the heaps. A candidate that comes back starts now, without the turns that it missed."""
         del deployments
         self._weights = snapshot.weights
         due = {}
         for tier in snapshot.tiers:
             for position in tier.positions:
-                due[position] = max(self._due.get(position, 0.0), self._now - 1 / self._weights[position])
+                due[position] = max(self._due.get(position, 0.0), self._turn - 1 / self._weights[position])
                 if position not in self._due:
-                    due[position] = self._now + position * GOLDEN % 1 / self._weights[position]
+                    due[position] = self._turn + position * GOLDEN_RATIO % 1 / self._weights[position]
         self._due = due
         self._heaps = {}
         for tier in snapshot.tiers:
@@ -56,47 +49,40 @@ class Weighted:
             self._heaps[tier.priority] = heap
 
     def rank(
-        self, tier: PriorityTier, deployments: Sequence[DeploymentState], request: PickRequest, now: float
+        self,
+        tier: PriorityTier,
+        deployments: Sequence[DeploymentState],
+        request: PickRequest,
+        now: float,
+        random: Random,
     ) -> Iterator[int]:
-        """Yield them in the order in which they are due."""
-        del deployments, request, now
+        """Yield the positions by due time."""
+        del deployments, request, now, random
         heap = self._heaps.get(tier.priority, [])
-        passed = []
+        popped = []
         try:
             while heap:
                 due, position = heapq.heappop(heap)
                 if due != self._due[position]:
-                    # A session has taken it out of its turn.
+                    # It was picked out of turn, for a session.
                     heapq.heappush(heap, (self._due[position], position))
                     continue
-                passed.append(position)
+                popped.append(position)
                 yield position
         finally:
-            # Also when nobody looks any further: `chosen` has moved on the one that was taken.
-            for position in passed:
+            # Also if the caller stops reading: `on_pick` has moved the one that was taken.
+            for position in popped:
                 heapq.heappush(heap, (self._due[position], position))
 
     def on_pick(self, position: int) -> None:
-        """Put it further back."""
+        """Move the due time of a candidate further."""
         if position not in self._due:
-            # It was shut when the snapshot was made.
+            # It was blocked when the snapshot was built.
             return
-        self._now = max(self._now, self._due[position])
+        self._turn = max(self._turn, self._due[position])
         self._due[position] += 1 / self._weights[position]
 
-    def draws(self, tier: PriorityTier) -> bool:
-        """Return that nothing is left to chance."""
-        del tier
-        return False
-
-    def twin(self, random: Callable[[], float]) -> Weighted:
-        """Return one that remembers the same."""
-        found = Weighted(random)
-        found._due, found._weights, found._now = dict(self._due), self._weights, self._now
-        found._heaps = {priority: list(heap) for priority, heap in self._heaps.items()}
-        return found
-
     def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
-        """Return how overdue it is."""
+        """Return how overdue it is, in turns."""
         del deployment, request, now
-        return self._now - self._due.get(position, self._now)
+        return self._turn - self._due.get(position, self._turn)
