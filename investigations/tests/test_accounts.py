@@ -74,7 +74,7 @@ class Server:
             RotationSettings(),
             clock=time.time,
             random=random.Random(1).random,
-            seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
+            spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
             observer=metrics,
         )
         inspector = RotationInspector(router, metrics.counts, clock=time.time)

@@ -55,7 +55,7 @@ def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRoute
         settings,
         clock=time.monotonic,
         random=chance.random,
-        seat=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
+        spec=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
         observer=NullObserver(),
     )
 

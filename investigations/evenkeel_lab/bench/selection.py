@@ -118,7 +118,7 @@ class Ours:
             settings,
             clock=lambda: self._now,
             random=self._random.random,
-            seat=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
+            spec=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
             observer=self._rebuilds,
         )
         self._plugin = litellm_callback.AccountRotation_PROXY_(settings, account_router, ErrorReporter("rotation"))

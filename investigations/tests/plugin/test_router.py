@@ -301,7 +301,7 @@ async def test_who_waits_is_served_within_its_time(rig: Rig) -> None:
     rig.start([rig.deployment("a", limits={"concurrent": 1})], rotation={"wait": 20})
     await asyncio.gather(*(rig.ask() for _ in range(12)))
     assert (rig.under_way(), rig.errors) == (0, {})
-    assert rig.account_router.queue.lengths() == {}
+    assert rig.account_router.admission.queue.lengths() == {}
 
 
 async def test_one_deployment_that_is_asked_for_by_its_id_is_left_alone(rig: Rig) -> None:

@@ -51,11 +51,11 @@ def rotation() -> AccountRotation_PROXY_:
         terms,
         clock=clock,
         random=random.random,
-        seat=_Seats(terms).seat,
+        spec=_Seats(terms).seat,
         observer=metrics,
         sessions=sessions,
         replicator=_remote(terms, config, clock, sessions),
-        shared=coordinator,
+        sharing=coordinator,
         errors=errors.report,
     )
     inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=observability.deployments)

@@ -50,7 +50,7 @@ class World:
             RotationSettings(),
             clock=self.clock,
             random=random.Random(1).random,
-            seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
+            spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
             observer=metrics,
         )
         self.router: list[dict[str, Any]] = []

@@ -54,7 +54,7 @@ class Rig:
             RotationSettings(**terms),
             clock=world.clock,
             random=random.Random(3).random,
-            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+            spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
             observer=self.watcher,
         )
         self.deployments = [self.deployment(name, limits) for name in "abc"]
@@ -241,7 +241,7 @@ async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> 
     ]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert rig.router.queue.lengths() == {"g": 2}
+    assert rig.router.admission.queue.lengths() == {"g": 2}
     release.set()
     await asyncio.gather(holding, *waiting)
     assert order == [("x", Pick), ("y", Pick)]
@@ -350,7 +350,7 @@ async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) 
         RotationSettings(wait=0.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+        spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
         observer=rig.watcher,
         errors=lambda where, _: errors.append(where),
     )
@@ -368,7 +368,7 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
         RotationSettings(wait=30.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+        spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
         observer=rig.watcher,
         errors=lambda where, error: happened.append((where, type(error))),
     )

@@ -37,7 +37,7 @@ async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World
         RotationSettings(wait=5.0),
         clock=world.clock,
         random=random.Random(3).random,
-        seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+        spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
         observer=NullObserver(),
     )
     over = asyncio.Event()

@@ -43,7 +43,7 @@ class Rig:
             settings,
             clock=world.clock,
             random=random.Random(3).random,
-            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+            spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
             observer=NullObserver(),
             sessions=self.sessions,
             replicator=replicator,

@@ -26,7 +26,7 @@ def begun(counted: RotationMetrics, environ: dict[str, str]) -> None:
         RotationSettings(),
         clock=lambda: 1e6,
         random=random.Random(1).random,
-        seat=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
+        spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
         observer=counted,
     )
     inspector = RotationInspector(router, counted.counts, clock=lambda: 1e6)

@@ -87,11 +87,11 @@ class RotationInspector:
 
     def session_counts(self) -> SessionCounts:
         """Return what has happened to sessions."""
-        return self._router.sessions.counts()
+        return self._router.affinity.sessions.counts()
 
     def queue_lengths(self) -> Mapping[str, int]:
         """Return how many requests wait for each model group."""
-        return self._router.queue.lengths()
+        return self._router.admission.queue.lengths()
 
     def route_cache(self) -> tuple[int, int]:
         """Return how many lists of candidates were known, and were not."""
@@ -107,7 +107,7 @@ class RotationInspector:
 
     async def accounts(self, only: Sequence[str] | None = None) -> tuple[AccountStatus, ...]:
         """Return how all accounts stand, or some."""
-        counts = self._router.sessions.counts()
+        counts = self._router.affinity.sessions.counts()
         return await _patiently(account_statuses(self.pool, self._clock(), self._pick_counts, counts, only=only))
 
     async def explain(self, question: ExplainQuery) -> ExplainResult | None:
@@ -127,8 +127,8 @@ class RotationInspector:
         request, pinned, decision = PickRequest(usage, tried, is_stream=question.is_stream), None, None
         if question.session:
             metadata = {"session_id": question.session, "user_api_key_hash": question.client}
-            found = self._router.pin(candidates, {"metadata": metadata}, request)
-            pinned, decision, request = found or (None, None, request)
+            preference = self._router.affinity.preview(candidates, request, {"metadata": metadata})
+            request, pinned, decision = preference.request, preference.pinned, preference.decision
         told = await _patiently(explain(self.pool, candidates, request, random=self._random))
         return ExplainResult(
             told, pinned, decision, self.queue_lengths().get(candidates.name, 0), candidates.fair_share.is_scarce

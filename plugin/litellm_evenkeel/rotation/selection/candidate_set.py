@@ -122,6 +122,10 @@ class CandidateSet:
             self.dirty.add(position)
         self.saturation.note_blocked(position, blocker, usage)
 
+    def deployments_at(self, account: str) -> list[DeploymentState]:
+        """Return the candidates at an account."""
+        return [self.deployments[position] for position in self.positions_by_account.get(account, ())]
+
     def freed_by_priority(self) -> list[int]:
         """Return the candidates that were freed, those of the first tier first."""
         freed = self.saturation.freed

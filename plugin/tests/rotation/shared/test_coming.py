@@ -62,9 +62,9 @@ class Rig:
             RotationSettings(),
             clock=time.monotonic,
             random=random.Random(1).random,
-            seat=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
+            spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
             observer=NullObserver(),
-            shared=self.coordinator,
+            sharing=self.coordinator,
         )
         self.calls = 0
 

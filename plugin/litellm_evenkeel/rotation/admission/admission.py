@@ -1,0 +1,159 @@
+"""Admission: a request is served at once, after a wait in the queue, or rejected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from litellm_evenkeel.rotation.admission.queue import AdmissionQueue
+from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litellm_evenkeel.rotation.model.request import PickRequest
+    from litellm_evenkeel.rotation.pool.account_pool import AccountPool
+    from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, CandidateCache, Deployment
+
+# A request waits at most this long for room beyond a local share, or for a probe or a lease; then it tries anyway.
+NEGOTIABLE_SECONDS = 1.0
+# Always wait for accounts that recover this soon, even if the queue timeout is shorter: workers need a moment to share
+# what they know.
+GRACE_SECONDS = 0.25
+# How often the candidates of a waiting request may be replaced.
+MAX_REPLACEMENTS = 4
+
+
+class AdmissionResult(NamedTuple):
+    """What came of an admission."""
+
+    outcome: Pick | NoCapacity
+    candidates: CachedCandidates
+    """The candidates that were picked from: a changed list is resolved anew."""
+    waited: float
+    """Seconds in the queue."""
+
+
+class Admission:
+    """Admits the requests of one worker."""
+
+    def __init__(
+        self,
+        pool: AccountPool,
+        candidates: CandidateCache,
+        *,
+        queue_timeout: float,
+        clock: Callable[[], float],
+        on_queued: Callable[[str, float, bool], None],
+        errors: Callable[[str, Exception], None],
+    ) -> None:
+        self._pool, self._candidates, self._queue_timeout = pool, candidates, queue_timeout
+        self._clock, self._on_queued = clock, on_queued
+        self.queue = AdmissionQueue(pool, errors)
+
+    async def acquire(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest, waited: float
+    ) -> AdmissionResult:
+        """Pick a deployment as soon as one is available, within the queue timeout.
+
+        `waited` is how many seconds earlier attempts of the request spent in the queue.
+        """
+        outcome = self.try_now(cached, deployments, request)
+        if not isinstance(outcome, Pick) and self._candidates.has_changed(cached, deployments):
+            # A new key, or a higher limit, of a deployment that was not compared yet.
+            cached = self._candidates.resolve(cached.candidates.name, deployments)
+            outcome = self.try_now(cached, deployments, request)
+        if isinstance(outcome, Pick):
+            return AdmissionResult(outcome, cached, 0.0)
+        attempt = _Wait(cached, deployments, waited)
+        outcome = await self._wait(attempt, request, outcome)
+        if isinstance(outcome, NoCapacity) and outcome.is_lease_pending:
+            # The lease was not granted: now another priority, or another account than the session's, may serve it.
+            request = request._replace(is_final_try=True)
+            last = self.try_now(cached, deployments, request)
+            outcome = last if isinstance(last, Pick) else await self._wait(attempt, request, last)
+        return AdmissionResult(outcome, cached, attempt.waited - waited)
+
+    def try_now(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest
+    ) -> Pick | NoCapacity | None:
+        """Pick without a wait. Return `None` if other requests come first."""
+        candidates, now = cached.candidates, self._clock()
+        if candidates.fair_share.admission_delay(request.client, now) > 0:
+            # There may be no other request that keeps the snapshot fresh.
+            self._pool.ensure_fresh(candidates, now)
+            return None
+        if self.queue.is_queued(candidates):
+            return None
+        outcome = self._pick(cached, deployments, request)
+        if isinstance(outcome, Pick):
+            candidates.fair_share.record_pick(request.client, now)
+        return outcome
+
+    async def _wait(self, attempt: _Wait, request: PickRequest, no_capacity: NoCapacity | None) -> Pick | NoCapacity:
+        candidates, now = attempt.cached.candidates, self._clock()
+        is_over_share = no_capacity is None and candidates.fair_share.delay(request.client, now) > 0
+        no_capacity = no_capacity or self._pool.cached_no_capacity(candidates, request)
+        timeout = self._timeout(attempt.waited, no_capacity, is_final_try=request.is_final_try)
+        if timeout is None:
+            assert no_capacity is not None
+            return no_capacity
+        if timeout > 0:
+            outcome = await self._queue_until(attempt, request, timeout)
+            seconds = self._clock() - now
+            attempt.waited += seconds
+            self._on_queued(candidates.name, seconds, isinstance(outcome, Pick))
+            if isinstance(outcome, Pick):
+                return outcome
+            no_capacity = outcome
+        if no_capacity is not None and no_capacity.blocker is not None and no_capacity.blocker.may_be_exceeded:
+            return self._pick(attempt.cached, attempt.deployments, request._replace(is_final_try=True))
+        if no_capacity is None and not is_over_share:
+            # No request is rejected without a look at the candidates, but for one that is over its fair share.
+            return self._pick(attempt.cached, attempt.deployments, request)
+        return no_capacity or NoCapacity(1.0, candidates.saturation.blocker)
+
+    async def _queue_until(self, attempt: _Wait, request: PickRequest, seconds: float) -> Pick | NoCapacity:
+        """Wait in the queue for up to `seconds`, however often the candidates are replaced meanwhile."""
+        cached, ends = attempt.cached, self._clock() + seconds
+        for _ in range(MAX_REPLACEMENTS):
+            matches_at = self._candidates.matches_at(cached, attempt.deployments)
+            served = await self.queue.wait(cached.candidates, request, request.client, seconds, matches_at)
+            outcome = served or self._pick(cached, attempt.deployments, request)
+            seconds = ends - self._clock()
+            if served is not None or isinstance(outcome, Pick) or seconds <= 0:
+                break
+            cached = self._candidates.resolve(cached.candidates.name, attempt.deployments)
+        return outcome
+
+    def _timeout(self, waited: float, no_capacity: NoCapacity | None, *, is_final_try: bool) -> float | None:
+        """Return for how many seconds a request waits, or `None` if waiting does not help."""
+        timeout = self._queue_timeout - waited
+        if no_capacity is None or no_capacity.blocker is None:
+            return timeout
+        if no_capacity.blocker.may_be_exceeded:
+            return min(timeout, NEGOTIABLE_SECONDS)
+        if no_capacity.is_lease_pending and not is_final_try:
+            return max(min(timeout, NEGOTIABLE_SECONDS), GRACE_SECONDS)
+        if no_capacity.available_in <= GRACE_SECONDS:
+            return max(timeout, GRACE_SECONDS)
+        is_in_vain = no_capacity.available_in > timeout and not no_capacity.blocker.may_end_any_time
+        return None if is_in_vain else timeout
+
+    def _pick(
+        self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest
+    ) -> Pick | NoCapacity:
+        outcome = self._pool.pick(cached.candidates, request, self._candidates.matches_at(cached, deployments))
+        if outcome is None:
+            # The picked deployment was changed.
+            cached = self._candidates.resolve(cached.candidates.name, deployments)
+            outcome = self._pool.pick(cached.candidates, request, self._candidates.matches_at(cached, deployments))
+        return outcome or NoCapacity(0.0, None)
+
+
+class _Wait:
+    """One request that waits."""
+
+    __slots__ = ("cached", "deployments", "waited")
+
+    def __init__(self, cached: CachedCandidates, deployments: Sequence[Deployment], waited: float) -> None:
+        self.cached, self.deployments, self.waited = cached, deployments, waited

@@ -1,0 +1,163 @@
+"""Session affinity: which account a session prefers, and what becomes of its pin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
+from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
+from litellm_evenkeel.rotation.affinity.session_table import SessionTable
+from litellm_evenkeel.rotation.selection.selector import pending_lease, select_pinned
+from litellm_evenkeel.rotation.state.cooldown import HealthState
+from litellm_evenkeel.rotation.state.quota_window import PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from litellm_evenkeel.rotation.affinity.cache_savings import SessionOutcome
+    from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
+    from litellm_evenkeel.rotation.affinity.session_key import SessionKey
+    from litellm_evenkeel.rotation.model.request import PickRequest
+    from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
+    from litellm_evenkeel.rotation.selection.pick import Pick
+    from litellm_evenkeel.rotation.settings import AffinitySettings
+
+
+class Preference(NamedTuple):
+    """What affinity wants for one request."""
+
+    request: PickRequest
+    """The request, with the account that it prefers."""
+    key: SessionKey | None = None
+    """The session; `None` if the request belongs to none."""
+    pinned: str | None = None
+    """The account that the session is pinned to."""
+    decision: AffinityDecision | None = None
+    """What becomes of the pin for this request."""
+
+
+class SessionAffinity:
+    """The sessions of one worker."""
+
+    def __init__(
+        self,
+        settings: AffinitySettings,
+        *,
+        clock: Callable[[], float],
+        sessions: SessionTable | None = None,
+        replicator: SessionReplicator | None = None,
+    ) -> None:
+        self._settings, self._clock, self._replicator = settings, clock, replicator
+        self.sessions = sessions or SessionTable(settings)
+        if replicator is not None:
+            self.sessions.on_change = replicator.put
+        self._keys = SessionKeyReader(settings)
+
+    async def prefer(
+        self, candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any], messages: object
+    ) -> Preference:
+        """Return which account a request prefers. May wait briefly for a pin that another worker wrote."""
+        key = self._keys.read(candidates.name, kwargs, messages)
+        if key is None:
+            return Preference(request)
+        pinned = self.sessions.account_of(key, self._clock())
+        if pinned is None and self._replicator is not None:
+            pinned = await self._fetch_remote(key, self._replicator)
+        return self._preference(candidates, request, key, pinned)
+
+    def preview(self, candidates: CandidateSet, request: PickRequest, kwargs: Mapping[str, Any]) -> Preference:
+        """Return which account a request would prefer, by the pins that this worker knows."""
+        key = self._keys.read(candidates.name, kwargs)
+        pinned = None if key is None else self.sessions.account_of(key, self._clock())
+        return Preference(request) if key is None else self._preference(candidates, request, key, pinned)
+
+    def record(self, preference: Preference, pick: Pick, candidates: CandidateSet) -> SessionOutcome | None:
+        """Record which account a session went to. Return `None` if the request belongs to no session."""
+        key, decision = preference.key, preference.decision
+        if key is None:
+            return None
+        account, now = pick.deployment.spec.account, self._clock()
+        is_fallback = decision is not None and decision.keeps_pin
+        if is_fallback and account != preference.pinned and decision is not None and decision.is_temporary:
+            is_fallback = not self._is_lasting(preference, candidates, now)
+        is_spread = decision is AffinityDecision.OVERLOADED
+        return self.sessions.record(key, account, now, is_fallback=is_fallback, is_spread=is_spread)
+
+    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
+        """Count the cached tokens of a session's response."""
+        self.sessions.observe_cache(outcome, prompt_tokens, cached_tokens)
+
+    def forget_account(self, account: str) -> None:
+        """Unpin all sessions of an account."""
+        self.sessions.forget_account(account)
+        if self._replicator is not None:
+            self._replicator.forget_account(account)
+
+    async def _fetch_remote(self, key: SessionKey, replicator: SessionReplicator) -> str | None:
+        account = await replicator.fetch(key.text)
+        if account is not None:
+            self.sessions.merge(key.text, account, self._clock())
+        # Another request of the session may have been picked for meanwhile.
+        return self.sessions.account_of(key, self._clock())
+
+    def _preference(
+        self, candidates: CandidateSet, request: PickRequest, key: SessionKey, pinned: str | None
+    ) -> Preference:
+        if pinned is None:
+            return Preference(request, key)
+        now = self._clock()
+        decision = self._decide(candidates, key, pinned, request.excluded, now)
+        if decision.follows:
+            request = request._replace(preferred_account=pinned)
+        return Preference(self._with_fallback(candidates, key, request, now), key, pinned, decision)
+
+    def _with_fallback(
+        self, candidates: CandidateSet, key: SessionKey, request: PickRequest, now: float
+    ) -> PickRequest:
+        """Prefer the session's fallback account while its own cannot be used."""
+        fallback = self.sessions.fallback_of(key, now)
+        if fallback is None:
+            return request
+        # During its ramp-up an account takes only a share: then the session stays where it is.
+        if select_pinned(candidates, request, now, _never) is not None:
+            return request
+        if pending_lease(candidates, request, now) is not None:
+            return request
+        is_usable = self._decide(candidates, key, fallback, request.excluded, now).follows
+        return request._replace(preferred_account=fallback) if is_usable else request
+
+    def _decide(
+        self, candidates: CandidateSet, key: SessionKey, account: str, excluded: frozenset[str], now: float
+    ) -> AffinityDecision:
+        deployments = candidates.deployments_at(account)
+        if not deployments:
+            return decide(PinnedAccount(is_candidate=False), self._settings)
+        first = deployments[0]
+        cooldowns = first.account.cooldown, first.model.cooldown
+        left = [cooldown.until - now for cooldown in cooldowns if cooldown.kind is not None]
+        return decide(
+            PinnedAccount(
+                is_candidate=any(deployment.spec.id not in excluded for deployment in deployments),
+                is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooldowns),
+                cooldown_left=max(0.0, *left, 0.0),
+                failures=max(cooldown.failures for cooldown in cooldowns),
+                latency=first.latency.recent(now),
+                median_latency=candidates.median_latency,
+                is_overloaded=self.sessions.is_overloaded(key, now, len(candidates.positions_by_account)),
+            ),
+            self._settings,
+        )
+
+    def _is_lasting(self, preference: Preference, candidates: CandidateSet, now: float) -> bool:
+        """Return whether a session was away from its account, or will be, for longer than a pin waits."""
+        # A quota window is up to a part longer than its name says.
+        longest = self._settings.repin_after * (1 + 1 / PARTS)
+        if preference.key is not None and self.sessions.away_for(preference.key, now) > longest:
+            return True
+        usage = preference.request.usage
+        blockers = [deployment.blocker(usage, now) for deployment in candidates.deployments_at(preference.pinned or "")]
+        return bool(blockers) and all(blocker is not None and blocker.until > now + longest for blocker in blockers)
+
+
+def _never() -> float:
+    return 1.0
