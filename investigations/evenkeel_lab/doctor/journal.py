@@ -19,7 +19,7 @@ from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing
 from litellm_evenkeel.settings import SECTION
-from litellm_evenkeel.support.postgres import WRITTEN, is_postgres
+from litellm_evenkeel.support.postgres import URL_HINT, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +132,7 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], settings: Jour
                 CHECK,
                 "`url` is no address of a Postgres: the proxy would not start",
                 config.where(*WHERE, "url"),
-                cure=WRITTEN,
+                cure=URL_HINT,
             )
         return
     if database_url(config, environment)[0]:

@@ -87,7 +87,7 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
             return
     usable = [resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
     for doubt in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
-        yield warning("rotation", f"{doubt.where}: {doubt.what.rstrip('.')}", config.where(SECTION), cure=doubt.cure)
+        yield warning("rotation", f"{doubt.path}: {doubt.message.rstrip('.')}", config.where(SECTION), cure=doubt.hint)
     if _uses_proxys_redis(settings) and _is_cluster(config, environment):
         yield warning(
             "rotation",

@@ -15,7 +15,7 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal.telling import Telling
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.support.postgres import WRITTEN, is_postgres, place
+from litellm_evenkeel.support.postgres import URL_HINT, database_fingerprint, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,17 +115,17 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
 def _postgres(told: Address, *, makes: bool) -> Opened:
     url = told.text
     if not is_postgres(url):
-        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{WRITTEN} Or name a file.")
+        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{URL_HINT} Or name a file.")
     try:
         address = urlsplit(url)
         shown = f"postgresql://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
     except ValueError as error:
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=WRITTEN) from error
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=URL_HINT) from error
     if _is_torn(address):
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=WRITTEN)
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=URL_HINT)
     shown = told.by if told.is_secret else shown
     store = PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS)
-    return Opened(Telling(store, shown), shown, f"postgres {place(url)}")
+    return Opened(Telling(store, shown), shown, f"postgres {database_fingerprint(url)}")
 
 
 def _is_torn(address: SplitResult) -> bool:

@@ -41,7 +41,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 
     made: list[Any] = []
     monkeypatch.setattr(routes, "install_health", lambda *_: None)
-    monkeypatch.setattr(export, "show", lambda *_, **__: lambda: None)
+    monkeypatch.setattr(export, "export_samples", lambda *_, **__: lambda: None)
     monkeypatch.setattr(wiring.atexit, "register", lambda *_: None)
     monkeypatch.chdir(tmp_path)
 

@@ -16,9 +16,9 @@ from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURES
+from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURE_THRESHOLD
 from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
-from litellm_evenkeel.rotation.affinity.postgres_store import PRUNED_EACH_SECONDS, PostgresSessionStore
+from litellm_evenkeel.rotation.affinity.postgres_store import PRUNE_INTERVAL_SECONDS, PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
@@ -134,7 +134,7 @@ async def test_what_has_lapsed_does_not_stay_in_the_database(addresses: dict[Ses
     for number in range(5):
         await pins.put(str(number), "a", 0.01, only_if_absent=True)
     await asyncio.sleep(0.03)
-    now = PRUNED_EACH_SECONDS
+    now = PRUNE_INTERVAL_SECONDS
     await pins.put("new", "a", MINUTE, only_if_absent=True)
     assert await ask(addresses, "SELECT count(*) FROM evenkeel_pins") == 1
     await pins.close()
@@ -210,8 +210,8 @@ async def test_a_server_that_dies_costs_no_request_anything(backend: SessionBack
             await server.aclose()
             assert [await replicator.fetch(str(number)) for number in range(100)] == [None] * 100
             counts = replicator.counts()
-            assert not counts.answers
-            assert (counts.failed, counts.skipped) == (FAILURES, 100 - FAILURES)
+            assert not counts.is_available
+            assert (counts.failed, counts.skipped) == (FAILURE_THRESHOLD, 100 - FAILURE_THRESHOLD)
             assert address not in repr(counts)
 
 
@@ -236,8 +236,8 @@ async def test_a_server_that_hangs_holds_up_no_request(backend: SessionBackend, 
             finally:
                 for process in hung:
                     process.resume()
-            assert replicator.counts().failed == FAILURES
-            await until(lambda: replicator.counts().answers)
+            assert replicator.counts().failed == FAILURE_THRESHOLD
+            await until(lambda: replicator.counts().is_available)
             assert await replicator.fetch("k") == "a"
 
 
@@ -252,7 +252,7 @@ async def test_a_restarted_postgres_is_used_again(tmp_path: Path) -> None:
             await replicator.fetch("k")
             await asyncio.sleep(0.01)
         await restarting
-        await until(lambda: replicator.counts().answers)
+        await until(lambda: replicator.counts().is_available)
         assert await replicator.fetch("k") == "a"
 
 
@@ -263,6 +263,6 @@ async def test_a_valkey_that_was_silent_is_used_again(addresses: dict[SessionBac
         await client.execute_command("CLIENT", "PAUSE", "500", "ALL")
         for _ in range(100):
             assert await replicator.fetch("k") in {None, "a"}
-        assert not replicator.counts().answers
-        await until(lambda: replicator.counts().answers)
+        assert not replicator.counts().is_available
+        await until(lambda: replicator.counts().is_available)
         assert await replicator.fetch("k") == "a"

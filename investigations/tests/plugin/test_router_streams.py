@@ -45,7 +45,7 @@ async def test_a_stream_that_breaks_off_is_a_failure_of_its_account(rig: Rig, ev
 async def test_a_stream_that_nobody_reads_is_given_back(
     rig: Rig, eventually: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "EVENT_SECONDS", 0.01)
+    monkeypatch.setattr(attempts, "STREAM_EVENT_GRACE_SECONDS", 0.01)
     rig.start([rig.deployment("a")])
     stream = await rig.ask(stream=True)
     await stream.aclose()

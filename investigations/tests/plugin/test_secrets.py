@@ -109,7 +109,7 @@ async def test_the_search_would_find_one(rig: Rig) -> None:
 
 @pytest.mark.usefixtures("known")
 async def test_no_key_is_told(rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(error_log, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(error_log, "LOG_INTERVAL_SECONDS", 0.0)
     told: list[str] = []
     with caplog.at_level(logging.DEBUG, "litellm_evenkeel"):
         for fault in FAULTS:
@@ -132,7 +132,7 @@ async def test_no_key_is_told(rig: Rig, caplog: pytest.LogCaptureFixture, monkey
 async def test_no_error_of_ours_tells_what_it_was_about(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(error_log, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(error_log, "LOG_INTERVAL_SECONDS", 0.0)
     rig.start(deployments(rig))
 
     def broken(*arguments: object, **named: object) -> None:

@@ -1,3 +1,3 @@
-"""The plugin's own metrics: how they are defined, bounded and exported."""
+"""Definition, label limits and export of the plugin's own metrics."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A metric of ours, described: what it is called, what it tells, and how workers' values become one.
+"""Definitions of the plugin's metrics: names, help texts, and how the values of several workers are merged.
 
-`docs/metrics.md` has a row for each, made from this.
+`docs/metrics.md` has one generated row for each definition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PREFIX = "evenkeel_"
 
 
 class MetricType(StrEnum):
-    """What Prometheus takes it for."""
+    """Type of a metric in Prometheus."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -25,35 +25,35 @@ class MetricType(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricDefinition:
-    """One metric."""
+    """Definition of one metric."""
 
     type: MetricType
     name: str
-    """Without what all of ours begin with, and without the `_total` of counters."""
+    """Name without the prefix `evenkeel_`, and without the `_total` of counters."""
     help: str
     labels: tuple[str, ...] = ()
     multiprocess_mode: str = "livesum"
-    """Of a gauge with several workers: the largest, the smallest or the sum of what those that live have written."""
+    """For gauges: `livemax`, `livemin` or `livesum`, the maximum, minimum or sum of the values of live workers."""
     absent_value: float = 0.0
-    """What a gauge with several workers says when there is nothing to say any more."""
+    """For gauges with several workers: the value to write when a series has none any more."""
     buckets: tuple[float, ...] = ()
 
     @property
     def base_name(self) -> str:
-        """As it is scraped, without the `_total` of counters."""
+        """Name as scraped, without the `_total` of counters."""
         return f"{PREFIX}{self.name}"
 
     @property
     def full_name(self) -> str:
-        """As it is scraped."""
+        """Name as scraped."""
         return f"{self.base_name}{'_total' if self.type is MetricType.COUNTER else ''}"
 
 
-def table(several: Iterable[MetricDefinition]) -> str:
-    """Return the table of a page."""
+def table(definitions: Iterable[MetricDefinition]) -> str:
+    """Return the definitions as a Markdown table."""
     rows = [("metric", "kind", "labels", "several workers", "what it tells"), ("---",) * 5]
-    for one in several:
-        mode = one.multiprocess_mode.removeprefix("live") if one.type is MetricType.GAUGE else "sum"
-        labels = ", ".join(f"`{label}`" for label in one.labels)
-        rows.append((f"`{one.full_name}`", one.type, labels, mode, one.help))
+    for definition in definitions:
+        mode = definition.multiprocess_mode.removeprefix("live") if definition.type is MetricType.GAUGE else "sum"
+        labels = ", ".join(f"`{label}`" for label in definition.labels)
+        rows.append((f"`{definition.full_name}`", definition.type, labels, mode, definition.help))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

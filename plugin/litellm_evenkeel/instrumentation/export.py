@@ -1,9 +1,9 @@
-"""How samples get to Prometheus: asked for at each scrape in one process, written at times by each of several.
+"""Export of samples to Prometheus: collected at each scrape by one process, written periodically by several workers.
 
-With PROMETHEUS_MULTIPROC_DIR, a scrape is answered by any worker from files that all of them write, and what only a
-collector in memory knows is not seen. So each worker writes its samples there every few seconds; the mode of each
-series says how Prometheus' client makes one value of them. Values of a worker that has died count no more as soon as
-it is marked dead, which LiteLLM does.
+With PROMETHEUS_MULTIPROC_DIR, any worker answers a scrape from files that all workers write, so values that only a
+collector in memory knows are missing. Therefore each worker writes its samples there every few seconds, and the mode of
+each series says how Prometheus' client merges the values. The values of a dead worker cease to count when it is marked
+dead, which LiteLLM does.
 """
 
 from __future__ import annotations
@@ -24,52 +24,52 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     Samples = Callable[[], Iterable["Sample"]]
-    Happened = Callable[[str, Exception], None]
+    OnError = Callable[[str, Exception], None]
 
-MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-WRITTEN_EVERY_SECONDS = 5.0
-SLICE = 64
-# A loop holds its tasks weakly.
+MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+WRITE_INTERVAL_SECONDS = 5.0
+SAMPLES_PER_SLICE = 64
+# Event loops hold only weak references to tasks: without this set, a task might be garbage-collected.
 _TASKS: set[asyncio.Task[None]] = set()
 
 
 class Sample(NamedTuple):
-    """One value."""
+    """Value of one series."""
 
     series: MetricDefinition
     labels: tuple[str, ...]
     value: float
 
 
-def _ignore(where: str, error: Exception) -> None:
-    del where, error
+def _ignore(operation: str, error: Exception) -> None:
+    del operation, error
 
 
 def is_multiprocess(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether several processes answer scrapes together."""
-    return bool(environ.get(MULTIPROCESS) or environ.get(MULTIPROCESS.lower()))
+    """Return whether several processes share the metrics of one scrape."""
+    return bool(environ.get(MULTIPROCESS_VARIABLE) or environ.get(MULTIPROCESS_VARIABLE.lower()))
 
 
-def show(
+def export_samples(
     samples: Samples,
-    several: Sequence[MetricDefinition],
+    definitions: Sequence[MetricDefinition],
     registry: CollectorRegistry,
     environ: Mapping[str, str] = os.environ,
     *,
-    happened: Happened,
+    on_error: OnError,
 ) -> Callable[[], None]:
-    """Let Prometheus see samples of some series, in whichever way this worker is scraped.
+    """Export samples of `definitions` to Prometheus, in the way in which this worker is scraped.
 
-    Returns what shows them once more where others are asked for them, for a worker that ends.
+    Return a function that writes the samples once more, for the shutdown of one of several workers.
     """
     if not is_multiprocess(environ):
-        SampleCollector(samples, several, registry, happened=happened)
+        SampleCollector(samples, definitions, registry, on_error=on_error)
         return _nothing
-    writer = SampleWriter(samples, several, happened=happened)
+    writer = SampleWriter(samples, definitions, on_error=on_error)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        # A proxy imports its callbacks in its loop; what has none is no worker that anybody scrapes.
+        # A proxy imports its callbacks inside its event loop; a process without a loop is no worker that is scraped.
         return _nothing
     task = loop.create_task(writer.keep_writing())
     _TASKS.add(task)
@@ -82,106 +82,106 @@ def _nothing() -> None:
 
 
 class SampleCollector:
-    """Asks for samples of some series at each scrape."""
+    """Collector that reads the samples at each scrape."""
 
     def __init__(
         self,
         samples: Samples,
-        several: Sequence[MetricDefinition],
+        definitions: Sequence[MetricDefinition],
         registry: CollectorRegistry = REGISTRY,
         *,
-        happened: Happened = _ignore,
+        on_error: OnError = _ignore,
     ) -> None:
-        self._samples, self._several, self._happened = samples, several, happened
+        self._samples, self._definitions, self._on_error = samples, definitions, on_error
         registry.register(self)
 
     def describe(self) -> Iterator[Metric]:
-        """Name what may come, without looking."""
-        for one in self._several:
-            yield _family(one)
+        """Yield the metric families without samples."""
+        for definition in self._definitions:
+            yield _family(definition)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what there is."""
-        found: dict[MetricDefinition, Any] = {one: _family(one) for one in self._several}
+        """Yield the metric families that have samples."""
+        families: dict[MetricDefinition, Any] = {definition: _family(definition) for definition in self._definitions}
         try:
             for sample in self._samples():
-                found[sample.series].add_metric(sample.labels, sample.value)
-        except Exception as error:  # noqa: BLE001 - the metrics of all others are in the same answer
-            self._happened("reading metrics", error)
-        yield from (family for family in found.values() if family.samples)
+                families[sample.series].add_metric(sample.labels, sample.value)
+        except Exception as error:  # noqa: BLE001 - the same response contains the metrics of all other collectors
+            self._on_error("reading metrics", error)
+        yield from (family for family in families.values() if family.samples)
 
 
 class SampleWriter:
-    """Writes samples to the files of this process."""
+    """Writer of samples to the multiprocess files of this process."""
 
     def __init__(
         self,
         samples: Samples,
-        several: Sequence[MetricDefinition],
+        definitions: Sequence[MetricDefinition],
         registry: CollectorRegistry | None = None,
         *,
-        happened: Happened = _ignore,
+        on_error: OnError = _ignore,
     ) -> None:
-        self._samples, self._happened = samples, happened
-        self._made = {one: made(one, registry) for one in several}
+        self._samples, self._on_error = samples, on_error
+        self._metrics = {definition: made(definition, registry) for definition in definitions}
         self._written: dict[tuple[MetricDefinition, tuple[str, ...]], float] = {}
 
-    def writing(self) -> Iterator[None]:
-        """Write them all; yields at times, so that others can have the thread."""
+    def write_in_slices(self) -> Iterator[None]:
+        """Write all samples; yield after every `SAMPLES_PER_SLICE`, so that the event loop is not blocked for long."""
         seen = set()
         for number, sample in enumerate(self._samples(), 1):
-            if number % SLICE == 0:
+            if number % SAMPLES_PER_SLICE == 0:
                 yield
             seen.add((sample.series, sample.labels))
             self._write(*sample)
-        for one, labels in self._written.keys() - seen:
-            # No series can be taken back from the files.
-            if one.type is MetricType.GAUGE and self._written[one, labels] != one.absent_value:
-                self._write(one, labels, one.absent_value)
+        for definition, labels in self._written.keys() - seen:
+            # A series cannot be removed from the files.
+            if definition.type is MetricType.GAUGE and self._written[definition, labels] != definition.absent_value:
+                self._write(definition, labels, definition.absent_value)
 
     def write(self) -> None:
-        """Write them all at once."""
+        """Write all samples without a pause."""
         try:
-            for _ in self.writing():
+            for _ in self.write_in_slices():
                 pass
-        except Exception as error:  # noqa: BLE001 - a worker that ends has more to do
-            self._happened("writing metrics", error)
+        except Exception as error:  # noqa: BLE001 - the rest of a worker's shutdown must go on
+            self._on_error("writing metrics", error)
 
-    async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
-        """Write them again and again, for ever."""
+    async def keep_writing(self, seconds: float = WRITE_INTERVAL_SECONDS) -> None:
+        """Write all samples every `seconds`, until cancelled."""
         while True:
             try:
-                for _ in self.writing():
+                for _ in self.write_in_slices():
                     await asyncio.sleep(0)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                self._happened("writing metrics", error)
+            except Exception as error:  # noqa: BLE001 - the next write may succeed
+                self._on_error("writing metrics", error)
             await asyncio.sleep(seconds)
 
-    def _write(self, one: MetricDefinition, labels: tuple[str, ...], value: float) -> None:
-        child = self._made[one].labels(*labels) if one.labels else self._made[one]
-        before = self._written.get((one, labels), 0.0)
-        if one.type is MetricType.COUNTER:
-            child.inc(max(value - before, 0.0))
+    def _write(self, definition: MetricDefinition, labels: tuple[str, ...], value: float) -> None:
+        metric = self._metrics[definition]
+        series = metric.labels(*labels) if definition.labels else metric
+        if definition.type is MetricType.COUNTER:
+            series.inc(max(value - self._written.get((definition, labels), 0.0), 0.0))
         else:
-            child.set(value)
-        self._written[one, labels] = value
+            series.set(value)
+        self._written[definition, labels] = value
 
 
-def made(one: MetricDefinition, registry: CollectorRegistry | None) -> Any:
-    """Return a metric of Prometheus' client's own."""
-    return _MAKERS[one.type](one.base_name, one, registry)
+def made(definition: MetricDefinition, registry: CollectorRegistry | None) -> Any:
+    """Return the metric of Prometheus' client for a definition."""
+    return _MAKERS[definition.type](definition.base_name, definition, registry)
 
 
 def exposition(registry: CollectorRegistry = REGISTRY, environ: Mapping[str, str] = os.environ) -> bytes:
-    """Return the metrics of the plugin as text, for proxies that have no /metrics."""
+    """Return the metrics of the plugin in the text format, for proxies without a /metrics endpoint."""
     if is_multiprocess(environ):
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(_Ours(registry))
+    return generate_latest(_PluginMetrics(registry))
 
 
-class _Ours:
-    """A registry, without what is not ours."""
+class _PluginMetrics:
+    """View of a registry with the plugin's metrics only."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -190,22 +190,22 @@ class _Ours:
         return (metric for metric in self._registry.collect() if metric.name.startswith(PREFIX))
 
 
-def _family(one: MetricDefinition) -> Any:
-    kind = CounterMetricFamily if one.type is MetricType.COUNTER else GaugeMetricFamily
-    return kind(one.base_name, one.help, labels=one.labels)
+def _family(definition: MetricDefinition) -> Any:
+    kind = CounterMetricFamily if definition.type is MetricType.COUNTER else GaugeMetricFamily
+    return kind(definition.base_name, definition.help, labels=definition.labels)
 
 
-def _counter(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Counter:
-    return Counter(name, one.help, one.labels, registry=registry)
+def _counter(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Counter:
+    return Counter(name, definition.help, definition.labels, registry=registry)
 
 
-def _gauge(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Gauge:
-    mode: Any = one.multiprocess_mode
-    return Gauge(name, one.help, one.labels, registry=registry, multiprocess_mode=mode)
+def _gauge(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Gauge:
+    mode: Any = definition.multiprocess_mode
+    return Gauge(name, definition.help, definition.labels, registry=registry, multiprocess_mode=mode)
 
 
-def _histogram(name: str, one: MetricDefinition, registry: CollectorRegistry | None) -> Histogram:
-    return Histogram(name, one.help, one.labels, registry=registry, buckets=one.buckets)
+def _histogram(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Histogram:
+    return Histogram(name, definition.help, definition.labels, registry=registry, buckets=definition.buckets)
 
 
 _MAKERS: Mapping[MetricType, Callable[[str, MetricDefinition, CollectorRegistry | None], Any]] = {

@@ -1,4 +1,4 @@
-"""Names as labels of metrics: so many of them, and one for all others."""
+"""A bound on the number of values of a label; names beyond it are collapsed into `other`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ OTHER = "other"
 
 
 class LabelLimiter:
-    """Who comes first has a label of its own, for good: a series that changes its name is two."""
+    """Label values of the first `max_names` names.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    A name keeps its value for good, as a series whose label changed would become two series.
+    """
+
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
         self._known: dict[str, None] = {}
 
     def bound(self, name: str) -> str:
-        """Return the label of a name."""
+        """Return `name`, or `other` if there are too many names."""
         if name in self._known:
             return name
-        if len(self._known) >= self._most:
+        if len(self._known) >= self._max_names:
             return OTHER
         self._known[name] = None
         return name

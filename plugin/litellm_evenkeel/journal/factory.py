@@ -9,7 +9,7 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.support.postgres import WRITTEN, is_postgres
+from litellm_evenkeel.support.postgres import URL_HINT, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,5 +40,5 @@ def _store(kind: StoreKind, settings: JournalSettings, where: str, database: Cal
     if own is None:
         database()
     elif not is_postgres(own.value):
-        raise SettingsError(f"{where}.url: this is no address of a Postgres. {WRITTEN}")
+        raise SettingsError(f"{where}.url: this is no address of a Postgres. {URL_HINT}")
     return PostgresStore(database if own is None else lambda: own.value, insert=settings.insert)

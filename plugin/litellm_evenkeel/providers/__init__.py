@@ -1,3 +1,3 @@
-"""What providers say: failures, limits and usage, read from responses and errors."""
+"""Failures, limits and usage, as read from the responses and errors of providers."""
 
 from __future__ import annotations

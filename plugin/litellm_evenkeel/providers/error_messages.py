@@ -1,4 +1,4 @@
-"""How the sentences of providers begin, by what they mean: patterns, matched from the first letter, in any case."""
+"""Beginnings of providers' error messages, by meaning: patterns, matched from the first letter, in any case."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NO_SUCH_MODEL = (
     r"the provided model identifier is invalid",
     r"invocation of model id .{1,200}? isn.t supported",
 )
-# What a key may not do at all, or only what this one request asks for.
+# Ambiguous: the key may lack a permission altogether, or only for what this one request needs.
 NOT_ALLOWED = (
     r"(?:you have |the api key has )?(?:insufficient|missing) (?:permissions?|scopes?|privileges)",
     r"request had insufficient authentication scopes",
@@ -122,7 +122,8 @@ CONTENT_REFUSED = (
     r"\S{1,80} requires moderation",
     r"your request was rejected as a result of our safety system",
 )
-# LiteLLM makes a rate limit of any sentence of OpenAI's that has the words in it, and these quote the user.
+# LiteLLM turns every error of OpenAI that contains the words "rate limit" into a rate limit, and these messages quote
+# the user.
 BAD_REQUEST = (
     r"invalid (?:'|\"|value|type|parameter|argument|prompt|schema|content|image|url|base64|json)",
     r"(?:unsupported|unknown|missing required|unrecognized) (?:parameter|value|request argument|argument)",

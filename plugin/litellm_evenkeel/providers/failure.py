@@ -1,4 +1,4 @@
-"""What a provider's refusal can mean, and how far it reaches."""
+"""Kinds and scopes of failures."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from enum import StrEnum
 
 
 class FailureKind(StrEnum):
-    """What went wrong, the gravest first: where several seem to hold, the first of them does."""
+    """Kind of a failure, from the most to the least serious. If several match, the first of them applies."""
 
     PERMANENT = "permanent"
-    """Waiting does not help: a bad key, a disabled account, an unpaid bill, a model that the account does not have."""
+    """Waiting does not help: an invalid key, a disabled account, an unpaid bill, a model that the account lacks."""
     QUOTA = "quota"
-    """What was bought or granted for a long while is used up: a day's, a subscription's window, a balance."""
+    """A long-term quota is used up: that of a day, a window of a subscription, a balance."""
     RATE_LIMIT = "rate limit"
-    """Too much at once; it passes in seconds or minutes."""
+    """Too much traffic at once; this passes within seconds or minutes."""
     OVERLOADED = "overloaded"
-    """The provider has too much to do; other accounts may fare no better."""
+    """The provider is overloaded, possibly for other accounts as well."""
     TRANSIENT = "transient"
-    """A fault of the moment: a broken connection, a timeout, a server's error."""
+    """A temporary fault: a broken connection, a timeout, a server error."""
     CLIENT = "client"
-    """The request itself is at fault, and would be with any account."""
+    """The request itself is invalid, whichever account serves it."""
 
 
 class FailureScope(StrEnum):
-    """What is to be left alone."""
+    """Scope of a failure: what takes no traffic because of it."""
 
     ACCOUNT = "account"
     ACCOUNT_MODEL = "account and model"

@@ -1,6 +1,6 @@
-"""What the headers of a response say about an account's limits: how much is left, and until when.
+"""Limit readings in response headers: how much of each limit is left, and until when.
 
-Providers send these with successes too, so that an account can be left alone before it refuses.
+Providers send these headers with successful responses too, so an account can be spared before it rejects requests.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PREFIX = "llm_provider-"
-"""What LiteLLM puts before the names of a provider's headers."""
+"""Prefix that LiteLLM adds to the names of a provider's headers."""
 
 
-class Fields(dict[str, str]):
-    """Headers as `plain` returns them."""
+class NormalizedHeaders(dict[str, str]):
+    """Headers as `normalize_headers` returns them."""
 
 
-def plain(headers: object) -> Fields:
-    """Return headers by their names in lower case, without LiteLLM's prefix; what is no header is left out.
+def normalize_headers(headers: object) -> NormalizedHeaders:
+    """Return headers by lower-case names, without LiteLLM's prefix. Values of other types are left out.
 
-    A name with the prefix wins over the same without: it is certain to be the provider's own.
+    A prefixed name takes precedence over the same name without the prefix: it is certain to be the provider's own.
     """
-    found = Fields()
+    normalized = NormalizedHeaders()
     prefixed: dict[str, str] = {}
-    if isinstance(headers, Fields):
+    if isinstance(headers, NormalizedHeaders):
         return headers
     if not isinstance(headers, Mapping):
-        return found
+        return normalized
     for name, value in headers.items():
-        # Nearly all of them are text, and there are dozens of them.
+        # A response has dozens of headers, nearly all of them `str`: this check is faster than the function call.
         text = value if type(value) is str else _text(value)
         key = name if type(name) is str else _text(name)
         if text is None or key is None:
@@ -45,9 +45,9 @@ def plain(headers: object) -> Fields:
         if key.startswith(PREFIX):
             prefixed[key.removeprefix(PREFIX)] = text
         else:
-            found[key] = text
-    found.update(prefixed)
-    return found
+            normalized[key] = text
+    normalized.update(prefixed)
+    return normalized
 
 
 def _text(value: object) -> str | None:
@@ -61,12 +61,12 @@ def _text(value: object) -> str | None:
 
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
-_WINDOWS = {"second": 1.0, "minute": _MINUTE, "hour": _HOUR, "day": _DAY, "month": 30 * _DAY}
+_PERIODS = {"second": 1.0, "minute": _MINUTE, "hour": _HOUR, "day": _DAY, "month": 30 * _DAY}
 _UNITS = {"m": _MINUTE, "h": _HOUR, "d": _DAY}
-_SHORT = {"req": "requests", "request": "requests", "token": "tokens", "": "requests"}
+_DIMENSIONS = {"req": "requests", "request": "requests", "token": "tokens", "": "requests"}
 
-_FORMS = re.compile(
-    # OpenAI and most others; Azure writes `x-rate-limit-` at times, Cerebras and Mistral append the window.
+_HEADER_NAMES = re.compile(
+    # OpenAI and most others; Azure sometimes writes `x-rate-limit-`, Cerebras and Mistral append the period.
     r"x-rate-?limit-(?P<counted>limit|remaining|reset)(?:-(?P<of>[a-z-]+?))?(?:-(?P<per>second|minute|hour|day|month))?"
     r"|ratelimit-(?P<draft>limit|remaining|reset)"
     r"|x-tokenlimit-(?P<tokens>limit|remaining|reset)"
@@ -75,25 +75,25 @@ _FORMS = re.compile(
     r"|x-codex-(?P<window>(?:[a-z0-9_-]+-)?(?:primary|secondary))-"
     r"(?P<codex>used-percent|window-minutes|reset-after-seconds|reset-at)"
 )
-# "Overage" says whether more could be bought: it is refused to most accounts, all of which go on working.
-_NO_WINDOW = frozenset({"overage", "fallback"})
+# "overage" states whether more could be bought: most accounts are "rejected" there, and work nevertheless.
+_IGNORED_CLAIMS = frozenset({"overage", "fallback"})
 _SUBSCRIPTIONS = ("unified", "codex")
 
 
 @dataclass(frozen=True, slots=True)
 class LimitReading:
-    """One limit, as of one response; what was not said is None."""
+    """One limit as the headers of one response state it. What they do not state is `None`."""
 
     dimension: str
-    """`requests`, `tokens`, `input-tokens`..., or a subscription's window: `unified-5h`, `codex-primary`."""
+    """`requests`, `tokens`, `input-tokens`..., or a window of a subscription: `unified-5h`, `codex-primary`."""
     window_seconds: float | None
-    """Providers that only say "requests" do not tell whether a minute's or a day's are meant."""
+    """Length of the period; `None` if the provider does not state whether it counts per minute or per day."""
     limit: float | None
     remaining: float | None
     used_share: float | None
-    """From 0, unused, to 1, used up; a subscription may be slightly beyond."""
+    """Share from 0 (unused) to 1 (used up); slightly above 1 is possible for a subscription."""
     resets_in: float | None
-    """Seconds until the limit is whole again, not until something is left of it again."""
+    """Seconds until the whole limit is available again, rather than until any of it is."""
 
     @property
     def is_exhausted(self) -> bool:
@@ -102,44 +102,54 @@ class LimitReading:
 
     @property
     def is_subscription(self) -> bool:
-        """Whether this is a fixed window of a subscription, of which nothing comes back before its end."""
+        """Whether this is a fixed window of a subscription, which frees nothing before its end."""
         return self.dimension.startswith(_SUBSCRIPTIONS)
 
 
 def parse_limit_headers(headers: Mapping[str, str] | object, *, now: float) -> tuple[LimitReading, ...]:
-    """Return every limit that the headers tell about; garbage is as good as nothing."""
-    found: dict[tuple[str, float | None], dict[str, str]] = {}
-    for name, value in plain(headers).items():
-        # Most headers are none of these, and looking for a word is cheaper than a pattern.
+    """Return every limit that the headers state; malformed headers are ignored."""
+    fields: dict[tuple[str, float | None], dict[str, str]] = {}
+    for name, value in normalize_headers(headers).items():
+        # Most headers state no limit, and a search for a word is cheaper than a pattern.
         if "limit" not in name and not name.startswith("x-codex-"):
             continue
-        about = _about(name)
-        if about:
-            found.setdefault(about[0], {})[about[1]] = value
+        parsed = _parse_name(name)
+        if parsed:
+            limit, field = parsed
+            fields.setdefault(limit, {})[field] = value
     return tuple(
-        reading for (dimension, seconds), said in found.items() if (reading := _reading(dimension, seconds, said, now))
+        reading
+        for (dimension, seconds), values in fields.items()
+        if (reading := _reading(dimension, seconds, values, now))
     )
 
 
 def exhausted_subscriptions(limits: Iterable[LimitReading]) -> list[LimitReading]:
-    """Return the windows of a subscription that let nothing through until they end.
+    """Return the windows of a subscription that block every request until they end.
 
-    Where Anthropic says that the whole is allowed, a window that is used up does not matter: more is being bought.
+    If Anthropic's overall status is "allowed", an exhausted window does not matter: the account buys additional usage.
     """
-    used_up = [one for one in limits if one.is_subscription]
-    goes_on = any(one.dimension == "unified" and not one.is_exhausted for one in used_up)
-    return [one for one in used_up if one.is_exhausted and not (goes_on and one.dimension.startswith("unified"))]
+    windows = [reading for reading in limits if reading.is_subscription]
+    is_allowed = any(reading.dimension == "unified" and not reading.is_exhausted for reading in windows)
+    return [
+        reading
+        for reading in windows
+        if reading.is_exhausted and not (is_allowed and reading.dimension.startswith("unified"))
+    ]
 
 
 @lru_cache(maxsize=512)
-def _about(name: str) -> tuple[tuple[str, float | None], str] | None:
-    """Return which limit a header is about, and what of it; a provider's names are few, and always the same."""
-    match = _FORMS.fullmatch(name)
+def _parse_name(name: str) -> tuple[tuple[str, float | None], str] | None:
+    """Return the limit (dimension and period) and the field that a header names; `None` if it names none.
+
+    Cached, as a provider's header names are few and always the same.
+    """
+    match = _HEADER_NAMES.fullmatch(name)
     if not match:
         return None
     groups = match.groupdict()
     claim = groups["claim"]
-    if claim in _NO_WINDOW:
+    if claim in _IGNORED_CLAIMS:
         return None
     for form, dimension in (
         ("unified", f"unified-{claim}" if claim else "unified"),
@@ -148,37 +158,37 @@ def _about(name: str) -> tuple[tuple[str, float | None], str] | None:
         ("tokens", "tokens"),
     ):
         if groups[form]:
-            return (dimension, _claimed(claim)), groups[form]
+            return (dimension, _claim_seconds(claim)), groups[form]
     of = groups["of"] or ""
-    return (_SHORT.get(of, of), _WINDOWS.get(groups["per"])), groups["counted"] or groups["draft"]
+    return (_DIMENSIONS.get(of, of), _PERIODS.get(groups["per"])), groups["counted"] or groups["draft"]
 
 
-def _claimed(claim: str | None) -> float | None:
-    """Return the length of a window that is called `5h`, `7d` or `7d_opus`."""
+def _claim_seconds(claim: str | None) -> float | None:
+    """Return the length in seconds of a window called `5h`, `7d` or `7d_opus`; `None` for other names."""
     match = re.match(r"([0-9]{1,4})([mhd])(?:_|$)", claim or "")
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
-def _reading(dimension: str, seconds: float | None, said: dict[str, str], now: float) -> LimitReading | None:
-    limit, remaining = durations.number(said.get("limit")), durations.number(said.get("remaining"))
-    share, resets = None, durations.wait(said.get("reset"), now)
+def _reading(dimension: str, seconds: float | None, fields: dict[str, str], now: float) -> LimitReading | None:
+    limit, remaining = durations.number(fields.get("limit")), durations.number(fields.get("remaining"))
+    share, resets = None, durations.wait(fields.get("reset"), now)
     if limit and remaining is not None:
         share = max(0.0, 1 - remaining / limit)
-    if "utilization" in said:
-        share = durations.number(said["utilization"])
-    if said.get("status", "").lower() == "rejected":
-        # It refuses, whatever share it thinks is used.
+    if "utilization" in fields:
+        share = durations.number(fields["utilization"])
+    if fields.get("status", "").lower() == "rejected":
+        # The window rejects requests, whatever utilization it states.
         share = max(1.0, share or 0.0)
-    percent = durations.number(said.get("used-percent"))
+    percent = durations.number(fields.get("used-percent"))
     if percent is not None:
         share = percent / 100
-    minutes = durations.number(said.get("window-minutes"))
+    minutes = durations.number(fields.get("window-minutes"))
     if minutes:
         seconds = minutes * _MINUTE
     if resets is None:
-        resets = durations.span(said.get("reset-after-seconds"))
+        resets = durations.span(fields.get("reset-after-seconds"))
     if resets is None:
-        resets = durations.wait(said.get("reset-at"), now)
+        resets = durations.wait(fields.get("reset-at"), now)
     if limit is None and remaining is None and share is None and not resets:
         return None
     return LimitReading(dimension, seconds, limit, remaining, share, resets)

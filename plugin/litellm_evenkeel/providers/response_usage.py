@@ -1,4 +1,4 @@
-"""What an answer tells of itself, in whatever shape LiteLLM has it: what it used, what it cost, what was cached."""
+"""Usage, cost and cached tokens of a response, in every form that LiteLLM gives it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litellm_evenkeel.support.durations import number
 
 @dataclass(frozen=True, slots=True)
 class ResponseUsage:
-    """What matters of an answer."""
+    """Usage that one response reports."""
 
     prompt_tokens: float = 0.0
     output_tokens: float = 0.0
@@ -19,15 +19,15 @@ class ResponseUsage:
     cached_tokens: float = 0.0
     dollars: float = 0.0
     headers: Mapping[str, Any] | None = None
-    """The provider's."""
+    """Response headers of the provider; `None` if unknown."""
     is_from_cache: bool = False
-    """LiteLLM had the answer itself: no account was asked."""
+    """Whether LiteLLM answered from its own cache, without any account."""
     is_known: bool = True
-    """Whether it told what it used."""
+    """Whether the response states its usage."""
 
 
 def usage_of_response(response: object) -> ResponseUsage:
-    """Read an answer that is whole."""
+    """Return the usage of a complete response."""
     hidden = _field(response, "_hidden_params")
     usage = _field(response, "usage")
     return parse_usage(
@@ -41,13 +41,13 @@ def usage_of_response(response: object) -> ResponseUsage:
 def parse_usage(
     usage: object, *, dollars: object = None, headers: object = None, is_from_cache: bool = False
 ) -> ResponseUsage:
-    """Read what was used as OpenAI's and Anthropic's answers tell it."""
+    """Parse a usage object of OpenAI's or Anthropic's APIs."""
     prompt = _number(usage, "prompt_tokens")
     output = _number(usage, "completion_tokens")
     cached = _number(_field(usage, "prompt_tokens_details"), "cached_tokens")
     if not prompt and not output:
         cached = _number(usage, "cache_read_input_tokens")
-        # Anthropic counts what was cached beside the others, OpenAI's newer answers among them.
+        # Anthropic counts cached tokens in addition to `input_tokens`, OpenAI's Responses API as a part of them.
         details = _field(usage, "input_tokens_details")
         prompt = _number(usage, "input_tokens") + cached + _number(usage, "cache_creation_input_tokens")
         output = _number(usage, "output_tokens")

@@ -1,17 +1,17 @@
-"""How long until an account may be used again, from all that a refusal says about it.
+"""Time until an account may be used again, from the headers and the body of a failed response.
 
-Two kinds of statements are told apart. Some are about *this refusal*: `Retry-After`, `resets_in_seconds`, "try again
-in 20 s". Others are about a *limit*, are sent with every response and tell when it is whole again, such as
-`x-ratelimit-reset-tokens` and `anthropic-ratelimit-requests-reset`. Which one counts:
+Providers make two kinds of statements. Some concern *this failure*: `Retry-After`, `resets_in_seconds`, "try again in
+20 s". Others concern a *limit*; they come with every response and state when the limit is whole again, such as
+`x-ratelimit-reset-tokens` and `anthropic-ratelimit-requests-reset`. They are combined as follows:
 
-1. Of several statements about the refusal, the longest: too early a return costs a failed request and counts against
-   the account, too late a one costs a moment of one account among several. `Retry-After` in whole seconds gives way to
-   the same in milliseconds, which it only rounds up.
-2. A window of a subscription that is used up does not open before its end, so its reset counts beside them, and again
-   the longest wins.
-3. Other limits fill up continuously: their reset is when they are full, much later than when a request fits again. They
-   count only where nothing is said about the refusal: the reset of the limit that the refusal names, else the longest
-   among those that are exhausted, else among those that do not tell what is left of them.
+1. Of several statements about the failure, the longest counts: a retry that is too early costs a failed request and
+   counts against the account, one that is too late only spares one of several accounts for a moment. `Retry-After` in
+   whole seconds gives way to the same value in milliseconds, which it only rounds up.
+2. An exhausted window of a subscription does not open before its end. So its reset counts as well, and again the
+   longest applies.
+3. Other limits refill continuously: their reset is the time when they are full, long after a request fits again. They
+   count only if there is no statement about the failure. Then the reset of the limit that the failure names applies,
+   else the longest among exhausted limits, else the longest among limits that do not state what is left.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.providers.error_body import error_of
-from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions, parse_limit_headers, plain
+from litellm_evenkeel.providers.error_body import error_object
+from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions, normalize_headers, parse_limit_headers
 from litellm_evenkeel.support import durations
 
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
 
-_LONGEST_TEXT = 2000
-_DEEPEST = 6
-_MOST_FIELDS = 200
+_MAX_TEXT_CHARACTERS = 2000
+_MAX_DEPTH = 6
+_MAX_FIELDS = 200
 
 _SPAN_FIELDS = frozenset(
     {"resets_in_seconds", "reset_in_seconds", "reset_after", "retry_after", "retry_after_seconds", "retrydelay"}
     | {"quotaresetdelay", "retry-after"}
 )
 _MILLISECOND_FIELDS = frozenset({"retry_after_ms", "retry-after-ms"})
-_MOMENT_FIELDS = frozenset(
+_INSTANT_FIELDS = frozenset(
     {"resets_at", "reset_at", "reset_time", "retry_at", "quotaresettimestamp", "x-ratelimit-reset"}
 )
-# What a body may quote of the request.
-_QUOTED = frozenset({"input", "ctx", "messages", "content"})
+# Fields in which a body may quote the request.
+_QUOTING_FIELDS = frozenset({"input", "ctx", "messages", "content"})
 
-# Sentences are searched in lower case: for a word first, then for what stands behind it.
-_WORD = re.compile(r"again|retry|reset|wait|available|access|until|expected|refresh")
+# Messages are searched in lower case: first for one of these words, then for the time right behind it.
+_KEYWORD = re.compile(r"again|retry|reset|wait|available|access|until|expected|refresh")
 _IN = re.compile(
     r"(?:s|es|ing)?(?: (?:it|request|your request|balance))?:? ?(?:in|after|for)?:? {1,2}"
     rf"(?:about |approximately )?~?(?P<span>{durations.SPAN})"
@@ -57,9 +57,9 @@ _AT = re.compile(
 _CLOCK = re.compile(
     r"s? (?:at )?(?P<hour>1[0-2]|0?[1-9])(?::(?P<minute>[0-5][0-9]))? ?(?P<half>[ap])m \(?(?:utc|gmt)\b"
 )
-# Without such a word it may be the length of a window, which is all right if nothing better is said.
-_BARE = re.compile(rf"in (?:about )?(?P<span>{durations.SPAN})")
-# Claude Code's own way to hand a moment on.
+# Without a keyword, the duration may be the length of a window; it is used only if there is nothing better.
+_BARE_SPAN = re.compile(rf"in (?:about )?(?P<span>{durations.SPAN})")
+# The form in which Claude Code passes an instant on.
 _PIPED = re.compile(r"limit reached\|(?P<epoch>[0-9]{10,13})\b")
 _NAMED = re.compile(
     r"\b(?P<what>(?:input |output )?tokens|requests) per (?:min|minute|day|hour|second)\b", re.IGNORECASE
@@ -68,37 +68,39 @@ _DAY = 86400.0
 
 
 def until_reset(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
-    """Return the seconds until the limit behind a refusal resets, at least zero; None if nothing is said.
+    """Return the seconds until the limit behind a failure resets, at least 0; `None` if unknown.
 
-    The body is the parsed one; the text is its message.
+    `body` is parsed JSON, `text` is its message.
     """
-    fields = plain(headers)
+    fields = normalize_headers(headers)
     return reset_after(fields, parse_limit_headers(fields, now=now), body, text, now=now)
 
 
 def reset_after(
     headers: Mapping[Any, Any], limits: Iterable[LimitReading], body: object, text: str | None, *, now: float
 ) -> float | None:
-    """Return the same, the limits having been read already."""
+    """Return the same as `until_reset`, with `limits` already parsed from the headers."""
     limits = tuple(limits)
-    stated = [one.resets_in for one in exhausted_subscriptions(limits) if one.resets_in is not None]
-    refusal = retry_after(headers, body, text, now=now)
-    if refusal is not None:
-        stated.append(refusal)
+    stated = [reading.resets_in for reading in exhausted_subscriptions(limits) if reading.resets_in is not None]
+    of_failure = retry_after(headers, body, text, now=now)
+    if of_failure is not None:
+        stated.append(of_failure)
     if stated:
         return max(stated)
-    return _refilled([one for one in limits if not one.is_subscription and one.resets_in], body, text)
+    return _refill_seconds(
+        [reading for reading in limits if not reading.is_subscription and reading.resets_in], body, text
+    )
 
 
 def retry_after(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
-    """Return the seconds after which a refusal itself says to come again; None if it does not."""
-    found = [*_retry_after(plain(headers), now), *_fields(body, now), *_texts(text or "", now)]
-    return max(found, default=None)
+    """Return the longest wait, in seconds, that the failure itself states; `None` if it states none."""
+    stated = [*_of_headers(normalize_headers(headers), now), *_of_fields(body, now), *_of_text(text or "", now)]
+    return max(stated, default=None)
 
 
-def _retry_after(headers: Mapping[str, str], now: float) -> Iterator[float]:
-    coarse = durations.wait(headers.get("retry-after"), now)
-    fine = next(
+def _of_headers(headers: Mapping[str, str], now: float) -> Iterator[float]:
+    whole_seconds = durations.wait(headers.get("retry-after"), now)
+    precise = next(
         (
             milliseconds / 1000
             for name in ("retry-after-ms", "x-ms-retry-after-ms")
@@ -106,35 +108,35 @@ def _retry_after(headers: Mapping[str, str], now: float) -> Iterator[float]:
         ),
         None,
     )
-    if fine is not None:
-        yield fine
-    if coarse is not None and (fine is None or not 0 <= coarse - fine <= 1):
-        yield coarse
+    if precise is not None:
+        yield precise
+    if whole_seconds is not None and (precise is None or not 0 <= whole_seconds - precise <= 1):
+        yield whole_seconds
 
 
-def _fields(body: object, now: float) -> Iterator[float]:
-    """Yield what the fields of a body say, wherever they are, but for what it quotes."""
-    left: list[tuple[object, int]] = [(body, 0)]
-    for _ in range(_MOST_FIELDS):
-        if not left:
+def _of_fields(body: object, now: float) -> Iterator[float]:
+    """Yield the seconds in fields at any depth of a body, except in those that quote the request."""
+    pending: list[tuple[object, int]] = [(body, 0)]
+    for _ in range(_MAX_FIELDS):
+        if not pending:
             return
-        value, depth = left.pop()
-        if depth < _DEEPEST and isinstance(value, Mapping):
-            for name, inner in islice(value.items(), _MOST_FIELDS):
-                found = _field(name, inner, now)
-                if found is not None:
-                    yield found
-                elif isinstance(inner, Mapping | list) and name not in _QUOTED:
-                    left.append((inner, depth + 1))
-        elif depth < _DEEPEST and isinstance(value, list):
-            left.extend((inner, depth + 1) for inner in value[:_MOST_FIELDS])
+        value, depth = pending.pop()
+        if depth < _MAX_DEPTH and isinstance(value, Mapping):
+            for name, inner in islice(value.items(), _MAX_FIELDS):
+                seconds = _field_seconds(name, inner, now)
+                if seconds is not None:
+                    yield seconds
+                elif isinstance(inner, Mapping | list) and name not in _QUOTING_FIELDS:
+                    pending.append((inner, depth + 1))
+        elif depth < _MAX_DEPTH and isinstance(value, list):
+            pending.extend((inner, depth + 1) for inner in value[:_MAX_FIELDS])
 
 
-def _field(name: object, value: object, now: float) -> float | None:
+def _field_seconds(name: object, value: object, now: float) -> float | None:
     key = name.lower() if isinstance(name, str) else ""
     if key in _SPAN_FIELDS:
         return durations.span(value)
-    if key in _MOMENT_FIELDS:
+    if key in _INSTANT_FIELDS:
         return durations.wait(value, now)
     if key in _MILLISECOND_FIELDS:
         milliseconds = durations.number(value)
@@ -142,19 +144,19 @@ def _field(name: object, value: object, now: float) -> float | None:
     return None
 
 
-def _texts(text: str, now: float) -> list[float]:
-    """Return what sentences say; a time of day counts only where its zone is UTC, for no other is known."""
-    text = text[:_LONGEST_TEXT].lower()
-    found = [_behind(text, word.end(), now) for word in _WORD.finditer(text)]
+def _of_text(text: str, now: float) -> list[float]:
+    """Return the seconds that a message states. A time of day counts only in UTC, as other zones are unknown."""
+    text = text[:_MAX_TEXT_CHARACTERS].lower()
+    stated = [_seconds_behind(text, keyword.end(), now) for keyword in _KEYWORD.finditer(text)]
     if "limit reached|" in text:
-        found += [durations.wait(match["epoch"], now) for match in _PIPED.finditer(text)]
-    if not any(seconds is not None for seconds in found):
-        found += [durations.span(match["span"]) for match in _BARE.finditer(text)]
-    return [seconds for seconds in found if seconds is not None]
+        stated += [durations.wait(match["epoch"], now) for match in _PIPED.finditer(text)]
+    if not any(seconds is not None for seconds in stated):
+        stated += [durations.span(match["span"]) for match in _BARE_SPAN.finditer(text)]
+    return [seconds for seconds in stated if seconds is not None]
 
 
-def _behind(text: str, start: int, now: float) -> float | None:
-    """Return what stands right behind a word such as "again"."""
+def _seconds_behind(text: str, start: int, now: float) -> float | None:
+    """Return the seconds stated right behind a keyword such as "again"; `None` if there are none."""
     match = _IN.match(text, start)
     if match:
         return durations.span(match["span"])
@@ -169,23 +171,23 @@ def _behind(text: str, start: int, now: float) -> float | None:
     return None
 
 
-def _refilled(limits: list[LimitReading], body: object, text: str | None) -> float | None:
-    """Return when a limit is whole again: the one that is named, else the longest that may be the one."""
-    named = _named(body, text)
+def _refill_seconds(limits: list[LimitReading], body: object, text: str | None) -> float | None:
+    """Return the seconds until a limit is whole again: the limit that the failure names, else the longest candidate."""
+    named = _named_dimension(body, text)
     for candidates in (
-        [one for one in limits if one.dimension == named],
-        [one for one in limits if one.is_exhausted],
-        [one for one in limits if one.remaining is None and one.used_share is None],
+        [reading for reading in limits if reading.dimension == named],
+        [reading for reading in limits if reading.is_exhausted],
+        [reading for reading in limits if reading.remaining is None and reading.used_share is None],
     ):
         if candidates:
-            return max(one.resets_in or 0.0 for one in candidates)
+            return max(reading.resets_in or 0.0 for reading in candidates)
     return None
 
 
-def _named(body: object, text: str | None) -> str | None:
-    """Return the limit that a refusal names: OpenAI in the error's type, Anthropic in a sentence."""
-    kind: Any = error_of(body).get("type") if isinstance(body, Mapping) else None
+def _named_dimension(body: object, text: str | None) -> str | None:
+    """Return the limit that the failure names: OpenAI in the error's type, Anthropic in the message."""
+    kind: Any = error_object(body).get("type") if isinstance(body, Mapping) else None
     if isinstance(kind, str) and kind in {"tokens", "requests"}:
         return kind
-    match = _NAMED.search((text or "")[:_LONGEST_TEXT])
+    match = _NAMED.search((text or "")[:_MAX_TEXT_CHARACTERS])
     return match["what"].lower().replace(" ", "-") if match else None

@@ -1,16 +1,17 @@
-"""The tables that tell what a refusal means. A row: its name, kind and scope, and what it matches.
+"""Tables that classify failures. Each rule has a name, a kind, a scope and what it matches.
 
-They are asked in this order, and within a table the first row that matches is taken; each table goes from the gravest
-kind to the mildest.
+The tables are consulted in this order, and the first rule that matches applies. Each table goes from the most to the
+least serious kind.
 
-    CODES     codes and types which alone say what it is; whatever else is said
-    OWN       classes of LiteLLM for what it refuses itself
-    (here: a subscription's window that is used up, where a rate limit is reported; headers tell)
-    WORDS     how a provider's sentence *begins*, where its code covers several things. Never words in the middle: there
-              a message may quote the user
-    LABELS    codes and types which name the family, and no more
-    STATUSES  HTTP statuses
-    CLASSES   LiteLLM's and the clients' classes, where there is no status; before STATUSES where LiteLLM made it up
+    CODES            codes and types that alone identify the failure
+    LITELLM_CLASSES  exception classes of LiteLLM for requests that it rejects itself
+    (then: an exhausted subscription window in the headers, where a rate limit is reported)
+    MESSAGES         how a provider's message *begins*, where its code covers several failures. Never words in its
+                     middle: a message may quote the user there
+    GENERIC_CODES    codes and types that only name a family of failures
+    STATUSES         HTTP statuses
+    CLASSES          exception classes of LiteLLM and of HTTP clients, where there is no status; before STATUSES where
+                     LiteLLM invented the status
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 
 from litellm_evenkeel.providers import error_codes, error_messages
-from litellm_evenkeel.providers.error_body import FLAGGED, PAGE
+from litellm_evenkeel.providers.error_body import BLOCK_PAGE, FLAGGED
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 
 _PERMANENT, _QUOTA, _RATE_LIMIT = FailureKind.PERMANENT, FailureKind.QUOTA, FailureKind.RATE_LIMIT
@@ -29,48 +30,59 @@ _ACCOUNT, _MODEL, _NOTHING = FailureScope.ACCOUNT, FailureScope.ACCOUNT_MODEL, F
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of a table."""
+    """One rule: what it matches, and the failure that it means."""
 
     name: str
-    """Given as the reason; never anything of a body."""
+    """Reason of the failure; never text of a body."""
     kind: FailureKind
     scope: FailureScope
     matches: tuple[str | int, ...] = ()
-    """Codes, classes or statuses, or patterns of how a sentence begins."""
-    only: frozenset[int | None] = frozenset()
-    """If not empty, the row holds with these statuses alone."""
+    """Codes, classes or statuses; or patterns of the beginning of a message."""
+    statuses: frozenset[int | None] = frozenset()
+    """Statuses with which the rule applies; any if empty."""
     is_certain: bool = True
-    """Whether one such refusal proves it; what is forbidden may be forbidden to one request only."""
+    """Whether one such failure is proof. A 403, for example, may concern one request only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows, and where to find them by what they match."""
+    """Ordered rules, indexed by what they match."""
 
     rules: tuple[Rule, ...]
-    of: dict[str | int, tuple[int, Rule]] = field(init=False)
+    index: dict[str | int, tuple[int, Rule]] = field(init=False)
 
     def __post_init__(self) -> None:
-        index = {key: (place, rule) for place, rule in enumerate(self.rules) for key in rule.matches}
-        object.__setattr__(self, "of", index)
+        index = {key: (position, rule) for position, rule in enumerate(self.rules) for key in rule.matches}
+        object.__setattr__(self, "index", index)
 
     def first(self, keys: frozenset[str] | tuple[str | int, ...], status: int | None) -> Rule | None:
-        """Return the first row that one of the keys stands in."""
-        found: tuple[int, Rule] | None = None
+        """Return the first rule that matches one of `keys` and applies to `status`; `None` if none does."""
+        first: tuple[int, Rule] | None = None
         for key in keys:
-            one = self.of.get(key)
-            if one and (found is None or one[0] < found[0]) and (not one[1].only or status in one[1].only):
-                found = one
-        return found[1] if found else None
+            match = self.index.get(key)
+            if match is None or (first is not None and match[0] >= first[0]):
+                continue
+            if not match[1].statuses or status in match[1].statuses:
+                first = match
+        return first[1] if first else None
 
 
 def _with(*statuses: int) -> frozenset[int | None]:
-    """Return these statuses, and none: where there is none, nothing contradicts."""
+    """Return `statuses` and `None`: a failure without a status does not contradict a rule."""
     return frozenset({None, *statuses})
 
 
-_FAULTS = (407, 408, 409, 421, 423, 424, 425, *(status for status in range(500, 600) if status not in {503, 529}))
-_CLIENTS = tuple(status for status in range(400, 500) if status not in {401, 402, 403, 429, *_FAULTS})
+_FAULT_STATUSES = (
+    407,
+    408,
+    409,
+    421,
+    423,
+    424,
+    425,
+    *(status for status in range(500, 600) if status not in {503, 529}),
+)
+_CLIENT_STATUSES = tuple(status for status in range(400, 500) if status not in {401, 402, 403, 429, *_FAULT_STATUSES})
 
 CODES = Table(
     (
@@ -93,7 +105,7 @@ CODES = Table(
     )
 )
 
-OWN = Table(
+LITELLM_CLASSES = Table(
     (
         Rule("refused by LiteLLM", _CLIENT, _NOTHING, error_codes.REFUSED_BY_LITELLM),
         Rule("found at fault by LiteLLM", _CLIENT, _NOTHING, error_codes.FOUND_AT_FAULT_BY_LITELLM),
@@ -101,12 +113,12 @@ OWN = Table(
     )
 )
 
-CLOSED_WINDOW = Rule("subscription window used up", _QUOTA, _ACCOUNT)
-"""Told by headers: an Anthropic or ChatGPT subscription has nothing left in one of its windows."""
-CLOSED_WINDOW_OF_MODEL = Rule("subscription window of a model used up", _QUOTA, _MODEL)
-"""The same of a window that only some models count into, such as `7d_opus`."""
+SUBSCRIPTION_EXHAUSTED = Rule("subscription window used up", _QUOTA, _ACCOUNT)
+"""Found in headers: a window of an Anthropic or ChatGPT subscription is exhausted."""
+SUBSCRIPTION_EXHAUSTED_FOR_MODEL = Rule("subscription window of a model used up", _QUOTA, _MODEL)
+"""The same for a window that counts only some models, such as `7d_opus`."""
 
-WORDS = (
+MESSAGES = (
     Rule("says: bad key", _PERMANENT, _ACCOUNT, error_messages.BAD_KEY, _with(400, 401, 403, 500)),
     Rule("says: account disabled", _PERMANENT, _ACCOUNT, error_messages.ACCOUNT_DISABLED),
     Rule("says: not paid", _PERMANENT, _ACCOUNT, error_messages.NOT_PAID),
@@ -125,19 +137,20 @@ WORDS = (
     Rule("says: bad request", _CLIENT, _NOTHING, error_messages.BAD_REQUEST),
 )
 PATTERNS = tuple(
-    (rule, re.compile("|".join(f"(?:{one})" for one in rule.matches), re.IGNORECASE | re.DOTALL)) for rule in WORDS
+    (rule, re.compile("|".join(f"(?:{pattern})" for pattern in rule.matches), re.IGNORECASE | re.DOTALL))
+    for rule in MESSAGES
 )
 
-LABELS = Table(
+GENERIC_CODES = Table(
     (
-        # A firewall before the provider, such as Cloudflare's, knows nothing about the account.
-        Rule("page of a firewall", _TRANSIENT, _ACCOUNT, (PAGE,), frozenset({403})),
+        # A firewall in front of the provider, such as Cloudflare's, knows nothing about the account.
+        Rule("page of a firewall", _TRANSIENT, _ACCOUNT, (BLOCK_PAGE,), frozenset({403})),
         Rule("type: authentication", _PERMANENT, _ACCOUNT, error_codes.LABELLED_AUTHENTICATION),
         Rule("type: permission", _PERMANENT, _ACCOUNT, error_codes.LABELLED_PERMISSION, is_certain=False),
         Rule("type: rate limit", _RATE_LIMIT, _MODEL, error_codes.LABELLED_RATE_LIMIT),
         Rule("type: unavailable", _OVERLOADED, _MODEL, error_codes.LABELLED_UNAVAILABLE),
         Rule("type: server error", _TRANSIENT, _MODEL, error_codes.LABELLED_SERVER_ERROR),
-        # With other statuses these types say less than the status does: OpenAI's 401 is an "invalid request" as well.
+        # Any other status tells more than these types: OpenAI's 401 is of type "invalid request" as well.
         Rule(
             "type: bad request",
             _CLIENT,
@@ -155,8 +168,8 @@ STATUSES = Table(
         Rule("status: forbidden", _PERMANENT, _ACCOUNT, (403,), is_certain=False),
         Rule("status: rate limit", _RATE_LIMIT, _MODEL, (429,)),
         Rule("status: overloaded", _OVERLOADED, _MODEL, (503, 529)),
-        Rule("status: fault", _TRANSIENT, _MODEL, _FAULTS),
-        Rule("status: bad request", _CLIENT, _NOTHING, _CLIENTS),
+        Rule("status: fault", _TRANSIENT, _MODEL, _FAULT_STATUSES),
+        Rule("status: bad request", _CLIENT, _NOTHING, _CLIENT_STATUSES),
     )
 )
 
@@ -175,15 +188,15 @@ CLASSES = Table(
 
 UNKNOWN = Rule("nothing is known", _TRANSIENT, _MODEL)
 
-EVERY = (
+ALL_RULES = (
     *CODES.rules,
-    *OWN.rules,
-    CLOSED_WINDOW,
-    CLOSED_WINDOW_OF_MODEL,
-    *WORDS,
-    *LABELS.rules,
+    *LITELLM_CLASSES.rules,
+    SUBSCRIPTION_EXHAUSTED,
+    SUBSCRIPTION_EXHAUSTED_FOR_MODEL,
+    *MESSAGES,
+    *GENERIC_CODES.rules,
     *STATUSES.rules,
     *CLASSES.rules,
     UNKNOWN,
 )
-"""Every row there is."""
+"""Rules of all tables."""

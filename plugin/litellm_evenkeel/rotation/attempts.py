@@ -79,9 +79,9 @@ class ClientRequest:
 
 
 # A stream that nobody holds may still have its event under way.
-EVENT_SECONDS = 2.0
+STREAM_EVENT_GRACE_SECONDS = 2.0
 # Streams that never end, neither by an event nor otherwise, are forgotten beyond so many; their leases expire.
-MOST_STREAMS = 100_000
+MAX_STREAMS = 100_000
 
 
 @dataclass(slots=True, eq=False)
@@ -205,7 +205,7 @@ class AttemptTracker:
         self._streams[attempt] = None
         attempt.request.streams += (attempt,)
         attempt.request.attach_to(getattr(stream, "logging_obj", None))
-        if len(self._streams) > MOST_STREAMS:
+        if len(self._streams) > MAX_STREAMS:
             self._forget(next(iter(self._streams)))
         loop = asyncio.get_running_loop()
         # What takes no weak references tells nobody when it is let go: there is its event, and in the end its lease
@@ -252,7 +252,7 @@ def _soon(loop: asyncio.AbstractEventLoop, attempts: weakref.ref[AttemptTracker]
     def later() -> None:
         found = attempts()
         if found is not None:
-            loop.call_later(EVENT_SECONDS, found._let_go, attempt)  # noqa: SLF001 - a method of its own class
+            loop.call_later(STREAM_EVENT_GRACE_SECONDS, found._let_go, attempt)  # noqa: SLF001 - a method of its own class
 
     if not loop.is_closed():
         loop.call_soon_threadsafe(later)

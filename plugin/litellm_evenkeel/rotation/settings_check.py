@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 class SettingsWarning:
     """One of them."""
 
-    where: str
-    what: str
-    cure: str
+    path: str
+    message: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what} {self.cure}"
+        return f"{self.path}: {self.message} {self.hint}"
 
 
 def settings_warnings(
-    accounts: Mapping[str, AccountSettings], deployments: Sequence[Mapping[str, Any]], where: str
+    accounts: Mapping[str, AccountSettings], deployments: Sequence[Mapping[str, Any]], path: str
 ) -> Iterator[SettingsWarning]:
     """Yield what is doubtful of the settings of accounts, beside these deployments; none of a key is shown."""
     models: dict[str, set[tuple[str, str]]] = {}
@@ -43,7 +43,7 @@ def settings_warnings(
                 place, f"this looks like a key, so the account is called {account}.", "Give it a name."
             )
     for account, settings in accounts.items():
-        here = f"{where}.{shown_name(account)}"
+        here = f"{path}.{shown_name(account)}"
         if account not in models:
             # Of one that is known by its key alone, nobody can tell here whose key will come.
             if models and not account.startswith(FINGERPRINTED):

@@ -23,7 +23,7 @@ MAXIMA = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 AROUND = ("system", "instructions")
 NUMBERS = (int, float)
 MEMORY = 0.9
-MOST_GROUPS = 1000
+MAX_GROUPS = 1000
 
 
 class UsageEstimator:
@@ -64,7 +64,7 @@ class UsageEstimator:
             price = MEMORY * known[1] + (1 - MEMORY) * price
         self._groups[group] = output, price
         self._groups.move_to_end(group)
-        if len(self._groups) > MOST_GROUPS:
+        if len(self._groups) > MAX_GROUPS:
             self._groups.popitem(last=False)
 
 

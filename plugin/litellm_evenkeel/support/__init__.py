@@ -1,3 +1,3 @@
-"""Helpers without domain knowledge. They import nothing of the plugin but its errors."""
+"""Helpers without domain knowledge. The only module of the plugin that they import is `errors`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a server may be asked: after failures in a row it is left alone, longer each time, and asked once then."""
+"""A circuit breaker with exponential back-off, for servers that are asked once for each request or scrape."""
 
 from __future__ import annotations
 
@@ -9,57 +9,62 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAILURES = 5
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 30.0
-# What has failed less often is tried again soon: most troubles are short.
-SHORTEST_PAUSE = 0.05
+FAILURE_THRESHOLD = 5
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 30.0
+# Below the threshold, the next call follows soon, as most outages are short.
+MIN_PAUSE_SECONDS = 0.05
 JITTER = 0.2
+# Keeps the power of two finite: a server may be away for weeks.
+MAX_DOUBLINGS = 16
 
 
 class BreakerState(StrEnum):
-    """How it stands with a server."""
+    """State of a circuit breaker."""
 
     CLOSED = "closed"
-    """It is asked."""
+    """Calls pass."""
     OPEN = "open"
-    """It is left alone."""
+    """Calls are skipped."""
     HALF_OPEN = "probing"
-    """One may ask it."""
+    """One call may pass."""
 
 
 class CircuitBreaker:
-    """Counts failures in a row. `random` is from 0 to 1, and keeps workers from asking all at the same time.
+    """Circuit breaker that opens after `FAILURE_THRESHOLD` consecutive failures.
 
-    `longest` is how long a server that has come back may go unnoticed.
+    `random` returns a number from 0 to 1; it spreads the retries of several workers over time. `max_pause` is the
+    longest time, in seconds, for which a server that is back may go unnoticed.
     """
 
-    __slots__ = ("_failures", "_longest", "_random", "retry_at")
+    __slots__ = ("_failures", "_max_pause", "_random", "retry_at")
 
-    def __init__(self, random: Callable[[], float], longest: float = LONGEST_PAUSE) -> None:
-        self._failures, self._random, self._longest = 0, random, min(longest, LONGEST_PAUSE)
+    def __init__(self, random: Callable[[], float], max_pause: float = MAX_PAUSE_SECONDS) -> None:
+        self._failures, self._random, self._max_pause = 0, random, min(max_pause, MAX_PAUSE_SECONDS)
         self.retry_at = -math.inf
-        """When it may be asked again."""
+        """Time of the next permitted call; `-inf` after a success."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it has failed too often."""
-        return self._failures >= FAILURES
+        """Whether the number of consecutive failures has reached the threshold."""
+        return self._failures >= FAILURE_THRESHOLD
 
     def state(self, now: float) -> BreakerState:
-        """Say how it stands."""
+        """Return the state at `now`."""
         if not self.is_open:
             return BreakerState.CLOSED
         return BreakerState.OPEN if now < self.retry_at else BreakerState.HALF_OPEN
 
     def record_success(self) -> None:
-        """Know that it has answered."""
+        """Record a call that succeeded, and close the breaker."""
         self._failures, self.retry_at = 0, -math.inf
 
     def record_failure(self, now: float) -> None:
-        """Know that it has not."""
+        """Record a call that failed, and set the time of the next one."""
         self._failures += 1
-        beyond = self._failures - FAILURES
-        # No larger than it matters: a server may be gone for weeks.
-        pause = FIRST_PAUSE * 2.0 ** min(beyond, 16) if beyond >= 0 else SHORTEST_PAUSE * 2.0 ** (self._failures - 1)
-        self.retry_at = now + min(pause, self._longest) * (1 - JITTER * self._random())
+        beyond = self._failures - FAILURE_THRESHOLD
+        if beyond >= 0:
+            pause = FIRST_PAUSE_SECONDS * 2.0 ** min(beyond, MAX_DOUBLINGS)
+        else:
+            pause = MIN_PAUSE_SECONDS * 2.0 ** (self._failures - 1)
+        self.retry_at = now + min(pause, self._max_pause) * (1 - JITTER * self._random())

@@ -1,7 +1,7 @@
-"""The time of day, for whoever waits, or asks which of two words is the newer one: it never goes backwards.
+"""A wall clock that never goes backwards, for deadlines and for comparing the ages of readings.
 
-When a system's clock is set back by an hour, what was known would be news from the future for an hour, and whoever
-waits until a moment would wait an hour longer.
+If the system's clock is set back by an hour, readings taken before would look like readings from the future for an
+hour, and a deadline would be reached an hour late.
 """
 
 from __future__ import annotations
@@ -12,30 +12,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Clocks that are kept right by slewing them are behind by less.
+# Clocks that a time daemon slews deviate by less than this; a larger step means that the clock was set.
 SLACK_SECONDS = 1.0
 
 
 class MonotonicWallClock:
-    """Seconds since 1970, as the system says; set back, it goes on from where it was until that is there again."""
+    """Seconds since 1970 by the system's clock. After a step back it goes on from the last value, at normal speed.
 
-    __slots__ = ("_ahead", "_monotonic", "_then", "_wall")
+    It returns to the system's clock when that is set forward again.
+    """
+
+    __slots__ = ("_ahead", "_monotonic", "_offset", "_wall")
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wall, self._monotonic = wall, monotonic
         self._ahead = 0.0
-        self._then = monotonic() - wall()
+        self._offset = monotonic() - wall()
 
     def __call__(self) -> float:
         """Return the time."""
         wall, monotonic = self._wall(), self._monotonic()
-        # How far the system's clock was set since the last time: what one of the two has gone on, and not the other.
-        stepped = self._then - (monotonic - wall)
-        self._then = monotonic - wall
+        # How far the system's clock was set since the last call: the difference by which the two clocks advanced.
+        stepped = self._offset - (monotonic - wall)
+        self._offset = monotonic - wall
         if abs(stepped) > SLACK_SECONDS:
             self._ahead = max(0.0, self._ahead - stepped)
         return wall + self._ahead
 
 
 now = MonotonicWallClock()
-"""That of this process."""
+"""The clock of this process."""

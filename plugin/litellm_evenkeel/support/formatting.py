@@ -1,4 +1,4 @@
-"""Times, amounts and names, as sentences say them."""
+"""Text forms of durations, amounts and lists of names, for sentences."""
 
 from __future__ import annotations
 
@@ -9,48 +9,50 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
-A_FEW = 3
-SMALL, WHOLE = 10, 100
+MAX_NAMES = 3
+# From 10 on, a number of seconds or a percentage has no decimals; from 100 on, an amount has none.
+WHOLE_SECONDS_FROM = 10
+WHOLE_PERCENT_FROM = 10
+WHOLE_AMOUNT_FROM = 100
 
 
 def time(seconds: float) -> str:
-    """Return a span: `0.4 s`, `12 s`, `2 h 5 min`."""
+    """Return a duration as text, such as `0.4 s`, `12 s` or `2 h 5 min`; `for ever` if it is infinite."""
     if seconds == math.inf:
         return "for ever"
     if seconds < UNITS[-1][1]:
-        return f"{seconds:.1f} s" if seconds < SMALL else f"{seconds:.0f} s"
-    (large, each), *smaller = [one for one in UNITS if seconds >= one[1]]
-    whole = int(seconds // each)
-    unit, part = smaller[0] if smaller else _below(large)
-    rest = int(seconds % each // part)
-    return f"{whole} {large} {rest} {unit}" if rest else f"{whole} {large}"
+        return f"{seconds:.1f} s" if seconds < WHOLE_SECONDS_FROM else f"{seconds:.0f} s"
+    (unit, size), *smaller = [entry for entry in UNITS if seconds >= entry[1]]
+    whole = int(seconds // size)
+    next_unit, next_size = smaller[0] if smaller else _next_smaller(unit)
+    rest = int(seconds % size // next_size)
+    return f"{whole} {unit} {rest} {next_unit}" if rest else f"{whole} {unit}"
 
 
 def amount(number: float) -> str:
-    """Return an amount: `1,200`, `3.5`, `0.042`."""
-    if number >= WHOLE or number == int(number):
+    """Return an amount as text, such as `1,200`, `3.5` or `0.042`."""
+    if number >= WHOLE_AMOUNT_FROM or number == int(number):
         return f"{number:,.0f}"
     return f"{number:.3g}"
 
 
 def share(number: float) -> str:
-    """Return a share: `31 %`, `0.4 %`."""
+    """Return a share from 0 to 1 as a percentage, such as `31 %` or `0.4 %`."""
     percent = 100 * number
-    return f"{percent:.0f} %" if percent >= SMALL or percent == int(percent) else f"{percent:.1f} %"
+    return f"{percent:.0f} %" if percent >= WHOLE_PERCENT_FROM or percent == int(percent) else f"{percent:.1f} %"
 
 
-def names(several: Sequence[str]) -> str:
-    """Return a few names, and how many there are more."""
-    shown = ", ".join(several[:A_FEW])
-    return shown if len(several) <= A_FEW else f"{shown} and {len(several) - A_FEW} more"
+def names(items: Sequence[str]) -> str:
+    """Return the first `MAX_NAMES` names, and how many more there are."""
+    shown = ", ".join(items[:MAX_NAMES])
+    return shown if len(items) <= MAX_NAMES else f"{shown} and {len(items) - MAX_NAMES} more"
 
 
 def finite(number: float | None) -> float | None:
-    """Return a number as JSON has it: what is infinite, or unknown, is null."""
+    """Return a number that JSON can hold; `None` if it is infinite or unknown."""
     return None if number is None or not math.isfinite(number) else round(number, 6)
 
 
-def _below(unit: str) -> tuple[str, int]:
-    named = [name for name, _ in UNITS]
-    place = named.index(unit) + 1
-    return UNITS[place] if place < len(UNITS) else ("s", 1)
+def _next_smaller(unit: str) -> tuple[str, int]:
+    index = [name for name, _ in UNITS].index(unit) + 1
+    return UNITS[index] if index < len(UNITS) else ("s", 1)

@@ -1,4 +1,4 @@
-"""Whether an address is one that the client of Redis can read."""
+"""Validation of Redis URLs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from redis.asyncio.connection import parse_url
 from litellm_evenkeel.errors import SettingsError
 
 
-def require_address(url: str, where: str) -> None:
-    """Raise SettingsError for one that cannot be read; nothing of it is shown, for it may hold a password."""
+def require_address(url: str, path: str) -> None:
+    """Raise `SettingsError` if `url` cannot be parsed. The URL is not shown, as it may hold a password."""
     try:
         parse_url(url)
     except ValueError:
-        # Not from that error: it shows the part of the address that it could not read.
+        # Not chained to the original error, whose text contains the part of the URL that could not be parsed.
         raise SettingsError(
-            f"{where}: this address of a Redis cannot be read. In a password, write # as %23, / as %2F and @ as %40."
+            f"{path}: expected the address of a Redis, got one that cannot be parsed. "
+            "Hint: in a password, write # as %23, / as %2F and @ as %40."
         ) from None

@@ -1,4 +1,4 @@
-"""Waiting for something that may never come."""
+"""A time limit for coroutines that may ignore their cancellation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
-# Where a loop was busy for too long, what is waited for may have come and not been looked at yet.
+# After the loop was busy for long, the result may be there already and only wait for its turn.
 GRACE_SECONDS = 0.02
 
 
-async def run_with_timeout(work: Coroutine[object, object, Found], seconds: float) -> Found:
-    """Return what comes of it; `TimeoutError` if it takes longer, even if it will not be interrupted."""
+async def run_with_timeout(work: Coroutine[object, object, Result], seconds: float) -> Result:
+    """Return the result of `work`; raise `TimeoutError` after `seconds`, even if `work` ignores its cancellation."""
     task = asyncio.ensure_future(work)
     try:
         done, _ = await asyncio.wait((task,), timeout=seconds)
@@ -24,13 +24,13 @@ async def run_with_timeout(work: Coroutine[object, object, Found], seconds: floa
     finally:
         if not task.done():
             task.cancel()
-            task.add_done_callback(_forgotten)
+            task.add_done_callback(_retrieve_exception)
     if not done:
         raise TimeoutError
     return task.result()
 
 
-def _forgotten(task: asyncio.Task[Found]) -> None:
-    """Look at how it ended, so that asyncio does not complain that nobody has."""
+def _retrieve_exception(task: asyncio.Task[Result]) -> None:
+    """Retrieve the exception of an abandoned task, as asyncio warns about exceptions that are never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -42,7 +42,7 @@ def journal() -> Journal_PROXY_:
     # Read anew for each connection: whoever rotates passwords writes the new one there.
     made = open_journal(terms, where, lambda: server_urls.postgres(of_proxy(), os.environ, where))
     errors = ErrorReporter("journal")
-    show = export.show(lambda: metrics.samples(made), metrics.of(made), REGISTRY, happened=errors.report)
+    show = export.export_samples(lambda: metrics.samples(made), metrics.of(made), REGISTRY, on_error=errors.report)
     if SERVER in sys.modules:
         routes.install_health("journal", lambda: _health(made, errors))
     _end_with_proxy(made, show)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import REGISTRY
 
 from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
-from litellm_evenkeel.instrumentation.export import exposition, show
+from litellm_evenkeel.instrumentation.export import export_samples, exposition
 from litellm_evenkeel.litellm_router import SERVER, deployments_of, running_router
 from litellm_evenkeel.rotation.inspection import metric_definitions
 from litellm_evenkeel.rotation.inspection.gauges import Gauges
@@ -41,7 +41,7 @@ def begin(
         # Those of the first rotation of this process are there; of this one, nobody asked.
         return
     gauges = Gauges(inspector, counted.accounts, counted.models, is_shared)
-    show(gauges.samples, metric_definitions.READ, counted.registry, environ, happened=happened)
+    export_samples(gauges.samples, metric_definitions.READ, counted.registry, environ, on_error=happened)
     if SERVER in sys.modules:
         # Not there, and not wanted, without a proxy.
         from litellm_evenkeel.admin import routes  # noqa: PLC0415 - not there without a proxy

@@ -15,7 +15,7 @@ from litellm_evenkeel.metrics.multiprocess.directory import prepare
 from litellm_evenkeel.metrics.settings import Ablation
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support import clock
-from litellm_evenkeel.support.postgres import place
+from litellm_evenkeel.support.postgres import database_fingerprint
 from litellm_evenkeel.support.redis import require_address
 from litellm_evenkeel.wiring import server_urls
 from litellm_evenkeel.wiring.proxy_process import callbacks, of_proxy
@@ -75,7 +75,7 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
         return server_urls.postgres(of_proxy(), os.environ, where)
 
     try:
-        of = place(database())
+        of = database_fingerprint(database())
     except SettingsError:
         of = None
     return open_budgets(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import BreakerState, Budget, BudgetEntity, DriverError, Source
 from litellm_evenkeel.budgets.loader import AT_ONCE, GATHERED_SECONDS
-from litellm_evenkeel.support.circuit_breaker import FAILURES, JITTER
+from litellm_evenkeel.support.circuit_breaker import FAILURE_THRESHOLD, JITTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,10 +67,10 @@ async def test_a_server_that_fails_is_left_alone_and_tried_again_by_itself(world
     world.database.rows[TEAM] = (10.0, 4.0)
     world.database.error = ConnectionRefusedError()
     world.get(*TEAM)
-    await until(lambda: len(world.database.asked) == FAILURES)
+    await until(lambda: len(world.database.asked) == FAILURE_THRESHOLD)
     await asyncio.sleep(0)
     began = world.now
-    await until(lambda: len(world.database.asked) == FAILURES + 6)
+    await until(lambda: len(world.database.asked) == FAILURE_THRESHOLD + 6)
     # 1, 2, 4, 8, 16 and 30 seconds.
     assert 61 * (1 - JITTER) <= world.now - began <= 61
     world.database.error = None
@@ -87,7 +87,7 @@ async def test_no_pause_is_longer_than_the_ttl(make_world: Callable[..., World])
     world = make_world(ttl=3.0)
     world.database.error = ConnectionRefusedError()
     world.get(*TEAM)
-    await until(lambda: len(world.database.asked) == FAILURES + 10)
+    await until(lambda: len(world.database.asked) == FAILURE_THRESHOLD + 10)
     assert max(world.slept) <= 3.0
     world.database.error = None
     await world.settle()
@@ -168,15 +168,15 @@ async def test_what_others_know_is_not_asked_again_and_what_is_learned_is_told_t
 async def test_a_cache_that_fails_costs_nothing_but_itself(make_world: Callable[..., World]) -> None:
     world = make_world(is_shared=True)
     world.shared.error = ConnectionRefusedError()
-    for number in range(FAILURES + 10):
+    for number in range(FAILURE_THRESHOLD + 10):
         world.database.rows[BudgetEntity.TEAM, str(number)] = (5.0, 0.0)
         assert await world.known(BudgetEntity.TEAM, str(number)) is not None
         world.now += 0.5
     assert world.loader.breaker_states()[Source.REDIS] is BreakerState.OPEN
-    assert len(world.shared.asked) < FAILURES + 5
-    assert world.failures.counts[BudgetEntity.TEAM, Source.REDIS, DriverError.REFUSED] >= FAILURES
+    assert len(world.shared.asked) < FAILURE_THRESHOLD + 5
+    assert world.failures.counts[BudgetEntity.TEAM, Source.REDIS, DriverError.REFUSED] >= FAILURE_THRESHOLD
     assert world.failures.counts[BudgetEntity.TEAM, Source.REDIS, DriverError.CIRCUIT_OPEN] >= 5
-    assert world.budgets.counts(world.now).statements == FAILURES + 10
+    assert world.budgets.counts(world.now).statements == FAILURE_THRESHOLD + 10
 
 
 async def test_a_cache_that_is_not_connected_yet_is_passed_by(make_world: Callable[..., World]) -> None:
@@ -192,7 +192,7 @@ async def test_while_the_database_fails_others_still_know(make_world: Callable[.
     world = make_world(is_shared=True)
     world.database.error = ConnectionRefusedError()
     world.get(BudgetEntity.USER, "nobody-else-knows")
-    await until(lambda: len(world.database.asked) > FAILURES)
+    await until(lambda: len(world.database.asked) > FAILURE_THRESHOLD)
     world.shared.stored[TEAM] = Budget(world.now, Source.REDIS, maximum=9.0, spend=1.0, never_resets=True)
     world.get(*TEAM)
     await until(lambda: world.get(*TEAM) is not None)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from litellm_evenkeel.providers.rules import EVERY
+from litellm_evenkeel.providers.rules import ALL_RULES
 from litellm_evenkeel.rotation import Failure, FailureKind, FailureScope, clamp_retry_after, classify
 
 NOW = 1767225600.0
 RESPONSES: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "fixtures" / "responses.toml").read_text(encoding="utf-8")
 )["response"]
-NAMES = {rule.name for rule in EVERY}
+NAMES = {rule.name for rule in ALL_RULES}
 SECRET = "sk-invented0secret1that2nobody3has"
 
 anything = st.recursive(
@@ -25,7 +25,7 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | st.integers(), inner, max_size=4),
     max_leaves=10,
 )
-known = st.sampled_from(sorted({str(key) for rule in EVERY for key in rule.matches}))
+known = st.sampled_from(sorted({str(key) for rule in ALL_RULES for key in rule.matches}))
 FIELDS = """
     error code type status message detail details errors retryDelay resets_at metadata violations quotaId
     resets_in_seconds retry_after response innererror @type reason
@@ -124,12 +124,12 @@ def test_every_row_of_every_table_is_met() -> None:
 
 
 def test_names_of_rows_are_not_shared() -> None:
-    assert len(NAMES) == len(EVERY)
+    assert len(NAMES) == len(ALL_RULES)
 
 
 def test_nothing_stands_in_two_rows_of_a_table() -> None:
     for prefix in ("says", "type", "status", "class"):
-        keys = [key for rule in EVERY if rule.name.startswith(prefix) for key in rule.matches]
+        keys = [key for rule in ALL_RULES if rule.name.startswith(prefix) for key in rule.matches]
         assert len(keys) == len(set(keys))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.providers.error_body import code, loads, parse_error_body
+from litellm_evenkeel.providers.error_body import normalize_code, parse_error_body, parse_json_prefix
 
 ERROR = {"error": {"message": "Sorry", "type": "tokens", "code": "rate_limit_exceeded"}}
 TEXT = json.dumps(ERROR)
@@ -76,13 +76,13 @@ def test_nothing_is_looked_for_behind_other_words(message: str) -> None:
 
 
 def test_codes_are_spelled_alike() -> None:
-    assert code("com.amazon.coral.service#ThrottlingException") == "throttlingexception"
-    assert code("ThrottlingException:http://internal.amazon.com/") == "throttlingexception"
+    assert normalize_code("com.amazon.coral.service#ThrottlingException") == "throttlingexception"
+    assert normalize_code("ThrottlingException:http://internal.amazon.com/") == "throttlingexception"
 
 
 @given(st.integers(0, len(TEXT)))
 def test_what_is_cut_off_is_read_as_far_as_it_goes(end: int) -> None:
-    found = loads(TEXT[:end])
+    found = parse_json_prefix(TEXT[:end])
     for name, value in (found or {}).get("error", {}).items():
         assert ERROR["error"][name].startswith(value)
 
@@ -96,8 +96,8 @@ json_values = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=4))
 def test_json_is_read_as_json(value: dict[str, Any]) -> None:
-    assert loads(json.dumps(value)) == value
-    assert loads(json.dumps(value) + " and more") == value
+    assert parse_json_prefix(json.dumps(value)) == value
+    assert parse_json_prefix(json.dumps(value) + " and more") == value
 
 
 plain_text = st.text(st.characters(categories=["L", "N", "Zs", "P"]), max_size=10).filter(
@@ -107,12 +107,12 @@ plain_text = st.text(st.characters(categories=["L", "N", "Zs", "P"]), max_size=1
 
 @given(st.dictionaries(plain_text, st.none() | st.booleans() | st.integers(0, 10**9) | plain_text, max_size=4))
 def test_what_python_prints_is_read(value: dict[str, Any]) -> None:
-    assert loads(repr(value)) == value
+    assert parse_json_prefix(repr(value)) == value
 
 
 @given(st.text(max_size=100) | st.text("{}[]:,'\"\\ab1 ", max_size=100).map("{".__add__))
 def test_no_text_makes_it_raise(text: str) -> None:
-    loads(text)
+    parse_json_prefix(text)
     parse_error_body(text)
 
 

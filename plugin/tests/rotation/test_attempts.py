@@ -193,7 +193,7 @@ async def test_a_stream_lasts_until_its_event(rig: Rig) -> None:
 
 
 async def test_a_stream_that_is_let_go_without_an_event_is_over(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EVENT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "STREAM_EVENT_GRACE_SECONDS", 0.01)
     stream = await run(rig.request(Stream()))
     await asyncio.sleep(0.03)
     assert rig.told == []
@@ -205,7 +205,7 @@ async def test_a_stream_that_is_let_go_without_an_event_is_over(rig: Rig, monkey
 
 
 async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EVENT_SECONDS", 0.02)
+    monkeypatch.setattr(module, "STREAM_EVENT_GRACE_SECONDS", 0.02)
     stream = await run(rig.request(Stream()))
     del stream
     gc.collect()
@@ -215,7 +215,7 @@ async def test_an_event_after_it_was_let_go_is_the_one_that_counts(rig: Rig, mon
 
 
 async def test_a_stream_may_be_let_go_in_another_thread(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EVENT_SECONDS", 0.0)
+    monkeypatch.setattr(module, "STREAM_EVENT_GRACE_SECONDS", 0.0)
     held = [await run(rig.request(Stream()))]
     await asyncio.to_thread(held.clear)
     gc.collect()
@@ -317,7 +317,7 @@ async def test_an_error_at_the_end_is_told_and_gives_it_back(rig: Rig, monkeypat
 
     for name in ("on_success", "on_lost"):
         monkeypatch.setattr(rig, name, failing)
-    monkeypatch.setattr(module, "EVENT_SECONDS", 0.0)
+    monkeypatch.setattr(module, "STREAM_EVENT_GRACE_SECONDS", 0.0)
     await run(rig.request(ANSWER))
     await run(rig.request(None))
     assert (rig.errors, rig.told) == (["learning from an end"] * 2, ["gave up"] * 2)
@@ -340,7 +340,7 @@ async def test_an_error_at_the_beginning_of_a_stream_does_not_end_it(rig: Rig, m
 
 
 async def test_streams_that_never_end_are_forgotten_in_the_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_STREAMS", 2)
+    monkeypatch.setattr(module, "MAX_STREAMS", 2)
     calls = [ClientRequest() for _ in range(4)]
     streams = [await run(rig.request(Stream(), client_request)) for client_request in calls]
     assert rig.attempts.streams == 2

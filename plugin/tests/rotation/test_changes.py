@@ -15,7 +15,7 @@ from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.model.limits import DAY, FREE, Limits
+from litellm_evenkeel.rotation.model.limits import DAY, UNLIMITED, Limits
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
 from litellm_evenkeel.rotation.observer import NullObserver
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
@@ -102,7 +102,7 @@ def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> N
     world.used(candidates, 3)
     world.pool.retire(candidates)
     for each in range(registry.MOST + 10):
-        world.pool.retire(world.group(replace(spec, id="b", account="b", model=f"model-{each}", limits=FREE)))
+        world.pool.retire(world.group(replace(spec, id="b", account="b", model=f"model-{each}", limits=UNLIMITED)))
     assert len(world.pool.scopes) <= registry.MOST + 1
     assert isinstance(world.pool.pick(world.group(spec), PickRequest()), NoCapacity)
 

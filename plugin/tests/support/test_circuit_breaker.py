@@ -5,10 +5,16 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.budgets import BreakerState
-from litellm_evenkeel.support.circuit_breaker import FAILURES, FIRST_PAUSE, JITTER, LONGEST_PAUSE, CircuitBreaker
+from litellm_evenkeel.support.circuit_breaker import (
+    FAILURE_THRESHOLD,
+    FIRST_PAUSE_SECONDS,
+    JITTER,
+    MAX_PAUSE_SECONDS,
+    CircuitBreaker,
+)
 
 
-def failed(times: int, random: float = 0.0, longest: float = LONGEST_PAUSE) -> tuple[CircuitBreaker, list[float]]:
+def failed(times: int, random: float = 0.0, longest: float = MAX_PAUSE_SECONDS) -> tuple[CircuitBreaker, list[float]]:
     breaker, now, pauses = CircuitBreaker(lambda: random, longest), 100.0, []
     for _ in range(times):
         breaker.record_failure(now)
@@ -18,10 +24,10 @@ def failed(times: int, random: float = 0.0, longest: float = LONGEST_PAUSE) -> t
 
 
 def test_it_is_asked_until_it_has_failed_in_a_row() -> None:
-    breaker, _ = failed(FAILURES - 1)
+    breaker, _ = failed(FAILURE_THRESHOLD - 1)
     assert breaker.state(100.0) is BreakerState.CLOSED
     breaker.record_success()
-    for _ in range(FAILURES):
+    for _ in range(FAILURE_THRESHOLD):
         assert not breaker.is_open
         breaker.record_failure(200.0)
     assert breaker.state(200.0) is BreakerState.OPEN
@@ -31,15 +37,15 @@ def test_it_is_asked_until_it_has_failed_in_a_row() -> None:
 
 
 def test_it_is_left_alone_for_a_second_and_then_twice_as_long_each_time() -> None:
-    _, pauses = failed(FAILURES + 8)
-    assert [round(one, 6) for one in pauses[FAILURES - 1 :]] == [1, 2, 4, 8, 16, 30, 30, 30, 30]
+    _, pauses = failed(FAILURE_THRESHOLD + 8)
+    assert [round(one, 6) for one in pauses[FAILURE_THRESHOLD - 1 :]] == [1, 2, 4, 8, 16, 30, 30, 30, 30]
     # All before it together are over before it is left alone for the first time.
-    assert sum(pauses[: FAILURES - 1]) < FIRST_PAUSE
+    assert sum(pauses[: FAILURE_THRESHOLD - 1]) < FIRST_PAUSE_SECONDS
 
 
 @given(st.integers(1, 2000), st.floats(0, 1), st.floats(0.5, 100))
 def test_no_pause_is_longer_than_may_be_and_none_is_nothing(times: int, random: float, longest: float) -> None:
     _, pauses = failed(times, random, longest)
     # As large numbers are subtracted.
-    assert 0 < pauses[-1] <= min(longest, LONGEST_PAUSE) + 1e-6
-    assert times < 50 or pauses[-1] >= min(longest, LONGEST_PAUSE) * (1 - JITTER) - 1e-6
+    assert 0 < pauses[-1] <= min(longest, MAX_PAUSE_SECONDS) + 1e-6
+    assert times < 50 or pauses[-1] >= min(longest, MAX_PAUSE_SECONDS) * (1 - JITTER) - 1e-6

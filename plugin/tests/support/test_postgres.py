@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_evenkeel.support.postgres import QUESTION, arguments, check_listening, is_pooled, place
+from litellm_evenkeel.support.postgres import SSL_REQUEST, arguments, check_listening, database_fingerprint, is_pooled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,13 +30,18 @@ def test_a_pooler_is_named_as_prisma_wants_it() -> None:
 
 
 def test_databases_are_told_apart_by_where_they_are_and_by_nothing_secret() -> None:
-    same = {place(f"postgresql://{who}@h:1/d?sslmode={mode}") for who in ("u:p", "v:q") for mode in ("require", "off")}
+    same = {
+        database_fingerprint(f"postgresql://{who}@h:1/d?sslmode={mode}")
+        for who in ("u:p", "v:q")
+        for mode in ("require", "off")
+    }
     assert len(same) == 1
     others = {
-        place(url) for url in ("postgresql://h:1/d", "postgresql://h:2/d", "postgresql://h:1/e", "postgresql://g:1/d")
+        database_fingerprint(url)
+        for url in ("postgresql://h:1/d", "postgresql://h:2/d", "postgresql://h:1/e", "postgresql://g:1/d")
     }
     assert len(others) == 4
-    assert place("postgresql://[h/d") == place("postgresql://h:port/d")
+    assert database_fingerprint("postgresql://[h/d") == database_fingerprint("postgresql://h:port/d")
 
 
 @asynccontextmanager
@@ -46,7 +51,7 @@ async def answering(answer: bytes | None) -> AsyncIterator[tuple[int, list[bytes
     is_over = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readexactly(len(QUESTION)))
+        heard.append(await reader.readexactly(len(SSL_REQUEST)))
         if answer is None:
             await is_over.wait()
         else:

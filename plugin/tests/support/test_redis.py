@@ -17,7 +17,7 @@ def test_what_can_be_read_is_let_through(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["redis://default:hunter2#x@h:6379/0", "redis://:hunter2/x@h", "http://u:hunter2@h"])
 def test_what_cannot_is_refused_and_nothing_of_it_is_shown(url: str) -> None:
-    with pytest.raises(SettingsError, match=r"evenkeel\.budgets\.redis: this address .* %23") as refused:
+    with pytest.raises(SettingsError, match=r"evenkeel\.budgets\.redis: expected the address .* %23") as refused:
         require_address(url, "evenkeel.budgets.redis")
     assert "hunter2" not in repr(refused.value)
     assert refused.value.__cause__ is None

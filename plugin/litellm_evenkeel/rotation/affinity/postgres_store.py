@@ -36,7 +36,7 @@ DELETE FROM evenkeel_pins WHERE key IN (
     SELECT key FROM evenkeel_pins WHERE expires_at <= now() LIMIT 5000 FOR UPDATE SKIP LOCKED
 )
 """
-PRUNED_EACH_SECONDS = 60.0
+PRUNE_INTERVAL_SECONDS = 60.0
 CONNECTIONS = 2
 
 
@@ -51,7 +51,7 @@ class PostgresSessionStore:
         self._url, self._clock, self._seconds = url, clock, statement_seconds
         self._opening = asyncio.Lock()
         self._pool: Any = None
-        self._prunes_at = clock() + PRUNED_EACH_SECONDS
+        self._prunes_at = clock() + PRUNE_INTERVAL_SECONDS
 
     async def get(self, key: str) -> str | None:
         """Return the account that a session is pinned to."""
@@ -67,7 +67,7 @@ class PostgresSessionStore:
             # Somebody else's stands; should it have lapsed meanwhile, the next request pins anew.
             found = await pool.fetchval(GET, key) or account
         if self._clock() >= self._prunes_at:
-            self._prunes_at = self._clock() + PRUNED_EACH_SECONDS
+            self._prunes_at = self._clock() + PRUNE_INTERVAL_SECONDS
             await pool.execute(PRUNE)
         return str(found)
 

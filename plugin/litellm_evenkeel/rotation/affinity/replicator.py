@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from redis.asyncio import Redis
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.rotation.affinity.circuit_breaker import Breaker
+from litellm_evenkeel.rotation.affinity.circuit_breaker import ProbedCircuitBreaker
 from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.settings import SessionBackend
@@ -57,10 +57,10 @@ PROBE = "probe"
 class ReplicatorCounts:
     """How it went with the server so far."""
 
-    answers: bool
+    is_available: bool
     """Whether it may be asked now."""
     fetched: int
-    found: int
+    fetch_hits: int
     failed: int
     """Requests that were told of no pin because the server was too slow or failed."""
     skipped: int
@@ -71,7 +71,7 @@ class ReplicatorCounts:
     dropped: int
     """Writes that were given up because too many waited."""
     queued: int
-    trouble: str
+    last_error: str
     """What kind of error came last; empty if none ever did."""
 
 
@@ -86,7 +86,7 @@ class SessionReplicator:
         clock: Callable[[], float],
     ) -> None:
         self._pins, self._settings, self._adopt, self._clock = pins, settings, adopt, clock
-        self._breaker = Breaker()
+        self._breaker = ProbedCircuitBreaker()
         self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
@@ -119,7 +119,7 @@ class SessionReplicator:
             self._failed += 1
             self._record_failure(error)
             return None
-        self._breaker.succeeded()
+        self._breaker.record_success()
         found = asking.result()
         self._found += found is not None
         return found
@@ -145,16 +145,16 @@ class SessionReplicator:
     def counts(self) -> ReplicatorCounts:
         """Return how it went so far."""
         return ReplicatorCounts(
-            answers=not self._breaker.is_open,
+            is_available=not self._breaker.is_open,
             fetched=self._fetched,
-            found=self._found,
+            fetch_hits=self._found,
             failed=self._failed,
             skipped=self._skipped,
             written=self._written,
             write_failures=self._write_failures,
             dropped=self._dropped,
             queued=len(self._queue) + len(self._drops),
-            trouble=self._trouble,
+            last_error=self._trouble,
         )
 
     async def close(self) -> None:
@@ -193,9 +193,9 @@ class SessionReplicator:
                 await self._pins.get(PROBE)
         except Exception as error:  # noqa: BLE001 - as above
             self._trouble = type(error).__name__
-            self._breaker.probed(self._clock(), has_answered=False)
+            self._breaker.record_probe(self._clock(), has_answered=False)
         else:
-            self._breaker.probed(self._clock(), has_answered=True)
+            self._breaker.record_probe(self._clock(), has_answered=True)
 
     async def _write(self) -> None:
         """Write one thing that waits. It is not tried twice: something that cannot be written would never end."""
@@ -206,7 +206,7 @@ class SessionReplicator:
             self._write_failures += 1
             self._record_failure(error)
         else:
-            self._breaker.succeeded()
+            self._breaker.record_success()
             self._written += 1
 
     async def _write_drop(self) -> None:
@@ -222,7 +222,7 @@ class SessionReplicator:
 
     def _record_failure(self, error: BaseException) -> None:
         self._trouble = type(error).__name__
-        self._breaker.failed(self._clock())
+        self._breaker.record_failure(self._clock())
         # Who waits for something to write has a server to probe instead.
         self._wake.set()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from litellm_evenkeel.rotation.model.account import Account, AccountSettings, fingerprint
-from litellm_evenkeel.rotation.model.limits import FREE, Limits
+from litellm_evenkeel.rotation.model.limits import UNLIMITED, Limits
 from litellm_evenkeel.settings_schema import loader
 from litellm_evenkeel.support.durations import number
 
@@ -55,9 +55,9 @@ class DeploymentSpec:
     """The provider's name of it."""
     weight: float = 1.0
     priority: int = 1
-    limits: Limits = FREE
+    limits: Limits = UNLIMITED
     """The account's, over all models."""
-    model_limits: Limits = FREE
+    model_limits: Limits = UNLIMITED
     """The account's for this model."""
     credential: str = ""
     """What tells the account's key from the one that it had before."""
@@ -91,7 +91,7 @@ class DeploymentSpec:
             model=model,
             weight=next((one.weight for one in told if one.weight is not None), 1.0),
             priority=next((one.priority for one in told if one.priority is not None), 1),
-            limits=next((one.limits for one in told if one.limits is not None), FREE),
+            limits=next((one.limits for one in told if one.limits is not None), UNLIMITED),
             model_limits=model_limits,
             credential=credential,
         )

@@ -95,7 +95,7 @@ class Limits:
         return cls.strictest([cls(windows, concurrent)])
 
 
-FREE = Limits()
+UNLIMITED = Limits()
 """Of an account without any."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURES
+from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURE_THRESHOLD
 from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
@@ -64,7 +64,7 @@ class Ground:
     async def __aenter__(self) -> Self:
         """Be sure that the server answers."""
         await self.replicator.fetch("nobody")
-        await until(lambda: self.replicator.counts().answers)
+        await until(lambda: self.replicator.counts().is_available)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,7 +83,7 @@ async def test_what_one_puts_another_fetches() -> None:
         await until(lambda: ground.replicator.counts().queued == 0)
         assert await ground.replicator.fetch("k") == "a"
         assert await ground.replicator.fetch("other") is None
-        assert (ground.replicator.counts().fetched, ground.replicator.counts().found) == (2, 1)
+        assert (ground.replicator.counts().fetched, ground.replicator.counts().fetch_hits) == (2, 1)
 
 
 async def test_the_first_to_pin_wins_and_the_other_learns_of_it() -> None:
@@ -120,10 +120,14 @@ async def test_a_silent_server_costs_a_few_requests_a_little_and_the_others_noth
         ground.pins.lets.clear()
         asked = ground.pins.asked
         assert [await ground.replicator.fetch(str(key)) for key in range(50)] == [None] * 50
-        assert ground.pins.asked == asked + FAILURES
+        assert ground.pins.asked == asked + FAILURE_THRESHOLD
         counts = ground.replicator.counts()
-        assert (counts.failed, counts.skipped, counts.trouble) == (FAILURES, 50 - FAILURES + 1, "TimeoutError")
-        assert not counts.answers
+        assert (counts.failed, counts.skipped, counts.last_error) == (
+            FAILURE_THRESHOLD,
+            50 - FAILURE_THRESHOLD + 1,
+            "TimeoutError",
+        )
+        assert not counts.is_available
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), ValueError("odd"), TimeoutError()])
@@ -131,9 +135,9 @@ async def test_a_failing_server_is_a_miss_and_is_used_again_once_it_answers(erro
     async with Ground() as ground:
         await ground.pins.put("k", "a", 100.0, only_if_absent=False)
         ground.pins.error = error
-        for _ in range(FAILURES + 1):
+        for _ in range(FAILURE_THRESHOLD + 1):
             assert await ground.replicator.fetch("k") is None
-        assert ground.replicator.counts().trouble == type(error).__name__
+        assert ground.replicator.counts().last_error == type(error).__name__
         # Nothing is asked before its time, whatever is to be written; what waits is written then.
         ground.replicator.put(PinChange("later", "a", replaces=False))
         ground.pins.error = None

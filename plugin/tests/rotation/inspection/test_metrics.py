@@ -151,7 +151,7 @@ def test_an_error_while_reading_leaves_the_scrape_of_all_others_whole() -> None:
         raise ValueError
 
     SampleCollector(
-        broken, metric_definitions.READ, registry, happened=lambda where, error: told.append((where, type(error)))
+        broken, metric_definitions.READ, registry, on_error=lambda where, error: told.append((where, type(error)))
     )
     assert list(registry.collect()) == []
     assert told == [("reading metrics", ValueError)]
@@ -163,7 +163,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
     def broken() -> list:
         raise ValueError
 
-    writer = SampleWriter(broken, metric_definitions.READ, happened=lambda where, _: told.append(where))
+    writer = SampleWriter(broken, metric_definitions.READ, on_error=lambda where, _: told.append(where))
     task = asyncio.create_task(writer.keep_writing(0.0))
     while len(told) < 2:
         await asyncio.sleep(0)
@@ -197,7 +197,7 @@ on.attempt("a", float(sys.argv[2]))
 failure = tests.Failure(tests.FailureKind.QUOTA, tests.FailureScope.ACCOUNT, 50.0, "rule")
 on.pool.fail(on.attempt("b").pick.reservation, failure)
 for times in range(2):
-    for _ in writer.writing():
+    for _ in writer.write_in_slices():
         pass
     if sys.argv[3] == "held":
         break
