@@ -1,3 +1,3 @@
-"""Sessions stay with their account."""
+"""Session affinity: requests of a session stay with one account."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What sticking to accounts is worth: the prompt tokens that providers found in their caches because of it."""
+"""Benefit of session affinity: the prompt tokens that providers read from their caches because of it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from enum import StrEnum
 
 
 class SessionOutcome(StrEnum):
-    """What became of a request of a session."""
+    """Outcome of a pick for a request with a session."""
 
     HIT = "hit"
-    """It went where its session is pinned."""
+    """The request went to the account of the session's pin."""
     NEW = "miss"
-    """Its session was pinned to nobody."""
+    """The session had no pin."""
     FALLBACK = "escape"
-    """It went elsewhere, and its session will come back."""
+    """The request went to a fallback account; the pin remains."""
     MOVED = "repin"
-    """It went elsewhere, and its session with it."""
+    """The request went to another account, and the pin moved there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompts:
-    """How much of some requests' prompts was found in a cache."""
+    """Prompt tokens of a number of requests, and how many of them were cached."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -29,59 +29,60 @@ class CachedPrompts:
 
     @property
     def share(self) -> float | None:
-        """Which share of their tokens it was; None if there were none."""
+        """Share of the prompt tokens that were cached; `None` without any prompt tokens."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSavings:
-    """What was found in caches by requests that went to their pinned account, and by those that did not."""
+    """Cached prompt tokens of requests that went to their pinned account, and of those that did not."""
 
     hits: CachedPrompts
     misses: CachedPrompts
-    """First requests of a session, for the most part: of their own history nothing can be in any cache."""
+    """Mostly first requests of a session, whose own history cannot be in any cache yet."""
     away: CachedPrompts
-    """Escapes and re-pins: sessions under way that went elsewhere. What hits would have found without a pin."""
+    """Fallbacks and moves: later requests of a session that went elsewhere. They show the share without a pin."""
 
     @property
     def gained_over_misses(self) -> float | None:
-        """Tokens that hits found and that as many tokens of misses would not have; below zero if pins did harm.
+        """Cached tokens of hits beyond the share that misses have; negative if pins did harm.
 
-        None while nothing is known of one of the two. It flatters: a session's first request finds little anyway.
+        `None` while one of the two has no prompt tokens. The figure is too favorable, as little of a session's first
+        request can be cached in any case.
         """
         return _gained(self.hits, self.misses)
 
     @property
     def gained_over_away(self) -> float | None:
-        """The same, against sessions under way that went elsewhere: fewer requests, and the fairer comparison."""
+        """The same, compared with `away`: fewer requests, but the fairer comparison."""
         return _gained(self.hits, self.away)
 
 
 class CacheSavingsCounter:
-    """Adds up what requests found in caches."""
+    """Sums of prompt tokens and cached tokens, by outcome."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_totals",)
 
     def __init__(self) -> None:
-        self._told = {outcome: [0, 0, 0] for outcome in SessionOutcome}
+        self._totals = {outcome: [0, 0, 0] for outcome in SessionOutcome}
 
     def observe(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
-        """Count an answered request: what its provider read, and how much of that came from a cache."""
+        """Count an answered request: its prompt tokens, and how many of them came from a cache."""
         if prompt_tokens <= 0:
             return
-        told = self._told[outcome]
-        told[0] += 1
-        told[1] += prompt_tokens
-        # Some providers count cached tokens beside the others instead of among them.
-        told[2] += min(max(cached_tokens, 0), prompt_tokens)
+        totals = self._totals[outcome]
+        totals[0] += 1
+        totals[1] += prompt_tokens
+        # Some providers count cached tokens in addition to prompt tokens rather than as a part of them.
+        totals[2] += min(max(cached_tokens, 0), prompt_tokens)
 
     def savings(self) -> CacheSavings:
-        """Return what it has come to."""
-        escapes, repins = self._told[SessionOutcome.FALLBACK], self._told[SessionOutcome.MOVED]
-        away = (one + other for one, other in zip(escapes, repins, strict=True))
+        """Return the sums."""
+        fallbacks, moved = self._totals[SessionOutcome.FALLBACK], self._totals[SessionOutcome.MOVED]
+        away = (sum(pair) for pair in zip(fallbacks, moved, strict=True))
         return CacheSavings(
-            CachedPrompts(*self._told[SessionOutcome.HIT]),
-            CachedPrompts(*self._told[SessionOutcome.NEW]),
+            CachedPrompts(*self._totals[SessionOutcome.HIT]),
+            CachedPrompts(*self._totals[SessionOutcome.NEW]),
             CachedPrompts(*away),
         )
 

@@ -1,4 +1,4 @@
-"""Whether a server may be asked: not before it has answered once, and not after failures in a row until a probe has."""
+"""A circuit breaker for the store of pins. It starts open, and only a successful probe closes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ MAX_PAUSE_SECONDS = 30.0
 
 
 class ProbedCircuitBreaker:
-    """Open until a probe succeeds. Whose probe that is, is not its business. All times are the same clock's."""
+    """Circuit breaker that opens after `FAILURE_THRESHOLD` consecutive failures; its owner sends the probes.
+
+    All times are of the same clock, in seconds.
+    """
 
     __slots__ = ("_failures", "_pause", "probe_at")
 
@@ -18,26 +21,27 @@ class ProbedCircuitBreaker:
         self._failures = FAILURE_THRESHOLD
         self._pause = 0.0
         self.probe_at = -math.inf
+        """Time of the next probe, while the breaker is open."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the server is left alone, but for probes."""
+        """Whether all calls are skipped, except for probes."""
         return self._failures >= FAILURE_THRESHOLD
 
     def record_success(self) -> None:
-        """Know that the server has answered. What had been asked before it was left alone changes nothing."""
+        """Record a call that succeeded. One that began before the breaker opened does not close it."""
         if not self.is_open:
             self._failures = 0
 
     def record_failure(self, now: float) -> None:
-        """Know that it has not."""
+        """Record a call that failed."""
         self._failures += 1
         if self._failures == FAILURE_THRESHOLD:
             self._pause = FIRST_PAUSE_SECONDS
             self.probe_at = now + self._pause
 
     def record_probe(self, now: float, *, has_answered: bool) -> None:
-        """Know what a probe has found; the next one waits twice as long as the last."""
+        """Record the result of a probe. After a failed one, the pause until the next probe doubles."""
         if has_answered:
             self._failures, self._pause = 0, 0.0
             return

@@ -1,4 +1,4 @@
-"""Whether a request goes where its session is pinned, and whether that pin still holds."""
+"""Decision whether a request goes to the account that its session is pinned to, and whether the pin remains."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class AffinityDecision(StrEnum):
-    """What becomes of a request whose session is pinned, and why."""
+    """Decision about a request with a pinned session, and its reason."""
 
     FOLLOW = "follow"
     NOT_A_CANDIDATE = "not offered"
-    """The account may not answer this one request: it has been tried already, or a filter has left it out."""
+    """The account cannot serve this one request: it was tried before, or a filter removed it."""
     COOLING_DOWN = "held"
     FAILING = "failing"
     SLOW = "slow"
     OVERLOADED = "hot"
-    """What the session is known by is shared by so many that they would crowd the account."""
+    """The session's key is shared by so many requests that they would overload the account."""
     COOLING_DOWN_LONG = "held long"
     QUARANTINED = "quarantined"
 
@@ -31,42 +31,42 @@ class AffinityDecision(StrEnum):
 
     @property
     def keeps_pin(self) -> bool:
-        """Whether the session comes back later: what is chosen now is then a fallback."""
+        """Whether the session returns later, so that the account picked now is a fallback account."""
         return self not in {AffinityDecision.COOLING_DOWN_LONG, AffinityDecision.QUARANTINED}
 
     @property
     def is_temporary(self) -> bool:
-        """Whether nothing but want of room, or of an offer, may have kept the request from the pinned account."""
+        """Whether only missing capacity, or a filter, can have kept the request from the pinned account."""
         return self in {AffinityDecision.FOLLOW, AffinityDecision.NOT_A_CANDIDATE}
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedAccount:
-    """The pinned account, as it looks when the request comes."""
+    """State of the pinned account when the request arrives."""
 
     is_candidate: bool = True
     is_quarantined: bool = False
     cooldown_left: float = 0.0
-    """Seconds until it is free again."""
+    """Seconds until the cooldown ends; 0 if there is none."""
     failures: float = 0
-    """How often it has failed since its last success."""
+    """Number of failures since the last success."""
     latency: float | None = None
-    """Seconds, of late; None if nobody knows, or what is known is old: who is left alone gets no newer figure."""
+    """Recent latency in seconds; `None` if unknown or outdated, as an account without traffic gets no newer figure."""
     median_latency: float | None = None
-    """The same of its group."""
+    """Median of the recent latencies in the model group, in seconds; `None` if unknown."""
     is_overloaded: bool = False
 
 
 def decide(pinned_account: PinnedAccount, settings: AffinitySettings) -> AffinityDecision:
-    """Say whether a request follows its session's pin. What ends a pin is told before what only passes it by."""
+    """Return whether a request follows its session's pin. Reasons that end the pin take precedence over the others."""
     if pinned_account.is_quarantined:
         return AffinityDecision.QUARANTINED
     if pinned_account.cooldown_left > settings.repin_after:
         return AffinityDecision.COOLING_DOWN_LONG
-    return _passing(pinned_account, settings)
+    return _decide_temporarily(pinned_account, settings)
 
 
-def _passing(pinned_account: PinnedAccount, settings: AffinitySettings) -> AffinityDecision:
+def _decide_temporarily(pinned_account: PinnedAccount, settings: AffinitySettings) -> AffinityDecision:
     if not pinned_account.is_candidate:
         return AffinityDecision.NOT_A_CANDIDATE
     if pinned_account.cooldown_left > 0:

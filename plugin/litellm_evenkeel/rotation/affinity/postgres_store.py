@@ -1,4 +1,4 @@
-"""Pins in Postgres: a table of its own, which is made where it is missing."""
+"""Pins in Postgres, in a table of their own that is created if it is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from litellm_evenkeel.support.postgres import arguments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Unlogged: pins are written often, and after a crash of the server their accounts' caches are as good as lost anyway.
+# Unlogged: pins are written often, and after a crash of the server the accounts' prompt caches are practically
+# lost anyway.
 CREATE = """
 CREATE UNLOGGED TABLE IF NOT EXISTS evenkeel_pins (
     key text PRIMARY KEY, account text NOT NULL, expires_at timestamptz NOT NULL
@@ -20,8 +21,8 @@ CREATE UNLOGGED TABLE IF NOT EXISTS evenkeel_pins (
 CREATE INDEX IF NOT EXISTS evenkeel_pins_account ON evenkeel_pins (account);
 CREATE INDEX IF NOT EXISTS evenkeel_pins_expires_at ON evenkeel_pins (expires_at);
 """
-IS_THERE = "SELECT to_regclass('evenkeel_pins') IS NOT NULL"
-# Of workers that start together, one makes the table.
+TABLE_EXISTS = "SELECT to_regclass('evenkeel_pins') IS NOT NULL"
+# Several workers may start at the same time; the lock lets only one of them create the table.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel_pins'))"
 GET = "SELECT account FROM evenkeel_pins WHERE key = $1 AND expires_at > now()"
 PUT = """
@@ -37,39 +38,39 @@ DELETE FROM evenkeel_pins WHERE key IN (
 )
 """
 PRUNE_INTERVAL_SECONDS = 60.0
-CONNECTIONS = 2
+MAX_CONNECTIONS = 2
 
 
 class PostgresSessionStore:
-    """Pins in the database of an address, through a few connections of its own that are opened when first needed.
+    """Pins in the database at `url`, through a few connections of the store's own, opened on first use.
 
-    No statement is prepared under a name and no parameter is set for a session, so that a pooler such as PgBouncer
-    may stand between. A statement that takes longer than `statement_seconds` is cancelled at the server.
+    No statement is prepared under a name and no session parameter is set, so a pooler such as PgBouncer may be used. A
+    statement that takes longer than `statement_seconds` is cancelled on the server.
     """
 
     def __init__(self, url: str, clock: Callable[[], float], statement_seconds: float = 2.0) -> None:
-        self._url, self._clock, self._seconds = url, clock, statement_seconds
+        self._url, self._clock, self._timeout = url, clock, statement_seconds
         self._opening = asyncio.Lock()
         self._pool: Any = None
-        self._prunes_at = clock() + PRUNE_INTERVAL_SECONDS
+        self._prune_at = clock() + PRUNE_INTERVAL_SECONDS
 
     async def get(self, key: str) -> str | None:
-        """Return the account that a session is pinned to."""
+        """Return the account that a session is pinned to; `None` without a pin."""
         pool = self._pool or await self._open()
-        found = await pool.fetchval(GET, key)
-        return None if found is None else str(found)
+        account = await pool.fetchval(GET, key)
+        return None if account is None else str(account)
 
     async def put(self, key: str, account: str, ttl: float, *, only_if_absent: bool) -> str:
         """Pin a session, and return the account that it is pinned to afterwards."""
         pool = self._pool or await self._open()
-        found = await pool.fetchval(PUT, key, account, float(ttl), only_if_absent)
-        if found is None:
-            # Somebody else's stands; should it have lapsed meanwhile, the next request pins anew.
-            found = await pool.fetchval(GET, key) or account
-        if self._clock() >= self._prunes_at:
-            self._prunes_at = self._clock() + PRUNE_INTERVAL_SECONDS
+        pinned = await pool.fetchval(PUT, key, account, float(ttl), only_if_absent)
+        if pinned is None:
+            # Another worker's pin remains. If it has expired since, the next request creates a new pin.
+            pinned = await pool.fetchval(GET, key) or account
+        if self._clock() >= self._prune_at:
+            self._prune_at = self._clock() + PRUNE_INTERVAL_SECONDS
             await pool.execute(PRUNE)
-        return str(found)
+        return str(pinned)
 
     async def drop_account(self, account: str) -> None:
         """Forget all pins of an account."""
@@ -77,7 +78,7 @@ class PostgresSessionStore:
         await pool.execute(DROP, account)
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close the connections."""
         pool, self._pool = self._pool, None
         if pool:
             await pool.close()
@@ -89,15 +90,15 @@ class PostgresSessionStore:
             pool = await asyncpg.create_pool(
                 **arguments(self._url),
                 min_size=0,
-                max_size=CONNECTIONS,
-                timeout=self._seconds,
-                command_timeout=self._seconds,
+                max_size=MAX_CONNECTIONS,
+                timeout=self._timeout,
+                command_timeout=self._timeout,
                 statement_cache_size=0,
             )
             try:
                 async with pool.acquire() as connection, connection.transaction():
-                    # Who may not create tables is content with one that is there.
-                    if not await connection.fetchval(IS_THERE):
+                    # Checked first, as a user without the right to create tables may use an existing one.
+                    if not await connection.fetchval(TABLE_EXISTS):
                         await connection.execute(LOCK)
                         await connection.execute(CREATE)
             except BaseException:

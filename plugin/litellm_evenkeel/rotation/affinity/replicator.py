@@ -1,8 +1,8 @@
-"""Pins that workers share, as a request may use them: it waits a little at most, and never fails for them.
+"""Replication of pins between workers, for use in requests: bounded waits, and no errors.
 
-Reading waits for `fetch_timeout` and not at all while the server does not answer; writing goes on in the background,
-where the newest word on a session replaces older ones. A server is probed in the background too: no request waits for
-one of which it is not known that it answers.
+Reads wait for `fetch_timeout` at most, and are skipped while the store does not answer. Writes happen in the
+background, where the newest change of a session replaces older ones. Probes of the store run in the background too: no
+request waits for a store that is not known to answer.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 def open_replicator(
     settings: AffinitySettings, clock: Callable[[], float], prefix: str = "evenkeel"
 ) -> SessionStore | None:
-    """Return what keeps the pins; None if each worker keeps its own. No server is asked yet."""
+    """Return the store of pins; `None` if each worker keeps its own. This does not connect to a server yet."""
     if settings.backend is SessionBackend.MEMORY:
         return None
     if not settings.url:
         raise SettingsError(
-            f"sticky.url: pins in {settings.backend} need the address of one. Or write backend: memory."
+            f"sticky.url: expected the address of a {settings.backend} server, got none. "
+            "Hint: give one, or write backend: memory."
         )
     opening: dict[SessionBackend, Callable[[str], SessionStore]] = {
         SessionBackend.REDIS: lambda url: RedisSessionStore(Redis.from_url(url), prefix),
@@ -46,137 +47,137 @@ def open_replicator(
     return opening[settings.backend](settings.url)
 
 
-# Nobody waits for these.
-PATIENCE_SECONDS = 3.0
-LAST_WORDS_SECONDS = 1.0
-# Nobody's key: hashes are longer.
-PROBE = "probe"
+# For background operations, which no request waits for.
+OPERATION_TIMEOUT_SECONDS = 3.0
+CLOSE_TIMEOUT_SECONDS = 1.0
+# No session has this key, as session keys are longer.
+PROBE_KEY = "probe"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicatorCounts:
-    """How it went with the server so far."""
+    """Counters of one worker's replication, since its start."""
 
     is_available: bool
-    """Whether it may be asked now."""
+    """Whether the circuit breaker is closed."""
     fetched: int
     fetch_hits: int
     failed: int
-    """Requests that were told of no pin because the server was too slow or failed."""
+    """Fetches without a result because the store was too slow or failed."""
     skipped: int
-    """Requests that were told of no pin because the server is known not to answer."""
+    """Fetches that were skipped because the circuit breaker was open."""
     written: int
     write_failures: int
-    """Writes that went wrong and were given up: while a pin is in use, it is written again by and by."""
+    """Writes that failed and were given up. A pin in use is written again later."""
     dropped: int
-    """Writes that were given up because too many waited."""
+    """Writes that were given up because the queue was full."""
     queued: int
     last_error: str
-    """What kind of error came last; empty if none ever did."""
+    """Class name of the last error; empty if there was none."""
 
 
 class SessionReplicator:
-    """Lets one worker share its pins. Its methods are called where an event loop runs."""
+    """Exchange of one worker's pins with the store. All methods must be called with an event loop running."""
 
     def __init__(
         self,
-        pins: SessionStore,
+        store: SessionStore,
         settings: AffinitySettings,
         adopt: Callable[[str, str], None],
         clock: Callable[[], float],
     ) -> None:
-        self._pins, self._settings, self._adopt, self._clock = pins, settings, adopt, clock
+        self._store, self._settings, self._adopt, self._clock = store, settings, adopt, clock
         self._breaker = ProbedCircuitBreaker()
         self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
-        self._worker: asyncio.Task[None] | None = None
+        self._background_task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._fetched = self._found = self._failed = self._skipped = 0
+        self._fetched = self._fetch_hits = self._failed = self._skipped = 0
         self._written = self._write_failures = self._dropped = 0
-        self._trouble = ""
+        self._last_error = ""
 
     async def fetch(self, key: str) -> str | None:
-        """Return the account that others have pinned a session to, as far as that can be learned in time.
+        """Return the account that another worker pinned a session to; `None` if unknown within `fetch_timeout`.
 
-        Meanwhile another request may have pinned it here: look again before choosing.
+        While this waits, another request may pin the session in this worker, so check again before picking.
         """
         self._start()
         if self._breaker.is_open or self._is_closed:
             self._skipped += 1
             return None
         self._fetched += 1
-        # A task of its own, for drivers that take their time to be cancelled.
-        asking = asyncio.ensure_future(self._pins.get(key))
+        # A task of its own, as some drivers take long to react to a cancellation.
+        task = asyncio.ensure_future(self._store.get(key))
         try:
-            await asyncio.wait((asking,), timeout=self._settings.fetch_timeout)
+            await asyncio.wait((task,), timeout=self._settings.fetch_timeout)
         finally:
-            if not asking.done():
-                asking.cancel()
-                asking.add_done_callback(_forgotten)
-        error = _error_of(asking)
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(_retrieve_exception)
+        error = _error_of(task)
         if error:
             self._failed += 1
             self._record_failure(error)
             return None
         self._breaker.record_success()
-        found = asking.result()
-        self._found += found is not None
-        return found
+        account = task.result()
+        self._fetch_hits += account is not None
+        return account
 
     def put(self, change: PinChange) -> None:
-        """Let others know of a pin, some time soon."""
+        """Queue a pin for writing to the store."""
         if self._is_closed or (len(self._queue) >= self._settings.most_queued and change.key not in self._queue):
             self._dropped += 1
             return
-        waiting = self._queue.get(change.key)
-        if waiting and waiting.replaces and waiting.account == change.account:
+        queued = self._queue.get(change.key)
+        if queued and queued.replaces and queued.account == change.account:
             return
         self._queue[change.key] = change
         self._start()
 
     def forget_account(self, account: str) -> None:
-        """Let all forget the pins of an account, some time soon."""
+        """Queue the removal of all pins of an account from the store."""
         for key in [key for key, change in self._queue.items() if change.account == account]:
             del self._queue[key]
         self._drops[account] = None
         self._start()
 
     def counts(self) -> ReplicatorCounts:
-        """Return how it went so far."""
+        """Return the counters."""
         return ReplicatorCounts(
             is_available=not self._breaker.is_open,
             fetched=self._fetched,
-            fetch_hits=self._found,
+            fetch_hits=self._fetch_hits,
             failed=self._failed,
             skipped=self._skipped,
             written=self._written,
             write_failures=self._write_failures,
             dropped=self._dropped,
             queued=len(self._queue) + len(self._drops),
-            last_error=self._trouble,
+            last_error=self._last_error,
         )
 
     async def close(self) -> None:
-        """Write what waits, if that is soon done, and let go of the server."""
+        """Write queued changes, for `CLOSE_TIMEOUT_SECONDS` at most, and close the store."""
         self._is_closed = True
-        if self._worker:
-            self._worker.cancel()
-            await asyncio.wait([self._worker])
+        if self._background_task:
+            self._background_task.cancel()
+            await asyncio.wait([self._background_task])
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(LAST_WORDS_SECONDS):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 while (self._queue or self._drops) and not self._breaker.is_open:
                     await self._write()
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(LAST_WORDS_SECONDS):
-                await self._pins.close()
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await self._store.close()
 
     def _start(self) -> None:
         self._wake.set()
-        if self._worker is None and not self._is_closed:
-            self._worker = asyncio.get_running_loop().create_task(self._work(), name="evenkeel: pins")
+        if self._background_task is None and not self._is_closed:
+            self._background_task = asyncio.get_running_loop().create_task(self._run(), name="evenkeel: pins")
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while True:
             if self._breaker.is_open:
                 await self._probe()
@@ -189,20 +190,20 @@ class SessionReplicator:
     async def _probe(self) -> None:
         await asyncio.sleep(max(self._breaker.probe_at - self._clock(), 0.0))
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._pins.get(PROBE)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._trouble = type(error).__name__
+            async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
+                await self._store.get(PROBE_KEY)
+        except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
+            self._last_error = type(error).__name__
             self._breaker.record_probe(self._clock(), has_answered=False)
         else:
             self._breaker.record_probe(self._clock(), has_answered=True)
 
     async def _write(self) -> None:
-        """Write one thing that waits. It is not tried twice: something that cannot be written would never end."""
+        """Write one queued change, without a retry: a change that cannot be written would be retried for ever."""
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
                 await (self._write_drop() if self._drops else self._write_pin())
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
             self._write_failures += 1
             self._record_failure(error)
         else:
@@ -211,29 +212,29 @@ class SessionReplicator:
 
     async def _write_drop(self) -> None:
         account, _ = self._drops.popitem(last=False)
-        await self._pins.drop_account(account)
+        await self._store.drop_account(account)
 
     async def _write_pin(self) -> None:
         key, change = self._queue.popitem(last=False)
-        held = await self._pins.put(key, change.account, self._settings.ttl, only_if_absent=not change.replaces)
-        # Unless there is a newer word on it by now.
-        if held != change.account and key not in self._queue:
-            self._adopt(key, held)
+        pinned = await self._store.put(key, change.account, self._settings.ttl, only_if_absent=not change.replaces)
+        # Unless this worker has changed the pin again since.
+        if pinned != change.account and key not in self._queue:
+            self._adopt(key, pinned)
 
     def _record_failure(self, error: BaseException) -> None:
-        self._trouble = type(error).__name__
+        self._last_error = type(error).__name__
         self._breaker.record_failure(self._clock())
-        # Who waits for something to write has a server to probe instead.
+        # Wakes the background task, which waits for changes to write, so that it probes the store instead.
         self._wake.set()
 
 
-def _error_of(asking: asyncio.Future[str | None]) -> BaseException | None:
-    if not asking.done():
+def _error_of(task: asyncio.Future[str | None]) -> BaseException | None:
+    if not task.done():
         return TimeoutError()
-    return asyncio.CancelledError() if asking.cancelled() else asking.exception()
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
 
 
-def _forgotten(asking: asyncio.Future[str | None]) -> None:
-    """Look at how it ended, so that asyncio does not complain that nobody has."""
-    if not asking.cancelled():
-        asking.exception()
+def _retrieve_exception(task: asyncio.Future[str | None]) -> None:
+    """Retrieve the exception of an abandoned task, as asyncio warns about exceptions that are never retrieved."""
+    if not task.cancelled():
+        task.exception()

@@ -1,7 +1,7 @@
-"""Which session a request belongs to: a key that tells sessions apart and nothing else.
+"""Session key of a request: a hash that distinguishes sessions and reveals nothing else.
 
-What it is made from is hashed together with the client's own key and the model group: two tenants never share a
-session, whatever they name it, and a session has a pin for each model that it uses.
+The source of the key is hashed together with the client's own key and the model group. So two clients never share a
+session, whatever they name it, and a session has a pin for each model group that it uses.
 """
 
 from __future__ import annotations
@@ -18,73 +18,74 @@ if TYPE_CHECKING:
     Reader: TypeAlias = Callable[[dict[str, Any], Metadata, object], str | None]
     from collections.abc import Mapping
 
-# Whoever puts the first user message behind more than these has a prompt that is known by what comes before.
-MOST_MESSAGES = 32
-MOST_PARTS = 16
-# Claude Code's first system block has another hash in each request.
-VOLATILE = "x-anthropic-billing-header"
-# Spelled out, as a union of types would be made anew at each look.
-LISTS = (list, tuple)
-RESPONSES = "/responses"
+# If the first user message comes later than this, the instructions before it alone identify the prompt.
+MAX_MESSAGES = 32
+MAX_PARTS = 16
+# Claude Code's first system block contains a hash that differs in each request.
+VOLATILE_PREFIX = "x-anthropic-billing-header"
+# A constant tuple, as a union of types would be built anew at each check.
+LIST_TYPES = (list, tuple)
+RESPONSES_ROUTE = "/responses"
 
 
 def prompt_prefix(request: Mapping[str, Any], messages: object, route: object, characters: int) -> str | None:
-    """Return how a prompt begins, so many characters of its instructions and of its first user message.
+    """Return the beginning of a prompt: up to `characters` of its instructions and of its first user message.
 
-    The instructions are system and developer messages, Anthropic's `system` and the Responses API's `instructions`.
-    Its `input` counts on its own routes only, or where none is told: embeddings have one too.
+    The instructions are system and developer messages, Anthropic's `system` and the Responses API's `instructions`. The
+    `input` of the Responses API counts on its own routes, or if the route is unknown: embeddings have an `input` too.
+    `None` if there is no text.
     """
-    told = request.get("messages") if messages is None else messages
-    if told is None and (not isinstance(route, str) or RESPONSES in route):
-        told = request.get("input")
-    above = text(request.get("system") or request.get("instructions"), characters)
+    prompt = request.get("messages") if messages is None else messages
+    if prompt is None and (not isinstance(route, str) or RESPONSES_ROUTE in route):
+        prompt = request.get("input")
+    instructions = text(request.get("system") or request.get("instructions"), characters)
     first = ""
-    if isinstance(told, LISTS):
-        above, first = _beginning(told, above, characters)
-    elif isinstance(told, str):
-        first = told[:characters]
-    return f"{len(above)}:{above}{first}" if above or first else None
+    if isinstance(prompt, LIST_TYPES):
+        instructions, first = _beginning(prompt, instructions, characters)
+    elif isinstance(prompt, str):
+        first = prompt[:characters]
+    return f"{len(instructions)}:{instructions}{first}" if instructions or first else None
 
 
-def _beginning(messages: list[Any] | tuple[Any, ...], above: str, characters: int) -> tuple[str, str]:
-    """Return the instructions and the first user message."""
-    for message in messages[:MOST_MESSAGES]:
+def _beginning(messages: list[Any] | tuple[Any, ...], instructions: str, characters: int) -> tuple[str, str]:
+    """Return the beginnings of the instructions and of the first user message."""
+    for message in messages[:MAX_MESSAGES]:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "user":
-            return above, text(message.get("content"), characters)
-        if (role == "system" or role == "developer") and len(above) < characters:  # noqa: PLR1714 - any type is compared
-            above += text(message.get("content"), characters - len(above))
-    return above, ""
+            return instructions, text(message.get("content"), characters)
+        if (role == "system" or role == "developer") and len(instructions) < characters:  # noqa: PLR1714 - a set needs hashable values
+            instructions += text(message.get("content"), characters - len(instructions))
+    return instructions, ""
 
 
 def text(content: object, characters: int) -> str:
-    """Return how a text begins, whether it is one or a list of parts."""
+    """Return up to `characters` of a message's content, which is a text or a list of parts."""
     if isinstance(content, str):
         return content[:characters]
-    if not isinstance(content, LISTS):
+    if not isinstance(content, LIST_TYPES):
         return ""
-    found = ""
-    for part in content[:MOST_PARTS]:
-        told = part.get("text") if isinstance(part, dict) else part
-        if isinstance(told, str) and not told.startswith(VOLATILE):
-            found += told[: characters - len(found)]
-            if len(found) >= characters:
+    beginning = ""
+    for part in content[:MAX_PARTS]:
+        part_text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(part_text, str) and not part_text.startswith(VOLATILE_PREFIX):
+            beginning += part_text[: characters - len(beginning)]
+            if len(beginning) >= characters:
                 break
-    return found
+    return beginning
 
 
-MOST_CHARACTERS = 512
-"""Of an id; nobody names a session with more."""
-DIGITS = 32
-LARGEST_NUMBER = 2**63
-# LiteLLM, told to, invents a session id for each request that has none; those sessions are one request long.
-GENERATED = "litellm_session_id_generated"
-# Whose request it is, the surest first. LiteLLM removes what clients write there themselves.
-CLIENTS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
+MAX_ID_CHARACTERS = 512
+"""Length of a session id that is used; the rest is ignored, as real ids are shorter."""
+KEY_DIGITS = 32
+NUMBER_BOUND = 2**63
+# If so configured, LiteLLM generates a session id for each request without one; such a session has one request only.
+GENERATED_FLAG = "litellm_session_id_generated"
+# Metadata fields that identify the client, the most reliable first. LiteLLM removes those that clients set themselves.
+CLIENT_FIELDS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
 
 
 class SessionKey(NamedTuple):
-    """A session, for one client and one model group."""
+    """Key of a session, for one client and one model group."""
 
     text: str
     """32 hexadecimal digits."""
@@ -93,7 +94,7 @@ class SessionKey(NamedTuple):
 
 
 class SessionKeyReader:
-    """Tells sessions apart. What a request may be made of is up to its client: nothing of it makes this fail."""
+    """Reader of session keys. Requests contain whatever clients send; no content makes this raise."""
 
     def __init__(self, settings: AffinitySettings | None = None) -> None:
         settings = settings or AffinitySettings()
@@ -106,76 +107,76 @@ class SessionKeyReader:
             KeySource.USER: lambda request, _, __: _id(request.get("user")),
             KeySource.PROMPT: self._prompt,
         }
-        self._read = (
+        self._readers = (
             tuple((source, source.value, readers[source]) for source in settings.by) if settings.enabled else ()
         )
 
     def read(self, group: str, request: object, messages: object = None) -> SessionKey | None:
-        """Return the session of a request to a model group, as LiteLLM hands it to its hooks; None if it has none."""
+        """Return the session key of a request, as LiteLLM passes it to its hooks; `None` without a session."""
         if not isinstance(request, dict):
             return None
-        litellms, metadata = request.get("litellm_metadata"), request.get("metadata")
-        told: Metadata = (metadata,) if isinstance(metadata, dict) else ()
-        if isinstance(litellms, dict):
-            told = (litellms, *told)
-        for source, name, read in self._read:
-            found = read(request, told, messages)
-            if found:
-                client = _client(told)
-                # Lengths go in, so that no two different sessions are joined to the same text.
-                joined = f"{len(client)}:{client}{len(group)}:{group}{name}:{found}".encode("utf-8", "surrogatepass")
-                return SessionKey(sha256(joined).hexdigest()[:DIGITS], source, group)
+        of_litellm, of_client = request.get("litellm_metadata"), request.get("metadata")
+        metadata: Metadata = (of_client,) if isinstance(of_client, dict) else ()
+        if isinstance(of_litellm, dict):
+            metadata = (of_litellm, *metadata)
+        for source, name, read in self._readers:
+            session = read(request, metadata, messages)
+            if session:
+                client = _client(metadata)
+                # With the lengths, no two different sessions are joined to the same text.
+                joined = f"{len(client)}:{client}{len(group)}:{group}{name}:{session}".encode("utf-8", "surrogatepass")
+                return SessionKey(sha256(joined).hexdigest()[:KEY_DIGITS], source, group)
         return None
 
     def _header(self, request: dict[str, Any], _: Metadata, __: object) -> str | None:
-        outer = request.get("proxy_server_request")
-        headers = outer.get("headers") if isinstance(outer, dict) else None
+        http_request = request.get("proxy_server_request")
+        headers = http_request.get("headers") if isinstance(http_request, dict) else None
         if not isinstance(headers, dict):
             return None
         for name in self._headers:
             if name in headers:
-                found = _id(headers[name])
-                if found:
-                    return found
+                session_id = _id(headers[name])
+                if session_id:
+                    return session_id
         return None
 
     def _prompt(self, request: dict[str, Any], metadata: Metadata, messages: object) -> str | None:
-        return prompt_prefix(request, messages, _told(metadata, "user_api_key_request_route"), self._characters)
+        return prompt_prefix(request, messages, _first_of(metadata, "user_api_key_request_route"), self._characters)
 
 
 def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str | None:
-    named = None
-    for one in metadata:
-        if one.get(GENERATED):
+    session_id = None
+    for fields in metadata:
+        if fields.get(GENERATED_FLAG):
             return None
-        if named is None:
-            named = one.get("session_id")
-    return _id(named) or _id(request.get("litellm_session_id"))
+        if session_id is None:
+            session_id = fields.get("session_id")
+    return _id(session_id) or _id(request.get("litellm_session_id"))
 
 
 def _client(metadata: Metadata) -> str:
-    """Return whose request it is. A user's name is no key's hash, even if it reads like one."""
-    for name in CLIENTS:
-        for one in metadata:
-            told = one.get(name)
-            found = None if told is None else _id(told)
-            if found:
-                return f"{name}={found}"
+    """Return the client, with the name of the field: a user name is no hash of a key, even if it looks like one."""
+    for name in CLIENT_FIELDS:
+        for fields in metadata:
+            value = fields.get(name)
+            client = None if value is None else _id(value)
+            if client:
+                return f"{name}={client}"
     return ""
 
 
-def _told(metadata: Metadata, name: str) -> object:
-    """Return what the first of the metadata to name something says of it."""
-    for one in metadata:
-        found = one.get(name)
-        if found is not None:
-            return found
+def _first_of(metadata: Metadata, name: str) -> object:
+    """Return the first value of a field that is not `None`; `None` if there is none."""
+    for fields in metadata:
+        value = fields.get(name)
+        if value is not None:
+            return value
     return None
 
 
-def _id(told: object) -> str | None:
-    if isinstance(told, str):
-        return told[:MOST_CHARACTERS].strip()
-    if isinstance(told, int) and not isinstance(told, bool) and abs(told) < LARGEST_NUMBER:
-        return str(told)
+def _id(value: object) -> str | None:
+    if isinstance(value, str):
+        return value[:MAX_ID_CHARACTERS].strip()
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < NUMBER_BOUND:
+        return str(value)
     return None

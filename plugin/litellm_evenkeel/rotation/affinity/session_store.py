@@ -1,4 +1,4 @@
-"""Where pins are kept for other workers and for later: one file each, all of them `Pins`."""
+"""Interface of the stores that share pins between workers; each store has a module of its own."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Protocol
 
 
 class SessionStore(Protocol):
-    """Pins that may outlive a worker. What goes wrong with them is raised; `remote` answers for it."""
+    """Store of pins that may outlive a worker. Errors are raised; `replicator` handles them."""
 
     async def get(self, key: str) -> str | None:
-        """Return the account that a session is pinned to."""
+        """Return the account that a session is pinned to; `None` without a pin."""
 
     async def put(self, key: str, account: str, ttl: float, *, only_if_absent: bool) -> str:
-        """Pin a session for so many seconds, and return the account that it is pinned to afterwards.
+        """Pin a session for `ttl` seconds, and return the account that it is pinned to afterwards.
 
-        With `only_if_absent`, a pin to another account stays as it is; one to this account goes on.
+        With `only_if_absent`, a pin to another account is kept, and one to this account is prolonged.
         """
 
     async def drop_account(self, account: str) -> None:
         """Forget all pins of an account."""
 
     async def close(self) -> None:
-        """Let go of the server; nothing is asked afterwards."""
+        """Close the connections. The store is not used afterwards."""
