@@ -71,7 +71,11 @@ def test_the_redis_of_the_proxy_has_a_name() -> None:
     [
         ({"rotaton": {}}, {}, "evenkeel: there is no 'rotaton'. Did you mean rotation?"),
         ({"rotation": {"strategy": "headrom"}}, {}, "evenkeel.rotation.strategy: .* Did you mean headroom?"),
-        ({"rotation": {"accounts": {"a": {"limits": {"rmp": 1}}}}}, {}, "accounts.a.limits: there is no 'rmp'"),
+        (
+            {"rotation": {"accounts": {"a": {"limits": {"rmp": 1}}}}},
+            {},
+            "accounts.a.limits: expected a known name, got 'rmp'",
+        ),
         ({"rotation": {"accounts": {"a": {"weight": 0}}}}, {}, "accounts.a.weight: '0' cannot be"),
         ({"rotation": {"shared": {"redis_url": "host:pa55"}}}, {}, "redis_url: this is no address of a Redis"),
         ({}, {"EVENKEEL_ROTATION_STRATGY": "x"}, "Did you mean EVENKEEL_ROTATION_STRATEGY?"),

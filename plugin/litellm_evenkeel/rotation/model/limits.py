@@ -1,7 +1,7 @@
-"""What an account may use, and how operators write it.
+"""Limits of accounts and models, and their syntax in the settings.
 
 limits:
-  rpm: 500                  # requests and tokens of a minute
+  rpm: 500                  # requests and tokens per minute
   tpm: 30000
   concurrent: 8             # requests at the same time
   windows:                  # quotas of any length
@@ -26,28 +26,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MINUTE, DAY = 60.0, 86_400.0
-MOST_WINDOWS = 16
-LENGTHS = {"d": DAY, "h": 3600.0, "m": MINUTE, "s": 1.0}
-NAMES = ("rpm", "tpm", "concurrent", "windows", "daily", "budget")
+MAX_SHOWN_CHARACTERS = 40
+MAX_WINDOWS = 16
+UNIT_SECONDS = {"d": DAY, "h": 3600.0, "m": MINUTE, "s": 1.0}
+FIELD_NAMES = ("rpm", "tpm", "concurrent", "windows", "daily", "budget")
 
 
 class Unit(StrEnum):
-    """What is counted."""
+    """Unit of a limit."""
 
     REQUESTS = "requests"
     TOKENS = "tokens"
     DOLLARS = "dollars"
     SHARE = "share"
-    """Of a subscription's window, of which its provider only tells which share is used."""
+    """Share of a subscription's window, the only unit in which its provider states the usage."""
 
 
-# What operators count in; shares only providers know.
+# Units that operators may use. Only providers know shares.
 COUNTED = (Unit.REQUESTS, Unit.TOKENS, Unit.DOLLARS)
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So much in any period of so many seconds."""
+    """Limit of `amount` per any period of `seconds`."""
 
     unit: Unit
     amount: float
@@ -55,23 +56,23 @@ class RateLimit:
 
     @property
     def name(self) -> str:
-        """What it is called in metrics and explanations."""
-        return f"{self.unit}/{_said(self.seconds)}"
+        """Name in metrics and explanations, such as `requests/5h`."""
+        return f"{self.unit}/{_period_name(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All limits of an account, or of one model at it. Without any: none."""
+    """All limits of an account, or of one model at it. Empty: unlimited."""
 
     windows: tuple[RateLimit, ...] = ()
     concurrent: int | None = None
 
     @classmethod
-    def strictest(cls, several: Iterable[Limits]) -> Self:
-        """Return what holds where all of these do."""
+    def strictest(cls, limit_sets: Iterable[Limits]) -> Self:
+        """Return the limits that hold if all of `limit_sets` hold."""
         amounts: dict[tuple[Unit, float], float] = {}
         concurrent = []
-        for limits in several:
+        for limits in limit_sets:
             if limits.concurrent is not None:
                 concurrent.append(limits.concurrent)
             for limit in limits.windows:
@@ -81,79 +82,92 @@ class Limits:
         return cls(tuple(windows), min(concurrent, default=None))
 
     @classmethod
-    def of(cls, told: object, where: str) -> Self:
-        """Read what an operator wrote; `where` is named when that cannot be."""
-        if told is None:
+    def of(cls, raw: object, path: str) -> Self:
+        """Parse the limits of an account or a model; raise `SettingsError`, which names `path`, if they are invalid."""
+        if raw is None:
             return cls()
-        fields = _fields(told, NAMES, where)
-        windows = tuple(_windows(fields, where))
-        if len(windows) > MOST_WINDOWS:
-            raise SettingsError(f"{where}: {len(windows)} limits, of at most {MOST_WINDOWS}.")
+        fields = _fields(raw, FIELD_NAMES, path)
+        windows = tuple(_windows(fields, path))
+        if len(windows) > MAX_WINDOWS:
+            raise SettingsError(
+                f"{path}: expected at most {MAX_WINDOWS} limits, got {len(windows)}. Hint: remove some."
+            )
         concurrent = fields.get("concurrent")
         if concurrent is not None and (not isinstance(concurrent, int) or concurrent < 1 or concurrent is True):
-            raise SettingsError(f"{where}.concurrent: {concurrent!r} is no number of requests. Write 1 or more.")
+            raise SettingsError(
+                f"{path}.concurrent: expected a number of requests, got {concurrent!r}. Hint: write 1 or more."
+            )
         return cls.strictest([cls(windows, concurrent)])
 
 
 UNLIMITED = Limits()
-"""Of an account without any."""
+"""Limits of an account without any."""
 
 
-def period(told: object, where: str) -> float:
-    """Return the seconds of a period: a number of them, or such as 90s, 5h or 7d."""
-    found = span(told)
-    if not found:
-        raise SettingsError(f"{where}: {str(told)[:40]!r} is no period. Write such as 90s, 5h or 7d.")
-    return found
+def period(raw: object, path: str) -> float:
+    """Return the seconds of a period, given as a number of seconds or as text such as 90s, 5h or 7d."""
+    seconds = span(raw)
+    if not seconds:
+        raise SettingsError(f"{path}: expected a period, got {_shown(raw)}. Hint: write one such as 90s, 5h or 7d.")
+    return seconds
 
 
-def _windows(fields: Mapping[str, Any], where: str) -> Iterator[RateLimit]:
+def _windows(fields: Mapping[str, Any], path: str) -> Iterator[RateLimit]:
     for name, unit in (("rpm", Unit.REQUESTS), ("tpm", Unit.TOKENS)):
         if fields.get(name) is not None:
-            yield RateLimit(unit, _amount(fields[name], f"{where}.{name}"), MINUTE)
+            yield RateLimit(unit, _amount(fields[name], f"{path}.{name}"), MINUTE)
     windows = fields.get("windows") or ()
     if not isinstance(windows, list | tuple):
-        raise SettingsError(f"{where}.windows: this is a list, such as [{{for: 5h, requests: 200}}].")
-    for place, window in enumerate(windows, 1):
-        yield from _window(window, f"{where}.windows[{place}]", None)
+        raise SettingsError(
+            f"{path}.windows: expected a list, got {type(windows).__name__}. "
+            "Hint: write a list such as [{for: 5h, requests: 200}]."
+        )
+    for index, window in enumerate(windows, 1):
+        yield from _window(window, f"{path}.windows[{index}]", None)
     daily = fields.get("daily")
     if daily is not None:
-        yield from _window(daily if isinstance(daily, Mapping) else {Unit.REQUESTS: daily}, f"{where}.daily", DAY)
+        yield from _window(daily if isinstance(daily, Mapping) else {Unit.REQUESTS: daily}, f"{path}.daily", DAY)
     budget = fields.get("budget")
     if budget is not None:
-        yield from _window(budget, f"{where}.budget", None)
+        yield from _window(budget, f"{path}.budget", None)
 
 
-def _window(told: object, where: str, length: float | None) -> Iterator[RateLimit]:
-    fields = _fields(told, (*COUNTED, *(() if length else ("for",))), where)
-    seconds = length or period(fields.get("for"), f"{where}.for")
+def _window(raw: object, path: str, seconds: float | None) -> Iterator[RateLimit]:
+    fields = _fields(raw, (*COUNTED, *(() if seconds else ("for",))), path)
+    seconds = seconds or period(fields.get("for"), f"{path}.for")
     counted = [unit for unit in COUNTED if fields.get(unit) is not None]
     if not counted:
-        raise SettingsError(f"{where}: nothing is counted. Write one of {', '.join(COUNTED)}.")
+        raise SettingsError(f"{path}: expected an amount to limit, got none. Hint: write one of {', '.join(COUNTED)}.")
     for unit in counted:
-        yield RateLimit(unit, _amount(fields[unit], f"{where}.{unit}"), seconds)
+        yield RateLimit(unit, _amount(fields[unit], f"{path}.{unit}"), seconds)
 
 
-def _fields(told: object, names: tuple[str, ...], where: str) -> Mapping[str, Any]:
-    if not isinstance(told, Mapping):
-        raise SettingsError(f"{where}: this is a mapping of {', '.join(names)}.")
-    for name in told:
+def _fields(raw: object, names: tuple[str, ...], path: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise SettingsError(
+            f"{path}: expected a mapping, got {type(raw).__name__}. Hint: write a mapping of {', '.join(names)}."
+        )
+    for name in raw:
         if name not in names:
             near = difflib.get_close_matches(str(name), names, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(names)}."
-            raise SettingsError(f"{where}: there is no {str(name)[:40]!r}. {hint}")
-    return told
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}."
+            raise SettingsError(f"{path}: expected a known name, got {_shown(name)}. Hint: {hint}")
+    return raw
 
 
-def _amount(told: object, where: str) -> float:
-    found = None if isinstance(told, str) else number(told)
-    if not found:
-        raise SettingsError(f"{where}: {str(told)[:40]!r} is no amount. Write a number above 0.")
-    return found
+def _amount(raw: object, path: str) -> float:
+    amount = None if isinstance(raw, str) else number(raw)
+    if not amount:
+        raise SettingsError(f"{path}: expected an amount, got {_shown(raw)}. Hint: write a number above 0.")
+    return amount
 
 
-def _said(seconds: float) -> str:
-    for unit, each in LENGTHS.items():
-        if seconds >= each and seconds % each == 0:
-            return f"{seconds / each:.0f}{unit}"
+def _shown(raw: object) -> str:
+    return repr(str(raw)[:MAX_SHOWN_CHARACTERS])
+
+
+def _period_name(seconds: float) -> str:
+    for unit, size in UNIT_SECONDS.items():
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f}{unit}"
     return f"{seconds:g}s"

@@ -1,4 +1,4 @@
-"""A request, as far as it matters for the choice of an account."""
+"""The part of a request that matters for the pick."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """So much of each unit, in the order of `limits.COUNTED`."""
+    """Usage in each unit, in the order of `limits.COUNTED`."""
 
     requests: float = 1.0
     tokens: float = 0.0
@@ -14,23 +14,23 @@ class Usage(NamedTuple):
 
 
 TYPICAL_USAGE = Usage(1.0, 1000.0)
-"""What deployments are compared with: one request of a usual size."""
+"""Usage of one request of typical size, with which deployments are compared."""
 SINGLE_REQUEST = Usage()
-"""One request of which nothing is known."""
+"""Usage of one request of unknown size."""
 
 
 class PickRequest(NamedTuple):
-    """What is asked for."""
+    """Request for a pick."""
 
     usage: Usage = SINGLE_REQUEST
     excluded: frozenset[str] = frozenset()
-    """The deployments at which this very request has failed."""
+    """Ids of the deployments at which this request has failed before."""
     preferred_account: str | None = None
-    """The account at which the session is pinned."""
+    """Account that the session is pinned to; `None` without a pin."""
     is_stream: bool = False
     client: str = ""
-    """Whose request it is."""
+    """Client that sent the request; empty if unknown."""
     is_final_try: bool = False
-    """Whether it has waited, and would be refused otherwise."""
+    """Whether the queue timeout is over, so that the request is rejected if nothing is picked."""
     ignores_leases: bool = False
     """Whether leases count as granted: an explanation looks at what is left for all workers."""

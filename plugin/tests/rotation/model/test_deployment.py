@@ -86,7 +86,7 @@ def test_what_is_wrong_is_so_each_time_and_where_it_stands_is_named() -> None:
 
 
 def test_not_everything_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr(module, "MAX_PARSED", 3)
     read: list[object] = []
 
     def reads(told: object, _: str) -> int:
