@@ -165,7 +165,7 @@ async def test_a_client_that_writes_what_routing_plugins_would_leave_changes_not
 async def test_a_call_on_a_video_goes_to_the_account_that_made_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     narrowing = importlib.import_module("litellm_evenkeel.rotation.litellm_filters")
     # As they are since LiteLLM 1.108.
-    monkeypatch.setattr(narrowing, "_CALLS_ON_A_VIDEO", frozenset({"avideo_status"}))
+    monkeypatch.setattr(narrowing, "_VIDEO_CALL_TYPES", frozenset({"avideo_status"}))
     monkeypatch.setattr(narrowing.videos, "decode_video_id_with_provider", lambda told: {"deployment_id": told})
     rig.start([rig.deployment(name) for name in "abc"], rotation={"strategy": "round_robin"})
 

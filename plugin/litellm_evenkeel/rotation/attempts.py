@@ -1,11 +1,12 @@
-"""From the choice of an account to the end of the attempt there: what is under way in which task, and how it ended.
+"""Attempts, from the pick to their end: which attempt runs in which task, and how it ended.
 
-LiteLLM makes the attempts of one request one after the other in a task of its own, which ends with the whole answer or
-with the stream of one. So an attempt ends with the failure that its hook tells of; with the next choice in the same
-task; with the task; and where that leaves a stream, with the event that LiteLLM sends when the stream is over, or when
-nobody holds the stream any longer, for there are streams without any event.
+LiteLLM makes the attempts of one request one after another in a task of their own, whose result is the whole response
+or a stream. So an attempt ends with one of the following: the failure that LiteLLM's hook reports; the next pick in the
+same task; the end of the task; and, for a stream, the event that LiteLLM sends when it is over, or the garbage
+collection of the stream, as some streams have no event.
 
-Much of this happens in callbacks of the loop, where an error would be nobody's: it is told, and the attempt given back.
+Much of this happens in callbacks of the event loop, where no caller would see an error. So errors are reported, and the
+attempt's reservation is released.
 """
 
 from __future__ import annotations
@@ -34,110 +35,110 @@ class ClientRequest:
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
-        """What tells it from others where no logging object does: outside of a proxy."""
+        """Id of the request outside a proxy, where no logging object identifies it."""
         self.picked: RoutingDecision | None = None
-        """Where it was sent last."""
+        """Latest pick; `None` before the first."""
         self.streams: tuple[Attempt, ...] = ()
-        """Those of its streams that are open, the oldest first."""
+        """Attempts whose streams are open, oldest first."""
         self.broken: frozenset[str] = frozenset()
-        """The deployments whose streams have broken off."""
+        """Ids of the deployments whose streams broke off."""
 
     @classmethod
     def of(cls, request: Mapping[str, Any]) -> ClientRequest:
-        """Return the call that a request is an attempt of."""
+        """Return the client request to which a LiteLLM request belongs; create it for the first attempt."""
         details = getattr(request.get("litellm_logging_obj"), "model_call_details", None)
         if details is None:
             return cls(str(request.get("litellm_call_id") or request.get("litellm_trace_id") or ""))
-        found = cls.from_event(details)
-        if found is None:
-            found = details[REQUEST_KEY] = cls()
-        return found
+        client_request = cls.from_event(details)
+        if client_request is None:
+            client_request = details[REQUEST_KEY] = cls()
+        return client_request
 
     def record_pick(self, account: str, reason: str) -> None:
-        """Know of another attempt."""
+        """Record the pick of the next attempt."""
         self.picked = RoutingDecision(account, reason, 1 if self.picked is None else self.picked.attempt + 1)
 
     @staticmethod
     def from_event(details: Mapping[str, Any]) -> ClientRequest | None:
-        """Return the call that an event tells of."""
-        found = details.get(REQUEST_KEY)
-        return found if isinstance(found, ClientRequest) else None
+        """Return the client request of a logging event; `None` if it has none."""
+        client_request = details.get(REQUEST_KEY)
+        return client_request if isinstance(client_request, ClientRequest) else None
 
     def attach_to(self, logging_object: object) -> None:
-        """Have it told by the events of a logging object that was made later, for one attempt."""
+        """Attach the request to a logging object that LiteLLM created later, for a single attempt."""
         details = getattr(logging_object, "model_call_details", None)
         if details is not None:
             details.setdefault(REQUEST_KEY, self)
 
     def is_same(self, other: ClientRequest) -> bool:
-        """Return whether it is the same request."""
+        """Return whether `other` is the same request."""
         return self is other or (self.name is not None and self.name == other.name)
 
     def __deepcopy__(self, _: object) -> Self:
-        """Stay what it is: LiteLLM copies what it logs."""
+        """Return the request itself, as LiteLLM copies what it logs."""
         return self
 
 
-# A stream that nobody holds may still have its event under way.
+# The event of a stream that was garbage-collected may still arrive.
 STREAM_EVENT_GRACE_SECONDS = 2.0
-# Streams that never end, neither by an event nor otherwise, are forgotten beyond so many; their leases expire.
+# Bounds the memory for streams that never end. Beyond it, the oldest is dropped, and its reservation expires.
 MAX_STREAMS = 100_000
 
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """One request at one account."""
+    """One attempt: a request at one account."""
 
     pick: Pick
     model_group: str
     request: ClientRequest
     outcome: SessionOutcome | None = None
-    """What the choice was to its session, if it has one."""
+    """Outcome of the pick for the request's session; `None` without a session."""
 
     @property
     def deployment(self) -> str:
-        """The id of the deployment."""
+        """Id of the deployment."""
         return self.pick.deployment.spec.id
 
 
 class AttemptListener(Protocol):
-    """What wants to know how attempts end; each of them ends once."""
+    """Receiver of the ends of attempts; each attempt ends once."""
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        """Know that an answer came; it may not tell what it used."""
+        """Record a response. `usage` may be unknown."""
 
     def on_stream_start(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
-        """Know that an answer has begun, and what its provider has said before it."""
+        """Record the begin of a stream, with the provider's response headers; `None` if there are none."""
 
     def on_lost(self, attempt: Attempt) -> None:
-        """Know that nobody will ever tell how it ended."""
+        """Record that the end of the attempt will never be known."""
 
     def release(self, attempt: Attempt) -> None:
-        """Give back what it holds: of how it ended, an error of ours knows."""
+        """Release the attempt's reservation after an error of the plugin itself."""
 
 
 class AttemptTracker:
-    """All attempts that are under way, in one event loop."""
+    """All running attempts of one event loop."""
 
-    def __init__(self, ends: AttemptListener, errors: Callable[[str, Exception], None]) -> None:
-        self._ends, self._errors = ends, errors
+    def __init__(self, listener: AttemptListener, on_error: Callable[[str, Exception], None]) -> None:
+        self._listener, self._on_error = listener, on_error
         self._running: dict[asyncio.Task[Any], RequestAttempts] = {}
         self._streams: OrderedDict[Attempt, None] = OrderedDict()
 
     def attempts_of(self, client_request: ClientRequest) -> RequestAttempts:
-        """Return what is known of the request that the current task makes."""
+        """Return the attempts of the request that the current task makes."""
         task = asyncio.current_task()
         assert task is not None
         attempts = self._running.get(task)
         if attempts is not None and attempts.request.is_same(client_request):
             return attempts
         if attempts is None:
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._task_done)
         else:
-            # A guardrail may ask a model in the very task of a request.
+            # A guardrail may send a request to a model from within the task of another request.
             self.end_last(attempts)
         attempts = self._running[task] = RequestAttempts(client_request)
-        # A stream that broke off is taken up in another task; the event that tells of it may come before or after.
+        # A broken stream is continued in another task, which may start before or after the event about the break.
         attempts.excluded = (
             client_request.broken.union([stream.deployment for stream in client_request.streams])
             if client_request.streams
@@ -146,14 +147,17 @@ class AttemptTracker:
         return attempts
 
     def end_last(self, attempts: RequestAttempts) -> None:
-        """Know that a request comes again: what it tried last is over, though nobody has said so."""
+        """End the current attempt, if any, as its request makes another pick; its end was not reported."""
         if attempts.current is not None:
             attempt, attempts.current = attempts.current, None
             attempts.excluded |= {attempt.deployment}
-            self._ends.on_lost(attempt)
+            self._listener.on_lost(attempt)
 
     def failed(self, deployment: str) -> Attempt | None:
-        """Return the attempt of the current task that has failed at a deployment; its end is the caller's to tell."""
+        """Take the current task's attempt that failed at `deployment`, and return it; `None` if there is none.
+
+        The caller reports its end.
+        """
         task = asyncio.current_task()
         attempts = self._running.get(task) if task is not None else None
         if attempts is None or attempts.current is None or attempts.current.deployment != deployment:
@@ -163,15 +167,21 @@ class AttemptTracker:
         return attempt
 
     def stream_ended(self, client_request: ClientRequest, deployment: str | None) -> Attempt | None:
-        """Return the attempt whose stream is over; its end is the caller's to tell."""
+        """Take the attempt whose stream ended, and return it; `None` if there is none. The caller reports its end.
+
+        If `deployment` is `None`, this is the attempt with the oldest open stream.
+        """
         for attempt in client_request.streams:
             if deployment is None or attempt.deployment == deployment:
-                self._forget(attempt)
+                self._drop_stream(attempt)
                 return attempt
         return None
 
     def stream_broke(self, client_request: ClientRequest) -> Attempt | None:
-        """Return the attempt whose stream has broken off, the oldest; its end is the caller's to tell."""
+        """Take the attempt with the oldest open stream, which broke off, and return it; `None` if there is none.
+
+        The caller reports its end.
+        """
         attempt = self.stream_ended(client_request, None)
         if attempt is not None:
             client_request.broken |= {attempt.deployment}
@@ -179,61 +189,61 @@ class AttemptTracker:
 
     @property
     def streams(self) -> int:
-        """How many streams are open."""
+        """Number of open streams."""
         return len(self._streams)
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
         attempts = self._running.pop(task)
         attempt, attempts.current = attempts.current, None
         if attempt is not None:
-            self._tell(attempt, lambda: self._ended(task, attempt))
+            self._notify(attempt, lambda: self._end_by_result(task, attempt))
 
-    def _ended(self, task: asyncio.Task[Any], attempt: Attempt) -> None:
+    def _end_by_result(self, task: asyncio.Task[Any], attempt: Attempt) -> None:
         if task.cancelled() or task.exception() is not None:
-            self._ends.on_lost(attempt)
+            self._listener.on_lost(attempt)
             return
         result = task.result()
         if hasattr(result, "__aiter__"):
-            self._is_streaming(attempt, result)
+            self._add_stream(attempt, result)
         elif result is None or isinstance(result, str | bytes):
-            # It was a task that passes on the chunks of a stream.
-            self._ends.on_lost(attempt)
+            # The task only passed on the chunks of a stream.
+            self._listener.on_lost(attempt)
         else:
-            self._ends.on_success(attempt, usage_of_response(result))
+            self._listener.on_success(attempt, usage_of_response(result))
 
-    def _is_streaming(self, attempt: Attempt, stream: object) -> None:
+    def _add_stream(self, attempt: Attempt, stream: object) -> None:
         self._streams[attempt] = None
         attempt.request.streams += (attempt,)
         attempt.request.attach_to(getattr(stream, "logging_obj", None))
         if len(self._streams) > MAX_STREAMS:
-            self._forget(next(iter(self._streams)))
+            self._drop_stream(next(iter(self._streams)))
         loop = asyncio.get_running_loop()
-        # What takes no weak references tells nobody when it is let go: there is its event, and in the end its lease
-        # expires.
+        # The garbage collection of an object without weak references goes unnoticed. Such a stream ends with its event,
+        # and its reservation expires at the latest.
         with contextlib.suppress(TypeError):
-            weakref.finalize(stream, _soon, loop, weakref.ref(self), attempt).atexit = False
-        self._ends.on_stream_start(attempt, usage_of_response(stream).headers)
+            weakref.finalize(stream, _schedule_end, loop, weakref.ref(self), attempt).atexit = False
+        self._listener.on_stream_start(attempt, usage_of_response(stream).headers)
 
-    def _let_go(self, attempt: Attempt) -> None:
+    def _stream_collected(self, attempt: Attempt) -> None:
         if attempt in self._streams:
-            self._forget(attempt)
-            self._tell(attempt, lambda: self._ends.on_lost(attempt))
+            self._drop_stream(attempt)
+            self._notify(attempt, lambda: self._listener.on_lost(attempt))
 
-    def _tell(self, attempt: Attempt, end: Callable[[], None]) -> None:
+    def _notify(self, attempt: Attempt, end: Callable[[], None]) -> None:
         try:
             end()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the loop has no use for it
-            self._errors("learning from an end", error)
+        except Exception as error:  # noqa: BLE001 - the event loop would only log it
+            self._on_error("learning from an end", error)
             if attempt not in self._streams:
-                self._ends.release(attempt)
+                self._listener.release(attempt)
 
-    def _forget(self, attempt: Attempt) -> None:
+    def _drop_stream(self, attempt: Attempt) -> None:
         self._streams.pop(attempt, None)
-        attempt.request.streams = tuple([one for one in attempt.request.streams if one is not attempt])
+        attempt.request.streams = tuple([stream for stream in attempt.request.streams if stream is not attempt])
 
 
 class RequestAttempts:
-    """The attempts of one request."""
+    """State of one request's attempts."""
 
     __slots__ = ("current", "excluded", "request", "waited")
 
@@ -241,18 +251,18 @@ class RequestAttempts:
         self.request = client_request
         self.current: Attempt | None = None
         self.excluded: frozenset[str] = frozenset()
-        """The deployments at which it has failed."""
+        """Ids of the deployments at which the request failed."""
         self.waited = 0.0
-        """Seconds that it has waited for accounts, over all attempts."""
+        """Seconds spent in the queue, over all attempts."""
 
 
-def _soon(loop: asyncio.AbstractEventLoop, attempts: weakref.ref[AttemptTracker], attempt: Attempt) -> None:
-    """Finalizers run anywhere, in any thread: what is to be done is done in the loop."""
+def _schedule_end(loop: asyncio.AbstractEventLoop, tracker_ref: weakref.ref[AttemptTracker], attempt: Attempt) -> None:
+    """End an attempt whose stream was garbage-collected, in the event loop, as finalizers may run in any thread."""
 
     def later() -> None:
-        found = attempts()
-        if found is not None:
-            loop.call_later(STREAM_EVENT_GRACE_SECONDS, found._let_go, attempt)  # noqa: SLF001 - a method of its own class
+        tracker = tracker_ref()
+        if tracker is not None:
+            loop.call_later(STREAM_EVENT_GRACE_SECONDS, tracker._stream_collected, attempt)  # noqa: SLF001 - a method of its own class
 
     if not loop.is_closed():
         loop.call_soon_threadsafe(later)

@@ -1,7 +1,8 @@
-"""What LiteLLM filters after its plugins, done before: of the one account that is returned, nothing may be filtered.
+"""LiteLLM's own filters of deployments, applied before the pick.
 
-The same functions of the running LiteLLM are used, each only where the router has it switched on. What cannot be done
-before the choice makes the whole request LiteLLM's.
+LiteLLM applies them after its plugins, when the one picked deployment must not be removed any more. The same functions
+of the running LiteLLM are called, each only if the router has it enabled. A request whose filters cannot be applied
+before the pick is left to LiteLLM altogether.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates
 
 Deployments = list[dict[str, Any]]
-# LiteLLM up to 1.101 has it under a private name.
+# In LiteLLM up to 1.101, the function has a private name.
 _BY_ORDER = "get_order_filtered_deployments"
 _by_order = getattr(litellm.utils, _BY_ORDER, None) or getattr(litellm.utils, f"_{_BY_ORDER}")
-# The calls on a video that is there already. LiteLLM up to 1.107 sends them to any deployment.
-_CALLS_ON_A_VIDEO: frozenset[str] = getattr(videos, "VIDEO_ID_CALL_TYPES", frozenset())
-# Where LiteLLM's routing plugins leave the provider models that a request may use, in its metadata.
+# Calls that concern an existing video. LiteLLM up to 1.107 sends them to any deployment.
+_VIDEO_CALL_TYPES: frozenset[str] = getattr(videos, "VIDEO_ID_CALL_TYPES", frozenset())
+# Metadata field in which LiteLLM's routing plugins put the provider models that a request may use.
 ALLOWED_MODELS = "_routing_plugin_candidate_models"
 
 
 async def apply_litellm_filters(
     router: Any, cached: CachedCandidates, deployments: Deployments, messages: object, request: dict[str, Any]
 ) -> Deployments:
-    """Return those that LiteLLM would leave, in their order; the very list that was given if it would leave all."""
+    """Return the deployments that LiteLLM's filters keep, in their order; the same list object if they keep all."""
     settings, model = settings_of(router), cached.candidates.name
     has_input = messages is not None or request.get("input") is not None
     if settings.pre_call_checks and has_input:
-        deployments = await _after_pre_call_checks(router, model, deployments, messages, request)
+        deployments = await _apply_pre_call_checks(router, model, deployments, messages, request)
     if cached.has_tags or settings.tag_filtering or request.get("enable_tag_filtering"):
-        deployments = await _called(
+        deployments = await _call_supported(
             tag_based_routing.get_deployments_for_tag,
             llm_router_instance=router,
             ctx=routing_context(router),
@@ -50,61 +51,67 @@ async def apply_litellm_filters(
             healthy_deployments=deployments,
             metadata_variable_name=_metadata_name(request),
         )
-    deployments = _after_routing_plugins(router, deployments, request)
+    deployments = _apply_routing_plugins(router, deployments, request)
     if "video_id" in request:
-        deployments = _after_video(deployments, request)
+        deployments = _keep_video_deployment(deployments, request)
     if cached.has_order:
         deployments = _by_order(deployments, target_order=request.get("_target_order"))
     excluded = request.get("_excluded_deployment_ids")
     if excluded:
-        deployments = [one for one in deployments if (one.get("model_info") or {}).get("id") not in excluded]
+        deployments = [
+            deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") not in excluded
+        ]
     return deployments
 
 
-async def _after_pre_call_checks(
+async def _apply_pre_call_checks(
     router: Any, model: str, deployments: Deployments, messages: object, request: dict[str, Any]
 ) -> Deployments:
-    """Return those that pass LiteLLM's pre-call checks. Tokens are counted outside of the event loop."""
-    asked = {"messages": messages, "input": request.get("input"), "request_kwargs": request}
+    """Return the deployments that pass LiteLLM's pre-call checks. Tokens are counted outside the event loop."""
+    arguments: dict[str, Any] = {"messages": messages, "input": request.get("input"), "request_kwargs": request}
     context = routing_context(router)
     count = getattr(router, "_acount_pre_call_check_tokens", None)
     if context is not None and count is None:
-        return list(await asyncio.to_thread(context.pre_call_checks, model, deployments, **asked))
-    check = router._pre_call_checks  # noqa: SLF001 - what the router itself calls a moment later
-    asked |= {"model": model, "healthy_deployments": deployments}
+        return list(await asyncio.to_thread(context.pre_call_checks, model, deployments, **arguments))
+    check = router._pre_call_checks  # noqa: SLF001 - the router itself calls this method next
+    arguments |= {"model": model, "healthy_deployments": deployments}
     if count is not None:
-        asked |= {"input_token_count": await _called(count, **asked), "skip_inline_token_count": True}
-    return _called(check, **asked)  # type: ignore[no-any-return]
+        arguments |= {"input_token_count": await _call_supported(count, **arguments), "skip_inline_token_count": True}
+    return _call_supported(check, **arguments)  # type: ignore[no-any-return]
 
 
-def _after_routing_plugins(router: Any, deployments: Deployments, request: dict[str, Any]) -> Deployments:
-    """Return those whose provider model the plugins of `router_settings.plugins` allow; raise ValueError if none is."""
+def _apply_routing_plugins(router: Any, deployments: Deployments, request: dict[str, Any]) -> Deployments:
+    """Return the deployments whose provider model is allowed by the routing plugins; raise `ValueError` if none is."""
     metadata = request.get(_metadata_name(request))
     allowed = metadata.get(ALLOWED_MODELS) if isinstance(metadata, dict) else None
-    # A client may write into the metadata, too.
+    # Without routing plugins, the field is ignored, as a client may have set it.
     if allowed is None or not has_routing_plugins(router):
         return deployments
-    left = [one for one in deployments if (one.get("litellm_params") or {}).get("model") in allowed]
-    if not left:
+    kept = [
+        deployment for deployment in deployments if (deployment.get("litellm_params") or {}).get("model") in allowed
+    ]
+    if not kept:
         raise ValueError(f"The routing plugins of router_settings.plugins left no deployment of {len(deployments)}.")
-    return left
+    return kept
 
 
-def _after_video(deployments: Deployments, request: dict[str, Any]) -> Deployments:
-    """Return only the deployment that made the video of a call on it, if it is among them: no other account has it."""
+def _keep_video_deployment(deployments: Deployments, request: dict[str, Any]) -> Deployments:
+    """Keep only the deployment that made the video of the call, if present, as no other account has that video."""
     video_id = request["video_id"]
     call_type = getattr(request.get("litellm_logging_obj"), "call_type", None)
-    if call_type not in _CALLS_ON_A_VIDEO or not isinstance(video_id, str):
+    if call_type not in _VIDEO_CALL_TYPES or not isinstance(video_id, str):
         return deployments
     maker = videos.decode_video_id_with_provider(video_id).get("deployment_id")
-    return [one for one in deployments if (one.get("model_info") or {}).get("id") == maker] or deployments
+    return [
+        deployment for deployment in deployments if (deployment.get("model_info") or {}).get("id") == maker
+    ] or deployments
 
 
 def _metadata_name(request: dict[str, Any]) -> str:
     return "litellm_metadata" if "litellm_metadata" in request else "metadata"
 
 
-def _called(function: Callable[..., Any], **arguments: Any) -> Any:
-    """Call it with those of the arguments that this version of LiteLLM knows."""
-    known = inspect.signature(function).parameters
-    return function(**{name: value for name, value in arguments.items() if name in known})
+def _call_supported(function: Callable[..., Any], **arguments: Any) -> Any:
+    """Call `function` with those arguments that it has in this version of LiteLLM."""
+    supported = inspect.signature(function).parameters
+    return function(**{name: value for name, value in arguments.items() if name in supported})

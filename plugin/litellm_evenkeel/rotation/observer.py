@@ -1,4 +1,4 @@
-"""Who watches the rotation: metrics, for one."""
+"""Interface for observers of the rotation, such as its metrics."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """What is told as it happens. Nothing of it may take long, or raise."""
+    """Receiver of rotation events, as they happen. Its methods must be fast and must not raise."""
 
     def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
-        """Know of a choice, and how long it took."""
+        """Record a pick, and the seconds it took, time in the queue included."""
 
     def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
-        """Know of a request that has waited for an account."""
+        """Record that a request left the queue after `seconds`."""
 
     def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
-        """Know of a request for which there was none."""
+        """Record a request that no account could serve."""
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
-        """Know of a failed attempt."""
+        """Record a failed attempt."""
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        """Know of an answer."""
+        """Record a successful attempt."""
 
     def on_lost(self, attempt: Attempt) -> None:
-        """Know of an attempt of whose end nobody told."""
+        """Record an attempt whose end is unknown."""
 
     def on_snapshot(self, seconds: float) -> None:
-        """Know that a snapshot was made anew."""
+        """Record that a snapshot was rebuilt in `seconds`."""
 
 
 class NullObserver:
-    """Nobody."""
+    """Observer that ignores all events."""
 
     def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_lost(self, attempt: Attempt) -> None:
-        """Look away."""
+        """Ignore the event."""
 
     def on_snapshot(self, seconds: float) -> None:
-        """Look away."""
+        """Ignore the event."""
