@@ -16,7 +16,7 @@ from typing import Any
 MAX_BODY_CHARACTERS = 65_536
 """Length of a body that is read; the rest is ignored, as no error needs more."""
 _MAX_LENIENT_CHARACTERS = 16_384
-"""A lower bound for the lenient reader, which takes about a microsecond per word, in the middle of a request."""
+"""Smaller maximum for the lenient reader, which takes about a microsecond per word, in the middle of a request."""
 _MAX_NESTING = 40
 
 _DECODER = json.JSONDecoder()
@@ -54,7 +54,7 @@ class _LenientReader:
     def __init__(self) -> None:
         self.root: Any = None
         self.open: list[Any] = []
-        # For each open container, the key whose value comes next: `_NOTHING` before a key, `None` after a value.
+        # For each open container, the key that awaits its value; `_NOTHING` before a key, `None` after a value.
         self.keys: list[Any] = []
 
     def read(self, text: str) -> Any:

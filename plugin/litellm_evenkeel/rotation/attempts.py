@@ -108,7 +108,7 @@ class AttemptListener(Protocol):
         """Record a response. `usage` may be unknown."""
 
     def on_stream_start(self, attempt: Attempt, headers: Mapping[str, Any] | None) -> None:
-        """Record the begin of a stream, with the provider's response headers; `None` if there are none."""
+        """Record the start of a stream, with the provider's response headers; `None` if there are none."""
 
     def on_lost(self, attempt: Attempt) -> None:
         """Record that the end of the attempt will never be known."""

@@ -91,7 +91,7 @@ def _apply_routing_plugins(router: Any, deployments: Deployments, request: dict[
         deployment for deployment in deployments if (deployment.get("litellm_params") or {}).get("model") in allowed
     ]
     if not kept:
-        raise ValueError(f"The routing plugins of router_settings.plugins left no deployment of {len(deployments)}.")
+        raise ValueError(f"The routing plugins in router_settings.plugins removed all {len(deployments)} deployments.")
     return kept
 
 

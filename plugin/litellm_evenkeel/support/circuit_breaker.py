@@ -1,4 +1,4 @@
-"""A circuit breaker with exponential back-off, for servers that are asked once for each request or scrape."""
+"""A circuit breaker with exponential back-off, for servers that are called often."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ async def check_listening(url: str) -> None:
 
 FINGERPRINT_DIGITS = 8
 SCHEMES = ("postgres://", "postgresql://")
-URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and what is special in it as %40."
+URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and encode special characters (@ as %40)."
 # asyncpg sends unknown parameters to the server as server settings, and the server rejects Prisma's own:
 # `connection_limit`, `pool_timeout`, `pgbouncer` and any that Prisma adds later.
 ASYNCPG_PARAMETERS = frozenset(

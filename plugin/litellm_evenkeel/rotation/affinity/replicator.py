@@ -61,7 +61,9 @@ class ReplicatorCounts:
     is_available: bool
     """Whether the circuit breaker is closed."""
     fetched: int
+    """Fetches that called the store."""
     fetch_hits: int
+    """Fetches that returned a pin."""
     failed: int
     """Fetches without a result because the store was too slow or failed."""
     skipped: int

@@ -137,7 +137,7 @@ class SessionTable:
         self._pin(key, account, now)
 
     def is_overloaded(self, key: SessionKey, now: float, accounts: int) -> bool:
-        """Return whether a key that many sessions share has traffic its account too much recent traffic.
+        """Return whether a key that many sessions share has brought its account too much recent traffic.
 
         `False` for keys that name a session. Of the model group's traffic with shared keys in about the last minute,
         any other key may bring its account `hot_factor` times an equal share per account. The strategy distributes
