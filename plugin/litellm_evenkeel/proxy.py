@@ -6,7 +6,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from litellm_evenkeel import compatibility
-from litellm_evenkeel.metrics.multiprocess.directory import prepare, tell_client
+from litellm_evenkeel.metrics.multiprocess.directory import enable_multiprocess_values, prepare_folder
 from litellm_evenkeel.wiring.proxy_process import callbacks
 
 CALLBACKS = ("rotation", "prometheus", "gc_freeze", "journal")
@@ -23,8 +23,8 @@ def __getattr__(name: str) -> Any:
     # Before anything of LiteLLM is imported that an older one may not have.
     compatibility.require(metadata.version("litellm"))
     # Before Prometheus' client is imported, by whichever of them comes first.
-    if PROMETHEUS in callbacks() and prepare() is not None:
-        tell_client()
+    if PROMETHEUS in callbacks() and prepare_folder() is not None:
+        enable_multiprocess_values()
     # Each has a module of its own, so that nothing is imported for what is not asked for.
     made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
     return made

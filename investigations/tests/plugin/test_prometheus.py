@@ -20,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from litellm_evenkeel.budgets import BudgetCounts, BudgetEntity, BudgetSettings, open_budgets
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
-from litellm_evenkeel.metrics.replay.failure_key import OF_KEY
+from litellm_evenkeel.metrics.replay.failure_key import KEY_FIELDS
 from litellm_evenkeel.metrics.settings import Ablation, MetricsSettings
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def registry() -> CollectorRegistry:
 async def told(callback: EvenkeelPrometheusLogger, *events: Raw) -> None:
     for one in events:
         await callback.async_log_success_event(one, None, BEGAN, ENDED)
-    await callback.drained()
+    await callback.drain()
 
 
 def counted(registry: CollectorRegistry, name: str) -> float:
@@ -143,7 +143,7 @@ async def test_failures_that_are_alike_cost_litellms_code_once(registry: Collect
     failed = {**event(), "exception": litellm.RateLimitError("no", llm_provider="openai", model="gpt-4o")}
     for _ in range(5):
         await callback.async_log_failure_event(failed, None, BEGAN, ENDED)
-    await callback.drained()
+    await callback.drain()
     assert counted(registry, "litellm_llm_api_failed_requests_metric") == 5
     assert counted(registry, "litellm_deployment_failure_responses") == 5
 
@@ -192,7 +192,7 @@ async def test_a_scrape_is_answered_even_if_this_workers_series_cannot_be_writte
 async def test_several_scrapes_at_once_leave_whole_files(registry: CollectorRegistry, tmp_path: Path) -> None:
     callback = EvenkeelPrometheusLogger(registry, folder=tmp_path)
     await told(callback, event())
-    await asyncio.gather(*(callback.drained() for _ in range(10)))
+    await asyncio.gather(*(callback.drain() for _ in range(10)))
     together = CollectorRegistry()
     MultiProcessCollector(together, str(tmp_path))  # type: ignore[no-untyped-call]
     assert counted(together, "litellm_requests_metric") == 1
@@ -296,7 +296,7 @@ async def test_sequential_lookups_are_waited_for_one_after_the_other_and_fail_un
     callback._gate.set()
     await taking
     assert callback._seen == ONE_BY_ONE
-    await callback.drained()
+    await callback.drain()
     assert counted(registry, "litellm_requests_metric") == 1
 
 
@@ -341,7 +341,7 @@ NO_MODEL = litellm.BadRequestError("no", llm_provider="", model="m")
 
 
 async def refused(callback: EvenkeelPrometheusLogger, **request: Any) -> None:
-    key = SimpleNamespace(**dict.fromkeys(OF_KEY), end_user_id=None)
+    key = SimpleNamespace(**dict.fromkeys(KEY_FIELDS), end_user_id=None)
     with contextlib.suppress(AttributeError):
         await callback.async_post_call_failure_hook({"model": "m", **request}, NO_MODEL, key)
 
@@ -352,7 +352,7 @@ async def test_one_failure_that_litellm_cannot_count_hides_no_other(registry: Co
     for _ in range(10):
         await refused(callback)
     await refused(callback, model_info=None)
-    await callback.drained()
+    await callback.drain()
     assert counted(registry, "litellm_proxy_failed_requests_metric") == 10
 
 

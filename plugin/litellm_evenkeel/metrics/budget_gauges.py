@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.children import Labels
     from litellm_evenkeel.metrics.registry.families import Family
 
-HOUR = 3600.0
+HOUR_SECONDS = 3600.0
 NOTHING = (None, None, None)
 NAMES = {
     BudgetEntity.KEY: "api_key",
@@ -83,7 +83,7 @@ class BudgetGauges:
         values = (
             budget.remaining if budget.exists else None,
             budget.maximum if budget.exists else None,
-            None if ends is None else (ends - now) / HOUR,
+            None if ends is None else (ends - now) / HOUR_SECONDS,
         )
         before = self._shown.get((kind, who), NOTHING)
         shown = tuple(
@@ -116,7 +116,7 @@ class BudgetGauges:
             child = None if gauge is None or labels is None else gauge.children.get(labels)
             if child is not None and child.value is not None:
                 # When it was heard of stays: what another worker has heard since is the latest word.
-                child.value = (ends - now) / HOUR if ends > now else None
+                child.value = (ends - now) / HOUR_SECONDS if ends > now else None
             yield
 
     def touch(self, kind: BudgetEntity, who: str, now: float) -> bool:
@@ -130,7 +130,7 @@ class BudgetGauges:
                 # It was silent for so long that it was let go.
                 is_there = False
             else:
-                child.at = now
+                child.updated_at = now
         return is_there
 
     def _labels(self, kind: BudgetEntity, who: str, budget: Budget, gauge: Family) -> Labels:
@@ -140,7 +140,7 @@ class BudgetGauges:
         return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])
 
 
-def left_of(limit: float | None, spend: float | None) -> float | None:
+def remaining_budget(limit: float | None, spend: float | None) -> float | None:
     """Return what is left of a provider's budget; None if nobody knows."""
     if limit is None or spend is None or not math.isfinite(limit - spend):
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.budgets import Budget, BudgetEntity, BudgetObservation, RequestOwners, Source, observations
 from litellm_evenkeel.metrics.budget_gauges import BudgetGauges
 from litellm_evenkeel.metrics.proxy_caches import peek
-from litellm_evenkeel.metrics.replay.event_facts import NOTHING, Raw
+from litellm_evenkeel.metrics.replay.event_facts import EMPTY, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ class BudgetUpdater:
     def observe(self, event: Raw) -> None:
         """Keep what an event tells until it is looked up; the latest word on each budget is enough."""
         payload = event["standard_logging_object"]
-        told, params = payload["metadata"], event.get("litellm_params") or NOTHING
+        told, params = payload["metadata"], event.get("litellm_params") or EMPTY
         shown = self._shown
         ids = RequestOwners(
             told["user_api_key_hash"] if BudgetEntity.KEY in shown else None,
@@ -53,7 +53,7 @@ class BudgetUpdater:
             told.get("user_api_key_org_id") if BudgetEntity.ORG in shown else None,
             self._end_user(params) if BudgetEntity.CUSTOMER in shown else None,
         )
-        found = observations(params.get("metadata") or NOTHING, ids, self._clock(), payload["response_cost"] or 0.0)
+        found = observations(params.get("metadata") or EMPTY, ids, self._clock(), payload["response_cost"] or 0.0)
         for observation in found:
             self._observations[observation.kind, observation.entity_id] = observation
 
@@ -69,7 +69,7 @@ class BudgetUpdater:
                 self._gauges.show(observation.kind, observation.entity_id, known)
             yield
 
-    def note(
+    def record_row(
         self,
         kind: BudgetEntity,
         who: str | None,
@@ -100,7 +100,7 @@ class BudgetUpdater:
         """Show how many hours are left now; yields now and then."""
         return self._gauges.update_hours_left()
 
-    def unread(self, error: BaseException) -> None:
+    def record_unreadable(self, error: BaseException) -> None:
         """Know that an event could not be read, with whatever it tells."""
         self._budgets.record_unreadable(error)
 

@@ -22,20 +22,20 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 
 from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.budget_gauges import left_of
+from litellm_evenkeel.metrics.budget_gauges import remaining_budget
 from litellm_evenkeel.metrics.budget_updates import BudgetUpdater
 from litellm_evenkeel.metrics.multiprocess.compaction import DeadWorkerCompactor
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
-from litellm_evenkeel.metrics.proxy_caches import left_of_group
+from litellm_evenkeel.metrics.proxy_caches import model_group_usage
 from litellm_evenkeel.metrics.registry import families, metric_types
 from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
 from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
-from litellm_evenkeel.metrics.registry.litellm_limits import of_each_metric, of_end_users
+from litellm_evenkeel.metrics.registry.litellm_limits import apply_end_user_limits, apply_metric_limits
 from litellm_evenkeel.metrics.replay import failure_key
 from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
 from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
 from litellm_evenkeel.metrics.replay.recorder import record_updates
-from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH
+from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH_CLASS_KEY
 from litellm_evenkeel.metrics.replay.update_queue import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
 from litellm_evenkeel.metrics.self_metrics import SelfMetrics
@@ -59,7 +59,7 @@ end_user_getter = (
 WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 OURS = {Counter: metric_types.Counter, Gauge: metric_types.Gauge, Histogram: metric_types.Histogram}
-STOCK = "prometheus"
+LITELLM_CALLBACK = "prometheus"
 # What LiteLLM's methods read of what its constructor makes.
 MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")
 
@@ -113,7 +113,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _made(self) -> PlanCache | None:
         """Return what counts events, made if it is not yet; None if nothing is counted."""
-        series = self._series
+        series = self._plan_cache
         return None if self._is_off else series
 
     def _try_to_make(self) -> None:
@@ -136,35 +136,35 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         }
         label_limits = LabelLimits(time.monotonic, most, settings.idle)
         self._store = families.MetricStore(self._registry, label_limits.bound)
-        self._ttl = of_end_users(self._store, litellm)
-        label_limits.retired = self._store.retire
+        self._ttl = apply_end_user_limits(self._store, litellm)
+        label_limits.on_retired = self._store.retire
         super().__init__()
         self._readers = _readers(self, label_limits)
-        self._series = PlanCache(
+        self._plan_cache = PlanCache(
             self._store,
             self._readers,
             cleaned,
             self._watched,
             clock=time.monotonic,
-            settings=PlanCacheSettings(every=settings.flush_every, most_waiting=settings.most_waiting),
+            settings=PlanCacheSettings(flush_seconds=settings.flush_every, max_waiting=settings.most_waiting),
         )
         made = self._store.families
-        self._usage = RemainingQuotaPoller(made, cleaned, left_of_group, time.monotonic)
+        self._usage = RemainingQuotaPoller(made, cleaned, model_group_usage, time.monotonic)
         self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
             end_user, always = self._readers.end_user, dict(_tags(()))
             self._budgets = BudgetUpdater(self._open_budgets, made, end_user, cleaned, clock.now, always)
-        self._series.line.flushed = self._flushed
+        self._plan_cache.queue.after_round = self._flushed
         # Before events are counted: a series that was silent for too long begins anew with them.
-        self._series.line.begins = SeriesExpiry(self._store, self._ttl, time.time).look
-        self._self_metrics = SelfMetrics(self._store, self._series, label_limits, self.budget_counts)
+        self._plan_cache.queue.before_round = SeriesExpiry(self._store, self._ttl, time.time).expire_due
+        self._self_metrics = SelfMetrics(self._store, self._plan_cache, label_limits, self.budget_counts)
         if self._folder is not None:
             self._writer, self._compactor = (
                 MultiprocessWriter(self._store, self._folder),
                 DeadWorkerCompactor(self._folder, settings.idle),
             )
             self._writing = asyncio.Lock()
-            atexit.register(self.leave)
+            atexit.register(self.write_final)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
         """Have LiteLLM make families of ours."""
@@ -172,7 +172,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if limits is not None and limits.enabled:
             places = self._series_cap_tracker
             is_shared = isinstance(places, getattr(stock, "SharedPrometheusSeriesAdmissions", ()))
-            self._ttl = of_each_metric(self._store, self._ttl, limits, places if is_shared else None)
+            self._ttl = apply_metric_limits(self._store, self._ttl, limits, places if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
         def made(*values: Any, **named: Any) -> families.Family:
@@ -182,7 +182,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _get_input_sequence_length(self, payload: Raw, event: Raw, answer: object) -> Any:
         """Return the class of a prompt's length; of a twin, the mark that it has for that."""
-        return payload.get(LENGTH) or super()._get_input_sequence_length(payload, event, answer)
+        return payload.get(LENGTH_CLASS_KEY) or super()._get_input_sequence_length(payload, event, answer)
 
     async def async_log_success_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
@@ -194,7 +194,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._see_budgets(kwargs)
         if not series.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
-        elif kwargs.get("exception") is None or not self._readers.is_skipped(kwargs):
+        elif kwargs.get("exception") is None or not self._readers.skips(kwargs):
             self._usage.observe(kwargs)
 
     async def async_log_failure_event(
@@ -206,7 +206,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             return PrometheusLogger.async_log_failure_event(self, kwargs, response_obj, start_time, end_time)
 
         def key() -> Hashable:
-            return self._readers.is_skipped(kwargs), failure_key.of_event(kwargs, self._readers)
+            return self._readers.skips(kwargs), failure_key.event_key(kwargs, self._readers)
 
         if self._made() is not None and not self._takes(key, done):
             await done()
@@ -222,7 +222,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             )
 
         def key() -> Hashable:
-            return failure_key.of_hook(request_data, original_exception, user_api_key_dict, self._readers)
+            return failure_key.hook_key(request_data, original_exception, user_api_key_dict, self._readers)
 
         # Which tags a request has is found out from its headers, too.
         if self._made() is not None and (litellm.custom_prometheus_tags or not self._takes(key, done)):
@@ -230,7 +230,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _takes(self, key: Callable[[], Hashable], done: Callable[[], Any]) -> bool:
         """Take in a failure that is like others; return whether it is."""
-        series = self._series
+        series = self._plan_cache
         try:
             return series.take_failure(key(), lambda: record_updates(self._store, done()))
         except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
@@ -246,7 +246,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, standard_logging_payload: Raw, enum_values: Any, *_: Any, **__: Any
     ) -> None:
         """Remember who asked for which group: the router is asked beside the events. LiteLLM gives up some before."""
-        if self._store.tap is None:
+        if self._store.recorder is None:
             model = getattr(enum_values, "litellm_model_name", "")
             # Whatever an event lacks, LiteLLM's own code goes on.
             with contextlib.suppress(Exception):
@@ -272,24 +272,24 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     ) -> None:
         """The same of an organisation."""
         if self._budgets is not None:
-            self._budgets.note(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+            self._budgets.record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """The same of a customer."""
         if self._budgets is not None:
-            self._budgets.note(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+            self._budgets.record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
 
     def _know(self, kind: BudgetEntity, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
         if self._budgets is not None:
-            self._budgets.note(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
+            self._budgets.record_row(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Show what is left of a provider's budget, if that is known."""
         if self._budgets is not None:
-            self._budgets.note(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
-        left = left_of(budget_limit, spend)
+            self._budgets.record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
+        left = remaining_budget(budget_limit, spend)
         if left is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(left)
 
@@ -297,7 +297,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Return how it goes with budgets; None if they are not looked at."""
         return None if self._budgets is None else self._budgets.counts()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Have all events counted that are there, and all else brought up to date, as far as that can be done."""
         series = self._made()
         if series is None:
@@ -317,11 +317,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             # A worker with very many series spends a twentieth of its time on that, and no more.
             await asyncio.sleep(max(seconds, SPARED * took))
             began = time.monotonic()
-            await self.drained()
+            await self.drain()
             took = time.monotonic() - began
 
     async def _bring_up_to_date(self, series: PlanCache) -> None:
-        await series.line.drain()
+        await series.queue.drain()
         if self._budgets is not None:
             await in_slices(self._budgets.update_hours_left())
         self._self_metrics.refresh()
@@ -334,13 +334,13 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             await asyncio.to_thread(self._writer.save, found, self._compactor)
             await asyncio.to_thread(self._compactor.compact)
 
-    def leave(self) -> None:
+    def write_final(self) -> None:
         """Leave all that was counted, when this worker ends."""
         if self._folder is None or "_files" not in vars(self):
             return
         # Nobody looks up anything any more.
-        self._series.line.flushed = tuple
-        self._series.line.flush()
+        self._plan_cache.queue.after_round = tuple
+        self._plan_cache.queue.flush()
         self._self_metrics.refresh()
         with contextlib.suppress(OSError):
             self._writer.write()
@@ -351,7 +351,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             try:
                 self._budgets.observe(event)
             except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
-                self._budgets.unread(error)
+                self._budgets.record_unreadable(error)
 
     def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
@@ -374,8 +374,8 @@ def default_customer_budget() -> str | None:
 def _refuse_others(mine: PrometheusLogger) -> None:
     """Raise SettingsError if another callback counts the same: a database may have added one."""
     registered = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
-    if any(one == STOCK or (isinstance(one, PrometheusLogger) and one is not mine) for one in registered):
-        raise SettingsError(f"Another Prometheus callback counts as well. Remove {STOCK!r} or ours.")
+    if any(one == LITELLM_CALLBACK or (isinstance(one, PrometheusLogger) and one is not mine) for one in registered):
+        raise SettingsError(f"Another Prometheus callback counts as well. Remove {LITELLM_CALLBACK!r} or ours.")
 
 
 def _readers(callback: Any, label_limits: LabelLimits) -> LiteLLMReaders:
@@ -388,14 +388,14 @@ def _readers(callback: Any, label_limits: LabelLimits) -> LiteLLMReaders:
     tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
     return LiteLLMReaders(
         end_user=lambda params: end_user(params, service_type="prometheus"),
-        bounded=bounded,
+        bound_value=bounded,
         tier=stock.get_service_tier_from_standard_logging_payload,
-        is_skipped=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
-        guardrails=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - what its own code calls
-        custom=_custom if has_custom else None,
-        tags=_tags if has_tags else None,
-        tells_stream=bool(litellm.prometheus_emit_stream_label),
-        length=callback._get_input_sequence_length if tells_length else None,  # noqa: SLF001
+        skips=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
+        guardrail_seconds=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - what its own code calls
+        custom_labels=_custom if has_custom else None,
+        tag_labels=_tags if has_tags else None,
+        has_stream_label=bool(litellm.prometheus_emit_stream_label),
+        prompt_length_class=callback._get_input_sequence_length if tells_length else None,  # noqa: SLF001
     )
 
 

@@ -32,7 +32,7 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     registry = REGISTRY
     undisturbed: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
     if folder is not None:
-        _at_shutdown(proxy_server, callback.leave)
+        _at_shutdown(proxy_server, callback.write_final)
         undisturbed = DeadWorkerCompactor(folder).read_lock
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
@@ -44,7 +44,7 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
 
     async def scraped(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            await callback.drained()
+            await callback.drain()
         async with undisturbed():
             await answer(scope, receive, send)
 

@@ -26,7 +26,7 @@ def peek(kind: BudgetEntity, who: str) -> Budget | None:
     return budget_of(kind, row, counter, clock.now())
 
 
-async def left_of_group(group: str) -> Mapping[str, Any] | None:
+async def model_group_usage(group: str) -> Mapping[str, Any] | None:
     """Return what the proxy's router says is left of a model group."""
     router = running_router()
     return None if router is None else await remaining_usage(router, group)

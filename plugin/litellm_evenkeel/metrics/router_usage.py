@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.replay.event_facts import LEFT, NOTHING, Raw
+from litellm_evenkeel.metrics.replay.event_facts import EMPTY, REMAINING_HEADERS, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -37,10 +37,10 @@ TOLD = (
 User = tuple[Any, ...]
 # So many of a group are kept until it is asked about.
 MOST_USERS = 10_000
-PATIENCE_SECONDS = 5.0
-EACH_SECONDS = 1.0
+TIMEOUT_SECONDS = 5.0
+POLL_SECONDS = 1.0
 # Of which nothing was said, so long nobody asks again.
-SILENT_SECONDS = 60.0
+RETRY_SECONDS = 60.0
 
 
 class RemainingQuotaPoller:
@@ -63,8 +63,8 @@ class RemainingQuotaPoller:
         group = payload.get("model_group")
         if not group or not self._gauges:
             return
-        headers = payload["hidden_params"].get("additional_headers") or NOTHING
-        silent = tuple([headers.get(told) is None for told in LEFT])
+        headers = payload["hidden_params"].get("additional_headers") or EMPTY
+        silent = tuple([headers.get(told) is None for told in REMAINING_HEADERS])
         users = self._users.setdefault(group, {})
         if not any(silent) or len(users) >= MOST_USERS:
             return
@@ -91,14 +91,14 @@ class RemainingQuotaPoller:
     async def _look(self, groups: Iterable[str]) -> None:
         for group in groups:
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     usage = await self._ask(group)
             except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and the next time may go better
                 LOG.warning("evenkeel: the router does not say what is left of a group (%s).", type(error).__name__)
                 usage = None
             for silent, *user in self._users.pop(group, ()):
-                self._show(silent, dict(zip(TOLD, user, strict=True)), usage or NOTHING)
-            self._next[group] = self._clock() + (EACH_SECONDS if usage else SILENT_SECONDS)
+                self._show(silent, dict(zip(TOLD, user, strict=True)), usage or EMPTY)
+            self._next[group] = self._clock() + (POLL_SECONDS if usage else RETRY_SECONDS)
 
     def _show(self, silent: Sequence[bool], told: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
         for (gauge, left), is_silent in zip(self._gauges, silent, strict=False):

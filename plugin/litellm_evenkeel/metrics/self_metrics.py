@@ -31,7 +31,7 @@ DROPPED = Described(
 )
 WAITING = Described(MetricType.GAUGE, "metrics_waiting", "Events that were taken in and are not counted yet.")
 FLUSH_SECONDS = Described(MetricType.COUNTER, "metrics_flush_seconds", "Seconds that it took to count events.")
-FOLDED = Described(
+COLLAPSED = Described(
     MetricType.COUNTER,
     "metrics_folded",
     "How often a label was told as other, because it has too many values: several times for some events.",
@@ -80,7 +80,7 @@ TURNED_AWAY = Described(
 STATEMENTS = Described(MetricType.COUNTER, "budget_statements", "Questions to Postgres, each for many budgets.")
 LOOKING = Described(MetricType.GAUGE, "budget_waiting", "Budgets that are being looked up.")
 
-OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, FOLDED, LABEL_VALUES, SERIES, EXPIRED, RETIRED, ABLATION)
+OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, RETIRED, ABLATION)
 OF_BUDGETS = (LOOKED_UP, FAILURES, AGE, KNOWN, TURNED_AWAY, STATEMENTS, LOOKING)
 ALL = (*OF_EVENTS, *OF_BUDGETS)
 
@@ -103,16 +103,16 @@ class SelfMetrics:
         series = self._series
         for outcome, number in series.counts.items():
             self._tell(EVENTS, number, outcome)
-        for reason, number in series.line.dropped.items():
+        for reason, number in series.queue.dropped.items():
             self._tell(DROPPED, number, reason)
-        self._tell(WAITING, series.line.waiting)
-        self._tell(FLUSH_SECONDS, series.line.busy)
+        self._tell(WAITING, series.queue.waiting)
+        self._tell(FLUSH_SECONDS, series.queue.busy_seconds)
         for label, number in self._label_limits.collapsed.items():
-            self._tell(FOLDED, number, label)
-        for label, number in self._label_limits.values().items():
+            self._tell(COLLAPSED, number, label)
+        for label, number in self._label_limits.value_counts().items():
             self._tell(LABEL_VALUES, number, label)
         self._tell(SERIES, sum(len(one.children) for one in self._store.families.values()))
-        self._tell(EXPIRED, self._store.expired)
+        self._tell(EXPIRED, self._store.expired_count)
         for name, amount in self._store.removed_totals.items():
             self._tell(RETIRED, amount, name)
         counts = self._budgets()

@@ -9,9 +9,9 @@ from litellm_evenkeel.admin import routes
 from litellm_evenkeel.budgets import health, load_drivers, open_budgets
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
-from litellm_evenkeel.metrics.callback import STOCK, EvenkeelPrometheusLogger, default_customer_budget
+from litellm_evenkeel.metrics.callback import LITELLM_CALLBACK, EvenkeelPrometheusLogger, default_customer_budget
 from litellm_evenkeel.metrics.endpoint import mount
-from litellm_evenkeel.metrics.multiprocess.directory import prepare
+from litellm_evenkeel.metrics.multiprocess.directory import prepare_folder
 from litellm_evenkeel.metrics.settings import Ablation
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support import clock
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 def prometheus() -> EvenkeelPrometheusLogger:
     """Make the callback of this worker."""
-    if STOCK in callbacks():
+    if LITELLM_CALLBACK in callbacks():
         raise SettingsError(
-            f"litellm_settings: {STOCK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would count each "
-            f"request. Remove {STOCK!r}: ours has the same series."
+            f"litellm_settings: {LITELLM_CALLBACK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would "
+            f"count each request. Remove {LITELLM_CALLBACK!r}: ours has the same series."
         )
     config = of_proxy()
     own = settings(config.get(SECTION))
@@ -45,7 +45,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
     if not skips:
         load_drivers()
         redis = _redis(own.budgets, config)
-    folder = prepare()
+    folder = prepare_folder()
     made = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
     mount(made, folder)
     routes.install_health("budgets", lambda: _health(made))

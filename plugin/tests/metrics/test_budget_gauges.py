@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litellm_evenkeel.budgets import Budget, BudgetEntity, Source
-from litellm_evenkeel.metrics.budget_gauges import HOUR, BudgetGauges
+from litellm_evenkeel.metrics.budget_gauges import HOUR_SECONDS, BudgetGauges
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Gauge
 
@@ -46,12 +46,12 @@ def world() -> World:
 
 
 def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
-    world.show(2 * HOUR)
-    world.pass_time(HOUR)
+    world.show(2 * HOUR_SECONDS)
+    world.pass_time(HOUR_SECONDS)
     assert world.told() == pytest.approx(1.0)
-    world.pass_time(2 * HOUR)
+    world.pass_time(2 * HOUR_SECONDS)
     assert (world.told(), world.told(NAMES[0])) == (None, 6.0)
-    world.show(5 * HOUR)
+    world.show(5 * HOUR_SECONDS)
     assert world.told() == pytest.approx(5.0)
 
 
@@ -74,13 +74,13 @@ def test_a_reset_that_is_over_already_is_not_shown(world: World) -> None:
 
 def test_that_time_has_passed_is_no_news(world: World) -> None:
     # Of several workers, the one that heard of a budget last tells of it.
-    world.show(2 * HOUR)
+    world.show(2 * HOUR_SECONDS)
     (child,) = world.hours.children.values()
-    heard = child.at
-    world.pass_time(HOUR)
-    assert child.at == heard
+    heard = child.updated_at
+    world.pass_time(HOUR_SECONDS)
+    assert child.updated_at == heard
     world.gauges.touch(BudgetEntity.TEAM, "t", heard + 9.0)
-    assert child.at == heard + 9.0
+    assert child.updated_at == heard + 9.0
 
 
 def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:
@@ -98,10 +98,10 @@ def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:
 
 
 def test_an_alias_that_changes_leaves_one_series(world: World) -> None:
-    world.show(HOUR)
+    world.show(HOUR_SECONDS)
     aliased: dict[str, Any] = {"alias": "crew"}
     world.gauges.show(
-        BudgetEntity.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR, **aliased)
+        BudgetEntity.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR_SECONDS, **aliased)
     )
     assert world.told() is None
     assert world.registry.get_sample_value(HOURS, {"team": "t", "team_alias": "crew"}) == pytest.approx(1.0)

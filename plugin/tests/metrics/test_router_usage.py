@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from litellm_evenkeel.metrics import router_usage
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Gauge
-from litellm_evenkeel.metrics.router_usage import EACH_SECONDS, GAUGES, SILENT_SECONDS, RemainingQuotaPoller
+from litellm_evenkeel.metrics.router_usage import GAUGES, POLL_SECONDS, RETRY_SECONDS, RemainingQuotaPoller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ async def test_all_who_used_a_group_are_told_whenever_they_did() -> None:
     world.router.observe(event("b"))
     await world.look()
     assert (world.asked, world.told("a"), world.told("b")) == (["group"], 7, None)
-    world.now += EACH_SECONDS
+    world.now += POLL_SECONDS
     await world.look()
     assert (world.asked, world.told("b"), world.told("b", TOKENS)) == (["group"] * 2, 7, 70)
 
@@ -81,7 +81,7 @@ async def test_what_a_provider_has_said_itself_is_left_alone() -> None:
     await world.look()
     assert (world.told("a"), world.told("a", TOKENS)) == (None, 70)
     world.router.observe(event("b", x_ratelimit_remaining_requests="3", x_ratelimit_remaining_tokens="4"))
-    world.now += EACH_SECONDS
+    world.now += POLL_SECONDS
     await world.look()
     assert world.asked == ["group"]
 
@@ -92,14 +92,14 @@ async def test_a_group_of_which_nothing_is_said_is_asked_about_seldom() -> None:
     for _ in range(100):
         world.router.observe(event("a"))
         await world.look()
-        world.now += EACH_SECONDS
-    assert len(world.asked) == 1 + 99 * EACH_SECONDS // SILENT_SECONDS
+        world.now += POLL_SECONDS
+    assert len(world.asked) == 1 + 99 * POLL_SECONDS // RETRY_SECONDS
 
 
 async def test_a_router_that_hangs_is_given_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(router_usage, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(router_usage, "TIMEOUT_SECONDS", 0.01)
     world = World()
     world.router.observe(event("a", "hangs"))
     world.router.observe(event("a"))

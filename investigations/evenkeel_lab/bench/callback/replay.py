@@ -357,9 +357,9 @@ class Replay:
 
     async def _scraped(self) -> bytes:
         # As whoever answers a scrape of ours does first.
-        drained = getattr(self._callback, "drained", None)
-        if drained is not None:
-            await drained()
+        drain = getattr(self._callback, "drain", None)
+        if drain is not None:
+            await drain()
         registry, folder = self._client.REGISTRY, os.environ.get(FOLDER)
         if folder:
             registry = self._client.CollectorRegistry()

@@ -1,3 +1,3 @@
-"""Metrics of several workers, kept in files."""
+"""Metrics of several workers, which share them through files."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What workers have left behind: what they counted stays, together in one file; what the dead said of now goes.
+"""Compaction: the counters of dead workers are merged into one file, and their live gauges are removed.
 
-Each worker that begins anew would leave files of its own for ever, and a proxy may have its workers begin anew every
-thousand requests.
+Otherwise each restarted worker would leave files behind for ever, and a proxy may restart its workers every thousand
+requests.
 """
 
 from __future__ import annotations
@@ -17,185 +17,196 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
-from litellm_evenkeel.metrics.multiprocess.writer import MARK, Sums, add, row, unfinished
-from litellm_evenkeel.metrics.registry.label_limits import IDLE_SECONDS, NOBODYS, USUAL
+from litellm_evenkeel.metrics.multiprocess.writer import FILE_MARK, Sums, add_sums, encode_row, write_unfinished
+from litellm_evenkeel.metrics.registry.label_limits import DEFAULT_MAX_VALUES, IDLE_SECONDS, UNLIMITED_VALUES
 from litellm_evenkeel.metrics.self_metrics import RETIRED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-# Of gauges of the living, ours and those of Prometheus' own client, and whose they are.
-LIVING = re.compile(rf"gauge_live\w*_(?:{MARK}-\d+-)?(\d+)\.db")
-COUNTED = re.compile(rf"(counter|histogram)_{MARK}-\d+-(\d+)\.db")
-UNFINISHED = re.compile(rf"\w+_{MARK}-\d+-(\d+)\.new")
+# The last group of each is the worker's process id. Live gauges may be ours or those of the Prometheus client.
+LIVE_GAUGE_FILE = re.compile(rf"gauge_live\w*_(?:{FILE_MARK}-\d+-)?(\d+)\.db")
+COUNTER_FILE = re.compile(rf"(counter|histogram)_{FILE_MARK}-\d+-(\d+)\.db")
+UNFINISHED_FILE = re.compile(rf"\w+_{FILE_MARK}-\d+-(\d+)\.new")
 UNFINISHED_SECONDS = 60.0
-# Histograms first: what is retired of either is a counter.
+# Histograms come first, because the totals of retired series of either kind are kept in a counter.
 KINDS = ("histogram", "counter")
-SUFFIXES = {"_bucket": "_count"}
-# What is to be done yet, written down before it is begun: whoever is killed meanwhile has not counted anything twice.
-PLAN = "evenkeel-will.json"
-LOCK = "evenkeel-lock"
-PATIENCE_SECONDS, AGAIN_SECONDS = 1.0, 0.01
-# How often it is looked whether all workers have been silent about a series: all their files are read for that.
-LOOKED_EVERY_SECONDS = 60.0
+RETIRED_SUFFIXES = {"_bucket": "_count"}
+# The remaining steps are written to this file first, so that a worker killed in between counts nothing twice.
+PLAN_FILE = "evenkeel-will.json"
+LOCK_FILE = "evenkeel-lock"
+LOCK_TIMEOUT_SECONDS, LOCK_RETRY_SECONDS = 1.0, 0.01
+# Interval of the check for series that are idle in all workers: it reads the files of all of them.
+IDLE_CHECK_SECONDS = 60.0
 
 
 class DeadWorkerCompactor:
-    """Those of the workers that share a folder."""
+    """Compactor of the files of dead workers in one folder."""
 
-    def __init__(self, folder: Path, idle: float = IDLE_SECONDS) -> None:
-        self._folder, self._idle, self._looks_at = folder, idle, 0.0
+    def __init__(self, folder: Path, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._folder, self._idle_seconds, self._next_idle_check_at = folder, idle_seconds, 0.0
 
     @contextlib.asynccontextmanager
     async def read_lock(self) -> AsyncIterator[None]:
-        """Have nobody bury anything meanwhile. Whoever takes too long about it is not waited for."""
-        ends = time.monotonic() + PATIENCE_SECONDS
+        """Prevent compaction while files are read. Continue without the lock after `LOCK_TIMEOUT_SECONDS`."""
+        ends = time.monotonic() + LOCK_TIMEOUT_SECONDS
         while True:
-            with self._locked(is_alone=False) as is_locked:
+            with self._locked(is_exclusive=False) as is_locked:
                 if is_locked or time.monotonic() >= ends:
                     yield
                     return
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(LOCK_RETRY_SECONDS)
 
     def compact(self) -> None:
-        """Do it for all that have died, unless somebody else does it, or reads."""
+        """Merge the files of all dead workers, unless another process does so or reads the files."""
         for path in self._folder.glob("gauge_live*.db"):
-            found = LIVING.fullmatch(path.name)
-            if found and not _is_alive(int(found[1])):
+            match = LIVE_GAUGE_FILE.fullmatch(path.name)
+            if match and not _is_alive(int(match[1])):
                 path.unlink(missing_ok=True)
-        with self._locked(is_alone=True) as is_locked:
+        with self._locked(is_exclusive=True) as is_locked:
             if is_locked:
-                self._tidy_up()
-                self._execute()
+                self._remove_unfinished()
+                self._execute_plan()
                 self._write_plan({}, {})
-                self._execute()
+                self._execute_plan()
 
-    def absorb(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
-        """Put what a living worker has let go to what the dead have counted, in one step with its own files."""
-        with self._locked(is_alone=True) as is_locked:
+    def absorb(self, removed: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+        """Add the totals of series that a live worker removed to the compacted file, atomically with its own files.
+
+        Return `False` if another process holds the lock, and nothing was done.
+        """
+        with self._locked(is_exclusive=True) as is_locked:
             if is_locked:
-                self._execute()
-                self._write_plan(left, files)
-                # What is written down is done, now or by whoever comes next: it must not be inherited a second time.
+                self._execute_plan()
+                self._write_plan(removed, files)
+                # A written plan is executed now or by the next process, so the caller must not submit it again.
                 with contextlib.suppress(OSError):
-                    self._execute()
+                    self._execute_plan()
             return is_locked
 
-    def _tidy_up(self) -> None:
-        """Remove what workers were writing when they were killed."""
+    def _remove_unfinished(self) -> None:
+        """Remove the unfinished files of workers that were killed while they wrote them."""
         for path in self._folder.glob("*.new"):
-            found = UNFINISHED.fullmatch(path.name)
+            match = UNFINISHED_FILE.fullmatch(path.name)
             with contextlib.suppress(FileNotFoundError):
-                if found and not _is_alive(int(found[1])) and time.time() - path.stat().st_mtime > UNFINISHED_SECONDS:
+                if match and not _is_alive(int(match[1])) and time.time() - path.stat().st_mtime > UNFINISHED_SECONDS:
                     path.unlink()
 
-    def _write_plan(self, inherited: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> None:
-        """Have what nobody counts any more together in new files, and say what is to be done with them."""
-        renamed = {unfinished(path, rows).name: path.name for path, rows in files.items()}
+    def _write_plan(self, removed: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> None:
+        """Write new files with the merged totals, and a plan with the steps that put them into effect."""
+        renamed = {write_unfinished(path, rows).name: path.name for path, rows in files.items()}
         retired: dict[str, float] = {}
-        left: list[str] = []
-        is_looking = time.monotonic() >= self._looks_at
-        if is_looking:
-            self._looks_at = time.monotonic() + LOOKED_EVERY_SECONDS
+        obsolete: list[str] = []
+        checks_idle = time.monotonic() >= self._next_idle_check_at
+        if checks_idle:
+            self._next_idle_check_at = time.monotonic() + IDLE_CHECK_SECONDS
         for kind in KINDS:
-            dead, mine = sorted(self._dead(kind)), inherited.get(kind, {})
-            # A worker that was killed may have left histograms only.
-            if not (dead or mine or is_looking or (kind == "counter" and retired)):
+            dead, removed_sums = sorted(self._dead_files(kind)), removed.get(kind, {})
+            # A killed worker may have left histograms only, and their retired totals still need a counter file.
+            if not (dead or removed_sums or checks_idle or (kind == "counter" and retired)):
                 continue
-            together = self._folder / f"{kind}_{MARK}-together.db"
-            sums = _added([together, *dead])
-            add(sums, mine)
-            gone = self._without_the_silent(kind, sums) if is_looking else {}
-            retired.update(gone)
-            if not (dead or mine or gone or (kind == "counter" and retired)):
+            compacted = self._folder / f"{kind}_{FILE_MARK}-together.db"
+            sums = _read_sums([compacted, *dead])
+            add_sums(sums, removed_sums)
+            idle = self._pop_idle(kind, sums) if checks_idle else {}
+            retired.update(idle)
+            if not (dead or removed_sums or idle or (kind == "counter" and retired)):
                 continue
-            left += [path.name for path in dead]
+            obsolete += [path.name for path in dead]
             if kind == "counter":
                 _add_retired(sums, retired)
-            rows = [row(key, value, at) for key, (value, at) in sums.items()]
-            renamed[unfinished(together, rows).name] = together.name
+            rows = [encode_row(key, value, updated_at) for key, (value, updated_at) in sums.items()]
+            renamed[write_unfinished(compacted, rows).name] = compacted.name
         if renamed:
-            new = self._folder / f"{PLAN}.new"
-            new.write_text(json.dumps({"renamed": renamed, "left": left}), encoding="utf-8")
-            new.replace(self._folder / PLAN)
+            new = self._folder / f"{PLAN_FILE}.new"
+            new.write_text(json.dumps({"renamed": renamed, "left": obsolete}), encoding="utf-8")
+            new.replace(self._folder / PLAN_FILE)
 
-    def _execute(self) -> None:
-        """Do what is written down, wherever whoever began with it was interrupted."""
-        will = self._folder / PLAN
+    def _execute_plan(self) -> None:
+        """Execute the written plan, if there is one, from any point at which an earlier attempt was interrupted."""
+        plan_path = self._folder / PLAN_FILE
         try:
-            told = json.loads(will.read_text(encoding="utf-8"))
+            plan = json.loads(plan_path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return
-        for new, name in told["renamed"].items():
+        for new, name in plan["renamed"].items():
             with contextlib.suppress(FileNotFoundError):
                 (self._folder / new).replace(self._folder / name)
-        for name in told["left"]:
+        for name in plan["left"]:
             (self._folder / name).unlink(missing_ok=True)
-        will.unlink()
+        plan_path.unlink()
 
-    def _dead(self, kind: str) -> list[Path]:
-        return [path for path, is_alive in self._counted(kind) if not is_alive]
+    def _dead_files(self, kind: str) -> list[Path]:
+        return [path for path, is_alive in self._worker_files(kind) if not is_alive]
 
-    def _living(self, kind: str) -> list[Path]:
-        return [path for path, is_alive in self._counted(kind) if is_alive]
+    def _live_files(self, kind: str) -> list[Path]:
+        return [path for path, is_alive in self._worker_files(kind) if is_alive]
 
-    def _counted(self, kind: str) -> Iterator[tuple[Path, bool]]:
-        for path in self._folder.glob(f"{kind}_{MARK}-*.db"):
-            found = COUNTED.fullmatch(path.name)
-            if found:
-                yield path, _is_alive(int(found[2]))
+    def _worker_files(self, kind: str) -> Iterator[tuple[Path, bool]]:
+        for path in self._folder.glob(f"{kind}_{FILE_MARK}-*.db"):
+            match = COUNTER_FILE.fullmatch(path.name)
+            if match:
+                yield path, _is_alive(int(match[2]))
 
-    def _without_the_silent(self, kind: str, sums: Sums) -> Mapping[str, float]:
-        """Take away what nobody has heard of for long, where there is no end of names; return what that came to."""
-        silent = {key for key, (_, at) in sums.items() if time.time() - at >= self._idle and _is_of_many(key)}
-        if silent:
-            # What a living worker still tells stays as a whole, or it would seem to begin anew.
-            silent -= _added(self._living(kind)).keys()
+    def _pop_idle(self, kind: str, sums: Sums) -> Mapping[str, float]:
+        """Remove idle series with a limited label from `sums`; return their totals by exported name."""
+        idle = {
+            key
+            for key, (_, updated_at) in sums.items()
+            if time.time() - updated_at >= self._idle_seconds and _has_limited_label(key)
+        }
+        if idle:
+            # A live worker still exports its part of a series, and without the rest that would look like a reset.
+            idle -= _read_sums(self._live_files(kind)).keys()
         retired: dict[str, float] = {}
-        for key in silent:
+        for key in idle:
             value, _ = sums.pop(key)
-            family, name, _, _ = json.loads(key)
-            suffix = name.removeprefix(family)
-            told = f"{family}{SUFFIXES.get(suffix, suffix)}"
-            retired[told] = retired.get(told, 0.0) + value
+            family, sample_name, _, _ = json.loads(key)
+            suffix = sample_name.removeprefix(family)
+            name = f"{family}{RETIRED_SUFFIXES.get(suffix, suffix)}"
+            retired[name] = retired.get(name, 0.0) + value
         return retired
 
     @contextlib.contextmanager
-    def _locked(self, *, is_alone: bool) -> Iterator[bool]:
+    def _locked(self, *, is_exclusive: bool) -> Iterator[bool]:
+        """Try to lock the folder without waiting; yield whether it is locked.
+
+        If locks are not available, readers go on and nothing is compacted.
+        """
         try:
-            import fcntl  # noqa: PLC0415 - there are systems that have none
+            import fcntl  # noqa: PLC0415 - some systems do not have it
         except ImportError:
-            yield not is_alone
+            yield not is_exclusive
             return
         try:
-            lock = (self._folder / LOCK).open("ab")
+            lock = (self._folder / LOCK_FILE).open("ab")
         except OSError:
-            # Nobody writes there: nothing is buried, and scrapes are answered with what is there.
-            yield not is_alone
+            # The folder is not writable: nothing is compacted, and scrapes return the files as they are.
+            yield not is_exclusive
             return
         with lock:
             try:
-                fcntl.flock(lock, (fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                fcntl.flock(lock, (fcntl.LOCK_EX if is_exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
             else:
                 yield True
 
 
-def _added(paths: list[Path]) -> Sums:
+def _read_sums(paths: list[Path]) -> Sums:
     sums: Sums = {}
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
-            found = MmapedDict.read_all_values_from_file(str(path))  # type: ignore[no-untyped-call]
-            for key, value, at, _ in found:
-                add(sums, {key: (value, at)})
+            rows = MmapedDict.read_all_values_from_file(str(path))  # type: ignore[no-untyped-call]
+            for key, value, updated_at, _ in rows:
+                add_sums(sums, {key: (value, updated_at)})
     return sums
 
 
-def _is_of_many(key: str) -> bool:
-    """Whether a series is of somebody of whom there may be any number."""
+def _has_limited_label(key: str) -> bool:
+    """Return whether a series has a value of a label that clients choose, of which there may be any number."""
     _, _, labels, _ = json.loads(key)
-    return any(labels.get(label, "") not in NOBODYS for label in USUAL)
+    return any(labels.get(label, "") not in UNLIMITED_VALUES for label in DEFAULT_MAX_VALUES)
 
 
 def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:
@@ -215,10 +226,10 @@ def _is_alive(pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and its parent has not asked how: a supervisor may take minutes for that."""
+    """Return whether a process has ended and its parent has not collected its status, which may take minutes."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    # Its name stands in brackets, and may hold anything.
-    return told.rpartition(")")[2].split()[:1] == ["Z"]
+    # The process name stands in brackets and may contain anything, spaces and brackets included.
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]

@@ -1,6 +1,6 @@
-"""Where the workers of one proxy leave their series for each other: made by whichever of them comes first.
+"""Folder in which the workers of one proxy share their metrics; the first worker to start creates it.
 
-LiteLLM makes such a folder for its own callback only. It has to be there before Prometheus' client is imported.
+LiteLLM creates such a folder for its own callback only. It has to exist before the Prometheus client is imported.
 """
 
 from __future__ import annotations
@@ -18,42 +18,50 @@ from litellm_evenkeel.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-WORKERS = "NUM_WORKERS"
-PREFIX = "evenkeel-prometheus"
-OURS = re.compile(rf"{PREFIX}-\d+-(\d+)-(\d+)")
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+WORKERS_VARIABLE = "NUM_WORKERS"
+FOLDER_PREFIX = "evenkeel-prometheus"
+# The groups are the process id and the start time of the workers' parent.
+FOLDER_NAME = re.compile(rf"{FOLDER_PREFIX}-\d+-(\d+)-(\d+)")
 
 
-def prepare(environ: MutableMapping[str, str] = os.environ, root: Path | None = None) -> Path | None:
-    """Return the folder, made if there are several workers and none is named; None if there is one worker."""
-    told = environ.get(VARIABLE) or environ.get(VARIABLE.lower())
-    if told:
-        folder = Path(told)
-    elif _several(environ):
+def prepare_folder(environ: MutableMapping[str, str] = os.environ, root: Path | None = None) -> Path | None:
+    """Return the workers' folder, created if necessary; `None` if there is one worker and no folder is configured.
+
+    Raise `SettingsError` if the folder belongs to another user.
+    """
+    configured = environ.get(FOLDER_VARIABLE) or environ.get(FOLDER_VARIABLE.lower())
+    if configured:
+        folder = Path(configured)
+    elif _has_several_workers(environ):
         root = root or Path(tempfile.gettempdir())
         parent = os.getppid()
-        _tidy(root)
-        # All workers have the same parent, and no other proxy has it.
-        folder = root / f"{PREFIX}-{os.getuid()}-{parent}-{_began(parent)}"
+        _remove_stale(root)
+        # All workers of a proxy have the same parent, and the workers of another proxy have another one.
+        folder = root / f"{FOLDER_PREFIX}-{os.getuid()}-{parent}-{_start_time(parent)}"
     else:
         return None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid() and not told:
-        raise SettingsError(f"{folder}: this belongs to somebody else. Remove it, or name a folder with {VARIABLE}.")
-    environ[VARIABLE] = str(folder)
+    owner = folder.stat().st_uid
+    if owner != os.getuid() and not configured:
+        raise SettingsError(
+            f"{folder}: expected a folder of user {os.getuid()}, got one of user {owner}. "
+            f"Hint: remove it, or set {FOLDER_VARIABLE} to another folder."
+        )
+    environ[FOLDER_VARIABLE] = str(folder)
     return folder
 
 
-def _several(environ: MutableMapping[str, str]) -> bool:
-    told = environ.get(WORKERS, "")
-    return told.isdecimal() and told.isascii() and int(told[:4]) > 1
+def _has_several_workers(environ: MutableMapping[str, str]) -> bool:
+    number = environ.get(WORKERS_VARIABLE, "")
+    return number.isdecimal() and number.isascii() and int(number[:4]) > 1
 
 
-def tell_client() -> None:
-    """Make Prometheus' client write to the folder, if it was imported before it could know of it.
+def enable_multiprocess_values() -> None:
+    """Make the Prometheus client write to the folder, if it was imported before the folder was configured.
 
-    Metrics that were made before are written there as well, with the values that they have: LiteLLM makes some when its
-    proxy is imported, and a scrape of several workers shows only what is in the folder.
+    Existing metrics are moved there with their values: LiteLLM creates some when its proxy is imported, and a scrape of
+    several workers shows only what is in the folder.
     """
     values: Any = sys.modules.get("prometheus_client.values")
     if values is None or values.ValueClass is not values.MutexValue:
@@ -61,39 +69,39 @@ def tell_client() -> None:
     values.ValueClass = values.MultiProcessValue()
     client: Any = sys.modules["prometheus_client"]
     kinds = client.Counter, client.Gauge, client.Histogram, client.Summary
-    for metric in set(getattr(client.REGISTRY, "_names_to_collectors", {}).values()):
-        if isinstance(metric, kinds):
-            for one in (metric, *getattr(metric, "_metrics", {}).values()):
-                _move(one)
+    for family in set(getattr(client.REGISTRY, "_names_to_collectors", {}).values()):
+        if isinstance(family, kinds):
+            for metric in (family, *getattr(family, "_metrics", {}).values()):
+                _recreate_values(metric)
 
 
-def _move(metric: Any) -> None:
-    """Make a metric's values anew, where the client now makes them. One with labels has none of its own."""
+def _recreate_values(metric: Any) -> None:
+    """Create a metric's values again, now in the folder. A family with labels has no values of its own."""
     before = _values(metric)
     if before:
-        metric._metric_init()  # noqa: SLF001 - the client has no other way
+        metric._metric_init()  # noqa: SLF001 - the client has no public way
         for old, new in zip(before, _values(metric), strict=True):
             new.set(old.get())
 
 
 def _values(metric: Any) -> list[Any]:
     parts = [getattr(metric, name, None) for name in ("_value", "_sum", "_count")]
-    return [one for one in (*parts, *getattr(metric, "_buckets", ())) if one is not None]
+    return [value for value in (*parts, *getattr(metric, "_buckets", ())) if value is not None]
 
 
-def _tidy(root: Path) -> None:
-    """Remove the folders of proxies that are no more."""
-    for path in root.glob(f"{PREFIX}-*"):
-        found = OURS.fullmatch(path.name)
-        if found and _began(int(found[1])) != int(found[2]):
+def _remove_stale(root: Path) -> None:
+    """Remove the folders of proxies that have ended."""
+    for path in root.glob(f"{FOLDER_PREFIX}-*"):
+        match = FOLDER_NAME.fullmatch(path.name)
+        if match and _start_time(int(match[1])) != int(match[2]):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _began(pid: int) -> int:
-    """Return when a process began, in whatever unit its system has; 0 if it is no more, or nobody tells."""
+def _start_time(pid: int) -> int:
+    """Return the start time of a process in the system's unit; 0 if it has ended or the time is unknown."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    # Its name stands in brackets, and may hold anything.
-    return int(told.rpartition(")")[2].split()[19])
+    # The process name stands in brackets and may contain anything, spaces and brackets included.
+    return int(stat.rpartition(")")[2].split()[19])

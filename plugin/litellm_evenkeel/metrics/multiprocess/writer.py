@@ -1,7 +1,7 @@
-"""Series in files, as Prometheus' client has them where several workers answer scrapes for each other.
+"""Writer of a worker's series to files, in the Prometheus client's format for several workers.
 
-Each worker writes all it has, anew each time, so that what was retired is gone; the client's own way can only add. A
-file takes the place of the one before in one step: whoever reads sees the one or the other.
+Each worker writes all of its series each time, so that removed series disappear; the client itself can only add series.
+A file replaces its predecessor atomically, so a reader sees either the old or the new one.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.children import Child
     from litellm_evenkeel.metrics.registry.families import Family, MetricStore
 
-MARK = "evenkeel"
-ALIGNED = 8
-AT_ONCE = 2_000
+FILE_MARK = "evenkeel"
+ALIGNMENT_BYTES = 8
+ROWS_PER_WRITE = 2_000
 Rows = dict[str, list[bytes]]
-"""By kind of file."""
+"""Encoded rows by kind of file."""
 Sums = dict[str, tuple[float, float]]
-"""By series, as Prometheus' client names it: how much, and when it was heard of last."""
+"""Value and Unix time of the last update, by series key of the Prometheus client."""
 _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct("dd")
 
 
 @dataclass(frozen=True)
 class RemovedSeries:
-    """A counter or histogram that a worker has let go, and what it had come to."""
+    """A counter or histogram that a worker has removed, with its total."""
 
     child: Child
     kind: str
@@ -47,82 +47,85 @@ class RemovedSeries:
 
 @dataclass(frozen=True)
 class PendingWrite:
-    """All that is to be written."""
+    """Rows to be written, and removed series to be handed to the compactor."""
 
     rows: Rows = field(default_factory=dict)
     removed: list[RemovedSeries] = field(default_factory=list)
 
 
 class Compactor(Protocol):
-    """Who takes in what a worker has let go."""
+    """Keeper of the totals of removed series."""
 
-    def absorb(self, left: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
-        """Do it in one step with the worker's own files; return whether that can be done now."""
+    def absorb(self, removed: Mapping[str, Sums], files: Mapping[Path, Sequence[bytes]]) -> bool:
+        """Add removed series, atomically with the worker's own files. Return `False` if that is not possible now."""
 
 
 class MultiprocessWriter:
-    """Those of one worker.
+    """Writer of one worker.
 
-    A counter that it has let go stays with it until an heir takes it in: another worker may have a part of the same
-    series, and what all of them have together must never become less while anybody can see it.
+    A removed counter stays in the worker's file until a compactor absorbs it. Another worker may have a part of the
+    same series, and the sum over all workers must never decrease: Prometheus would take that for a reset.
     """
 
     def __init__(self, store: MetricStore, folder: Path, pid: int | None = None) -> None:
         self._store, self._folder = store, folder
-        # A worker may get the number of one that has died, whose counts still count.
-        self._mine = f"{MARK}-{time.time_ns()}-{os.getpid() if pid is None else pid}"
+        # The time distinguishes a worker from an ended one with the same process id, whose totals are still needed.
+        self._file_suffix = f"{FILE_MARK}-{time.time_ns()}-{os.getpid() if pid is None else pid}"
         self._keys: WeakKeyDictionary[Child, list[bytes]] = WeakKeyDictionary()
-        self._left: list[RemovedSeries] = []
-        store.removal_sink = self._keep
+        self._removed: list[RemovedSeries] = []
+        store.removal_sink = self._keep_removed
 
-    def write(self, heir: Compactor | None = None) -> None:
-        """Write all that there is, at once."""
-        found = PendingWrite()
-        for _ in self.gather(found):
+    def write(self, compactor: Compactor | None = None) -> None:
+        """Write all series at once."""
+        pending = PendingWrite()
+        for _ in self.gather(pending):
             pass
-        self.save(found, heir)
+        self.save(pending, compactor)
 
-    def gather(self, found: PendingWrite) -> Iterator[None]:
-        """Find what is to be written; yields where others may have the loop, so that nobody waits for it."""
+    def gather(self, pending: PendingWrite) -> Iterator[None]:
+        """Collect what has to be written in `pending`; yield after each series, where the event loop may be left."""
         seen = set()
         for family in list(self._store.families.values()):
-            rows = found.rows.setdefault(_kind(family), [])
+            rows = pending.rows.setdefault(_kind(family), [])
             for child in list(family.children.values()):
                 rows.extend(self._rows(family, child))
                 seen.add(child)
                 yield
         with self._store.lock:
-            # What was let go meanwhile has been found already.
-            found.removed.extend(one for one in self._left if one.child not in seen)
+            # Series that were removed while this ran are among the rows already, and must not be counted twice.
+            pending.removed.extend(series for series in self._removed if series.child not in seen)
 
-    def save(self, found: PendingWrite, heir: Compactor | None = None) -> None:
-        """Write what was found; may be done beside the loop, once at a time."""
-        # Whoever tidies up temporary folders may have taken it for a forgotten one.
+    def save(self, pending: PendingWrite, compactor: Compactor | None = None) -> None:
+        """Write `pending` to the files. This may run in a thread, but not twice at a time."""
+        # A cleaner of temporary folders may have removed the folder.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files = {self._folder / f"{kind}_{self._mine}.db": rows for kind, rows in found.rows.items()}
-        if found.removed and heir is not None and heir.absorb(_together(found.removed), files):
-            taken = set(map(id, found.removed))
+        files = {self._folder / f"{kind}_{self._file_suffix}.db": rows for kind, rows in pending.rows.items()}
+        if pending.removed and compactor is not None and compactor.absorb(_sum_by_kind(pending.removed), files):
+            absorbed = set(map(id, pending.removed))
             with self._store.lock:
-                self._left = [one for one in self._left if id(one) not in taken]
+                self._removed = [series for series in self._removed if id(series) not in absorbed]
             return
-        for one in found.removed:
-            found.rows[one.kind].extend(row(key, value, at) for key, (value, at) in one.sums.items())
+        for series in pending.removed:
+            pending.rows[series.kind].extend(
+                encode_row(key, value, updated_at) for key, (value, updated_at) in series.sums.items()
+            )
         for path, rows in files.items():
-            unfinished(path, rows).replace(path)
+            write_unfinished(path, rows).replace(path)
 
-    def _keep(self, family: Family, child: Child) -> None:
+    def _keep_removed(self, family: Family, child: Child) -> None:
         keys = [_key(family, name, labels) for name, labels in _samples(family, child)]
-        sums = {key: (number, child.at) for key, number in zip(keys, _numbers(child), strict=True)}
-        self._left.append(RemovedSeries(child, _kind(family), sums))
+        sums = {key: (number, child.updated_at) for key, number in zip(keys, _numbers(child), strict=True)}
+        self._removed.append(RemovedSeries(child, _kind(family), sums))
 
     def _rows(self, family: Family, child: Child) -> Iterator[bytes]:
         with self._store.lock:
-            numbers, at = _numbers(child), child.at
+            numbers, updated_at = _numbers(child), child.updated_at
         keys = self._keys.get(child)
         if keys is None:
-            keys = self._keys[child] = [_padded(_key(family, name, labels)) for name, labels in _samples(family, child)]
+            keys = [_encode_key(_key(family, name, labels)) for name, labels in _samples(family, child)]
+            self._keys[child] = keys
         for key, number in zip(keys, numbers, strict=bool(numbers)):
-            yield key + _VALUE.pack(number, at)
+            yield key + _VALUE.pack(number, updated_at)
 
 
 def _numbers(child: Child) -> list[float]:
@@ -131,38 +134,38 @@ def _numbers(child: Child) -> list[float]:
     return [*child.counts, child.value] if isinstance(child, HistogramChild) else [child.value]
 
 
-def _together(left: Iterable[RemovedSeries]) -> dict[str, Sums]:
-    found: dict[str, Sums] = {}
-    for one in left:
-        add(found.setdefault(one.kind, {}), one.sums)
-    return found
+def _sum_by_kind(removed: Iterable[RemovedSeries]) -> dict[str, Sums]:
+    sums: dict[str, Sums] = {}
+    for series in removed:
+        add_sums(sums.setdefault(series.kind, {}), series.sums)
+    return sums
 
 
-def add(sums: Sums, others: Mapping[str, tuple[float, float]]) -> None:
-    """Add others to sums; of two parts of a series, the one that was heard of later says when that was."""
-    for key, (value, at) in others.items():
-        before, heard = sums.get(key, (0.0, 0.0))
-        sums[key] = before + value, max(heard, at)
+def add_sums(sums: Sums, added: Mapping[str, tuple[float, float]]) -> None:
+    """Add `added` to `sums`. The later time of two parts of a series becomes that of the sum."""
+    for key, (value, updated_at) in added.items():
+        old_value, old_updated_at = sums.get(key, (0.0, 0.0))
+        sums[key] = old_value + value, max(old_updated_at, updated_at)
 
 
-def unfinished(path: Path, rows: Sequence[bytes]) -> Path:
-    """Write a file beside where it is going to be; return where it lies."""
-    beside = path.with_suffix(".new")
-    with beside.open("wb", buffering=0) as file:
+def write_unfinished(path: Path, rows: Sequence[bytes]) -> Path:
+    """Write `rows` to a new file beside `path`, and return the new file's path."""
+    new_path = path.with_suffix(".new")
+    with new_path.open("wb", buffering=0) as file:
         file.write(_HEAD.pack(_HEAD.size + sum(map(len, rows)), 0))
-        # Some at a time, for nobody else has a turn while they are joined.
-        for start in range(0, len(rows), AT_ONCE):
-            file.write(b"".join(rows[start : start + AT_ONCE]))
-    return beside
+        # In parts, because other threads cannot run while rows are joined.
+        for start in range(0, len(rows), ROWS_PER_WRITE):
+            file.write(b"".join(rows[start : start + ROWS_PER_WRITE]))
+    return new_path
 
 
-def row(key: str, value: float, at: float) -> bytes:
-    """Return the row of a series, as Prometheus' client names it."""
-    return _padded(key) + _VALUE.pack(value, at)
+def encode_row(key: str, value: float, updated_at: float) -> bytes:
+    """Return the encoded row of a series, given its key in the Prometheus client's format."""
+    return _encode_key(key) + _VALUE.pack(value, updated_at)
 
 
 def _kind(family: Family) -> str:
-    return f"gauge_{family.mode}" if isinstance(family, Gauge) else family.kind
+    return f"gauge_{family.multiprocess_mode}" if isinstance(family, Gauge) else family.kind
 
 
 def _samples(family: Family, child: Child) -> Iterator[tuple[str, dict[str, str]]]:
@@ -176,9 +179,10 @@ def _samples(family: Family, child: Child) -> Iterator[tuple[str, dict[str, str]
 
 
 def _key(family: Family, name: str, labels: dict[str, str]) -> str:
-    return str(mmap_key(family.name, name, list(labels), list(labels.values()), family.about))
+    return str(mmap_key(family.name, name, list(labels), list(labels.values()), family.documentation))
 
 
-def _padded(key: str) -> bytes:
-    told = key.encode()
-    return _LENGTH.pack(len(told)) + told + b" " * (ALIGNED - (len(told) + _LENGTH.size) % ALIGNED)
+def _encode_key(key: str) -> bytes:
+    encoded = key.encode()
+    padding = b" " * (ALIGNMENT_BYTES - (len(encoded) + _LENGTH.size) % ALIGNMENT_BYTES)
+    return _LENGTH.pack(len(encoded)) + encoded + padding

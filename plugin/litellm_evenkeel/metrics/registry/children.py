@@ -1,4 +1,4 @@
-"""Single series: plain numbers, for those who hold them."""
+"""Single series: plain numbers in plain objects, which callers may keep and update without a label lookup."""
 
 from __future__ import annotations
 
@@ -10,97 +10,97 @@ if TYPE_CHECKING:
     from threading import RLock
     from typing import Protocol
 
-    class Home(Protocol):
-        """Where a series belongs."""
+    class ChildStore(Protocol):
+        """Store to which a series belongs."""
 
         lock: RLock
 
         def defer(self, child: Child, value: float | None) -> bool:
-            """Keep what is set in the order of events that wait; return whether it does."""
+            """Queue `value` behind waiting updates. Return `False` if the caller has to set it itself."""
 
 
 Labels = tuple[str, ...]
-"""The values of a series' labels, in the order of their names."""
+"""Label values of a series, in the order of the family's label names."""
 
 
 class Child:
-    """One series. Its number is None where it has none, or no longer."""
+    """One series. Its value is `None` if it has none yet, or if it was removed."""
 
-    __slots__ = ("__weakref__", "at", "created", "home", "labels", "value")
+    __slots__ = ("__weakref__", "created_at", "labels", "store", "updated_at", "value")
 
-    def __init__(self, home: Home, labels: Labels, value: float | None = None) -> None:
-        self.home, self.labels, self.value = home, labels, value
-        self.created = self.at = time.time()
-        """When it was made, and when it was heard of last."""
+    def __init__(self, store: ChildStore, labels: Labels, value: float | None = None) -> None:
+        self.store, self.labels, self.value = store, labels, value
+        self.created_at = self.updated_at = time.time()
+        """Unix times of the creation and of the last update."""
 
     def inc(self, amount: float = 1) -> None:
-        """Add so much."""
-        with self.home.lock:
+        """Add `amount`."""
+        with self.store.lock:
             self.add(amount)
-            self.at = time.time()
+            self.updated_at = time.time()
 
     def set(self, value: float) -> None:
-        """Let it be so much."""
+        """Set the value, after all updates that wait in the queue."""
         value = float(value)
-        if not self.home.defer(self, value):
-            with self.home.lock:
+        if not self.store.defer(self, value):
+            with self.store.lock:
                 self.put(value, time.time())
 
     def put(self, value: float | None, now: float) -> None:
-        """Let it be so much, or gone, for a caller that has the lock."""
-        self.value, self.at = value, now
+        """Set the value, or remove it if `value` is `None`. The caller holds the lock."""
+        self.value, self.updated_at = value, now
 
     def add(self, amount: float) -> None:
-        """Add so much, for a caller that has the lock."""
+        """Add `amount`. The caller holds the lock."""
         self.value = (self.value or 0.0) + amount
 
 
 class GaugeChild(Child):
-    """A series that goes up and down."""
+    """A series that may increase and decrease."""
 
     __slots__ = ()
 
     def dec(self, amount: float = 1) -> None:
-        """Take so much away."""
+        """Subtract `amount`."""
         self.inc(-amount)
 
 
 class CounterChild(Child):
-    """A series that only grows."""
+    """A series that only increases."""
 
     __slots__ = ()
 
     def inc(self, amount: float = 1) -> None:
-        """Add so much."""
-        grown(amount)
+        """Add `amount`; raise `ValueError` if it is negative."""
+        require_non_negative(amount)
         super().inc(amount)
 
 
 class HistogramChild(Child):
-    """A series of how often what was observed."""
+    """A series of observations, counted by bucket. Its value is their sum."""
 
     __slots__ = ("bounds", "counts")
 
-    def __init__(self, home: Home, labels: Labels, bounds: tuple[float, ...]) -> None:
-        super().__init__(home, labels, 0.0)
+    def __init__(self, store: ChildStore, labels: Labels, bounds: tuple[float, ...]) -> None:
+        super().__init__(store, labels, 0.0)
         self.bounds = bounds
         self.counts = [0] * len(bounds)
 
     def observe(self, amount: float) -> None:
-        """Know of one more."""
-        with self.home.lock:
-            self.observed(amount)
-            self.at = time.time()
+        """Add an observation."""
+        with self.store.lock:
+            self.add_observation(amount)
+            self.updated_at = time.time()
 
-    def observed(self, amount: float) -> None:
-        """Know of one more, for a caller that has the lock."""
-        # What is no number is in no bucket, as with the client; the last of them has no end.
-        if amount == amount:  # noqa: PLR0124 - not so of what is no number
+    def add_observation(self, amount: float) -> None:
+        """Add an observation. The caller holds the lock."""
+        # NaN belongs to no bucket, as in the Prometheus client. Any other number does: the last bucket is unbounded.
+        if amount == amount:  # noqa: PLR0124 - false for NaN only
             self.counts[bisect_left(self.bounds, amount)] += 1
         self.add(amount)
 
 
-def grown(amount: float) -> None:
-    """Raise for what would let a counter shrink."""
+def require_non_negative(amount: float) -> None:
+    """Raise `ValueError` if `amount` would decrease a counter."""
     if amount < 0:
         raise ValueError("Counters can only be incremented by non-negative amounts.")

@@ -1,4 +1,4 @@
-"""Series that nobody has heard of for so long that LiteLLM's settings have them go."""
+"""Expiry of idle series, according to LiteLLM's settings."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.metrics.registry.families import MetricStore
 
-OFTEN = 60.0
+DEFAULT_CHECK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesTtl:
-    """For how many seconds of silence series stay, and how often that is looked at, in seconds; 0: at every chance."""
+    """Seconds without an update after which series expire, and seconds between checks; 0 checks at every flush."""
 
-    all: float = math.inf
-    """Any of them."""
-    all_checked_every: float = OFTEN
-    of_end_users: float = math.inf
-    """Those of an end user."""
-    of_end_users_checked_every: float = OFTEN
+    all_seconds: float = math.inf
+    """Lifetime of any series; `inf` if they do not expire."""
+    all_check_seconds: float = DEFAULT_CHECK_SECONDS
+    end_user_seconds: float = math.inf
+    """Lifetime of the series of end users; `inf` if they do not expire."""
+    end_user_check_seconds: float = DEFAULT_CHECK_SECONDS
 
 
 class SeriesExpiry:
-    """Those of one store that are there when it begins."""
+    """Expiry of the labelled families that a store has when this object is made."""
 
     def __init__(self, store: MetricStore, ttl: SeriesTtl, clock: Callable[[], float]) -> None:
         self._store, self._ttl, self._clock = store, ttl, clock
-        self._families = [one for one in store.families.values() if one.labelnames]
-        self._next = clock() + ttl.all_checked_every
-        self._next_of_end_users = clock() + ttl.of_end_users_checked_every
+        self._families = [family for family in store.families.values() if family.labelnames]
+        self._next_check_at = clock() + ttl.all_check_seconds
+        self._next_end_user_check_at = clock() + ttl.end_user_check_seconds
 
-    def look(self) -> None:
-        """Remove what was silent for too long, if it is time to look."""
+    def expire_due(self) -> None:
+        """Remove series that were idle for too long, if a check is due."""
         now, ttl = self._clock(), self._ttl
-        before = of_end_users_before = -math.inf
-        if ttl.all < math.inf and now >= self._next:
-            before, self._next = now - ttl.all, now + ttl.all_checked_every
-        if ttl.of_end_users < math.inf and now >= self._next_of_end_users:
-            of_end_users_before = now - ttl.of_end_users
-            self._next_of_end_users = now + ttl.of_end_users_checked_every
-        if max(before, of_end_users_before) == -math.inf:
+        before = end_user_before = -math.inf
+        if ttl.all_seconds < math.inf and now >= self._next_check_at:
+            before, self._next_check_at = now - ttl.all_seconds, now + ttl.all_check_seconds
+        if ttl.end_user_seconds < math.inf and now >= self._next_end_user_check_at:
+            end_user_before = now - ttl.end_user_seconds
+            self._next_end_user_check_at = now + ttl.end_user_check_seconds
+        if max(before, end_user_before) == -math.inf:
             return
         with self._store.lock:
-            expired = self._store.expired
+            expired_count = self._store.expired_count
             for family in self._families:
-                family.expire(before, of_end_users_before)
-            if self._store.expired > expired:
+                family.expire(before, end_user_before)
+            if self._store.expired_count > expired_count:
                 self._store.epoch += 1

@@ -1,7 +1,7 @@
-"""Families of series as Prometheus' client has them, but so cheap to add to that it can be done for every request.
+"""Metric families with the interface of the Prometheus client, but so cheap to update that every request can do it.
 
-LiteLLM's own code makes them and writes to them, by `labels(...)`, as it would to the client's. What is done often does
-not look labels up: it holds the children, plain objects with plain numbers.
+LiteLLM's own code creates and updates them through `labels(...)`, as it would with the client's classes. Code that runs
+for every request does not look up labels: it holds the children, which are plain objects with plain numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from prometheus_client.metrics_core import Metric
 
-from litellm_evenkeel.metrics.registry.children import Child, Labels, grown
-from litellm_evenkeel.metrics.registry.label_limits import END_USER, NOBODYS, OTHER
+from litellm_evenkeel.metrics.registry.children import Child, Labels, require_non_negative
+from litellm_evenkeel.metrics.registry.label_limits import END_USER, OTHER, UNLIMITED_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics import MetricWrapperBase
 
 
-NO_CREATED = "PROMETHEUS_DISABLE_CREATED_SERIES"
+DISABLE_CREATED_VARIABLE = "PROMETHEUS_DISABLE_CREATED_SERIES"
 
 
 class MetricStore:
@@ -33,244 +33,243 @@ class MetricStore:
     def __init__(
         self,
         registry: CollectorRegistry,
-        bounded: Callable[[str, Any], Any] = lambda _name, value: value,
-        most_series: float = math.inf,
+        bound_value: Callable[[str, Any], Any] = lambda _name, value: value,
+        max_series: float = math.inf,
     ) -> None:
         self.lock = threading.RLock()
-        """Held while numbers change: LiteLLM calls from several threads at times."""
+        """Lock that is held while numbers change, because LiteLLM sometimes calls from several threads."""
         self.families: dict[str, Family] = {}
-        self.bounded = bounded
-        """What a label's value is told as, by the label's name."""
-        self.most_series = most_series
-        """How many a family may have; what goes beyond is counted as others. Those that come first have the places."""
+        self.bound_value = bound_value
+        """Function that returns the exported value of a label, given its name and value."""
+        self.max_series = max_series
+        """Maximum number of series in a family; the first ones are admitted, and the rest is counted as `other`."""
         self.admits: Callable[[Family, Labels], bool] | None = None
-        """What decides instead which series have a place, where several workers share the places."""
-        self.most_of_end_users = math.inf
-        """How many of those may be of an end user."""
-        self.expired = 0
-        """How many were let go because they were silent."""
+        """Function that decides instead whether a series is admitted, if several workers share the maximum."""
+        self.max_end_user_series = math.inf
+        """Maximum number of series with an end user in a family."""
+        self.expired_count = 0
+        """Number of series that were removed because they were idle."""
         self.epoch = 0
-        """How often series were let go: whoever holds some has to look them up anew."""
+        """Number of times that series were removed: holders of series look them up again when it changes."""
         self.removed_totals: defaultdict[str, float] = defaultdict(float)
-        """What series that are gone had come to, by the name that they were told under.
+        """Totals of removed series, by exported name.
 
-        It is not added to another series: who has seen both grow would see it grow twice.
+        They are not added to another series, because queries over both series would count the same increase twice.
         """
         self.removal_sink: Callable[[Family, Child], None] | None = None
-        """Who takes in counters that are gone, instead of that: where several workers have parts of a series."""
-        self._tapping = threading.local()
+        """Function that takes removed counters and histograms instead, if several workers have parts of a series."""
+        self._recording = threading.local()
         self.defer: Callable[[Child, float | None], bool] = lambda _child, _value: False
-        """Keeps what is set in the order of events that wait; says whether it does."""
-        self.is_waiting: Callable[[], bool] = lambda: False
+        """Function that queues a value behind waiting updates; it returns `False` if the caller has to set it."""
+        self.has_waiting_updates: Callable[[], bool] = lambda: False
         self._registry = registry
-        self.has_created = os.environ.get(NO_CREATED, "").lower() not in {"true", "1", "t"}
+        self.has_created = os.environ.get(DISABLE_CREATED_VARIABLE, "").lower() not in {"true", "1", "t"}
 
     @property
     def is_limited(self) -> bool:
-        """Return whether families have only so many series, so that it matters which of them come first."""
-        return self.most_series != math.inf
+        """Whether the number of series in a family is limited, so that the order of their creation matters."""
+        return self.max_series != math.inf
 
     @property
-    def tap(self) -> UpdateRecorder | None:
-        """While it is there, nothing is written in this thread."""
-        return getattr(self._tapping, "tap", None)
+    def recorder(self) -> UpdateRecorder | None:
+        """Recorder of the current thread; while it is set, updates are recorded and not applied."""
+        return getattr(self._recording, "recorder", None)
 
-    @tap.setter
-    def tap(self, tap: UpdateRecorder | None) -> None:
-        self._tapping.tap = tap
+    @recorder.setter
+    def recorder(self, recorder: UpdateRecorder | None) -> None:
+        self._recording.recorder = recorder
 
     def retire(self, name: str, value: str) -> None:
-        """Let all series go in which a label has this value."""
+        """Remove all series in which the label `name` has this value."""
         with self.lock:
             self.epoch += 1
             for family in self.families.values():
                 if name in family.labelnames:
                     family.retire(family.labelnames.index(name), value)
 
-    def add(self, family: Family) -> None:
-        """Know of a family, and let Prometheus ask it."""
+    def register(self, family: Family) -> None:
+        """Add a family, and register it with the Prometheus client."""
         self._registry.register(family)
         self.families[family.name] = family
 
 
 class Family:
-    """All series of one name."""
+    """All series of one metric."""
 
     kind: ClassVar[str]
-    made: ClassVar[type[Child]] = Child
-    clients: ClassVar[type[MetricWrapperBase]]
-    """What Prometheus' client has in its place."""
+    child_class: ClassVar[type[Child]] = Child
+    client_class: ClassVar[type[MetricWrapperBase]]
+    """Counterpart in the Prometheus client."""
 
     def __init__(
         self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
-        self._refuse_what_the_client_refuses(name, documentation, labelnames, options)
+        self._validate(name, documentation, labelnames, options)
         self.store = store
         self.name = name
-        self.about = documentation
-        self.mode: str = options.get("multiprocess_mode", "livemostrecent")
-        """Of a gauge with several workers: what one value becomes of theirs. Of those that live, who heard it last."""
+        self.documentation = documentation
+        self.multiprocess_mode: str = options.get("multiprocess_mode", "livemostrecent")
+        """How a gauge's values from several workers become one; by default, the latest of a live worker."""
         self.labelnames = tuple(labelnames)
         self.children: dict[Labels, Child] = {}
         self.is_limited = bool(self.labelnames)
-        """Whether it has only so many series, if `Store.most_series` says so."""
-        self._end_user = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
-        self._of_end_users = 0
+        """Whether `MetricStore.max_series` applies to this family."""
+        self._end_user_index = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
+        self._end_user_series = 0
         self._overflow: Child | None = None
-        """Where what goes beyond is counted. It takes no place, and stays."""
+        """Series in which further ones are counted. It does not count towards the maximum, and never expires."""
         if not self.labelnames:
             self.child(())
-        store.add(self)
+        store.register(self)
 
     @classmethod
-    def _refuse_what_the_client_refuses(
-        cls, name: str, documentation: str, labelnames: Sequence[str], options: Mapping[str, Any]
-    ) -> None:
-        """Raise ValueError, as the client does, for buckets and for names of metrics and labels that it refuses."""
-        # Without any label, it would make a series, and write it where workers write theirs.
-        cls.clients(name, documentation, labelnames or ("none",), registry=None, **options)
+    def _validate(cls, name: str, documentation: str, labelnames: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Raise `ValueError` for the buckets and the names of metrics and labels that the Prometheus client refuses."""
+        # Without labels, the client would create a series, and write it to the workers' folder.
+        cls.client_class(name, documentation, labelnames or ("none",), registry=None, **options)
 
     def labels(self, *values: object, **named: object) -> Any:
-        """Return the series of these labels, by place or by name."""
-        labels = self._labels(values, named)
-        tap = self.store.tap
-        return self.child(labels) if tap is None else RecordingMetric(self, labels, tap)
+        """Return the series of these label values, given by position or by name."""
+        labels = self._label_values(values, named)
+        recorder = self.store.recorder
+        return self.child(labels) if recorder is None else RecordingMetric(self, labels, recorder)
 
     def remove(self, *values: object) -> None:
-        """Let a series go."""
-        labels = self._labels(values, {})
-        tap = self.store.tap
-        if tap is not None:
-            tap.record(RecordedUpdate(self, labels, "remove", math.nan))
-        # What waits may make it yet.
-        elif (labels in self.children or self.store.is_waiting()) and not self.store.defer(self.child(labels), None):
+        """Remove the series of these label values."""
+        labels = self._label_values(values, {})
+        recorder = self.store.recorder
+        if recorder is not None:
+            recorder.record(RecordedUpdate(self, labels, "remove", math.nan))
+        # A waiting update may still create the series, so the removal has to wait behind it.
+        elif (labels in self.children or self.store.has_waiting_updates()) and not self.store.defer(
+            self.child(labels), None
+        ):
             self.hide(labels)
 
     def clear(self) -> None:
-        """Let all of them go."""
+        """Remove all series."""
         with self.store.lock:
             for child in self.children.values():
                 child.value = None
 
     def inc(self, amount: float = 1) -> None:
-        """Add to the only series of a family without labels."""
+        """Add `amount` to the only series of a family without labels."""
         self.labels().inc(amount)
 
     def dec(self, amount: float = 1) -> None:
-        """Take from it."""
+        """Subtract `amount` from the only series of a family without labels."""
         self.labels().dec(amount)
 
     def set(self, value: float) -> None:
-        """Let it be so much."""
+        """Set the only series of a family without labels."""
         self.labels().set(value)
 
     def observe(self, amount: float) -> None:
-        """Let it know of one more."""
+        """Add an observation to the only series of a family without labels."""
         self.labels().observe(amount)
 
     def child(self, labels: Labels) -> Child:
-        """Return the series of these labels."""
-        bounded = self.store.bounded
-        told = tuple([bounded(name, value) for name, value in zip(self.labelnames, labels, strict=True)])
-        found = self.children.get(told)
-        if found is None:
+        """Return the series of `labels`, created if there is none; that of `other` if there are too many."""
+        bound_value = self.store.bound_value
+        bounded = tuple([bound_value(name, value) for name, value in zip(self.labelnames, labels, strict=True)])
+        child = self.children.get(bounded)
+        if child is None:
             with self.store.lock:
-                found = self.children.get(told) or self._admitted(told)
-        return found
+                child = self.children.get(bounded) or self._admit(bounded)
+        return child
 
-    def retire(self, place: int, value: str) -> None:
-        """Let those series go that have this value there."""
-        for labels in [labels for labels in self.children if labels[place] == value]:
+    def retire(self, index: int, value: str) -> None:
+        """Remove the series whose label at `index` has this value. The caller holds the lock."""
+        for labels in [labels for labels in self.children if labels[index] == value]:
             self._evict(labels)
 
     def expire(self, before: float, end_user_before: float) -> None:
-        """Let those go that nobody has heard of since then."""
-        silent = [one for one in self.children.values() if one.at < max(before, end_user_before)]
-        for child in silent:
-            if child is not self._overflow and (child.at < before or self._is_of_end_user(child.labels)):
+        """Remove series that were last updated before these Unix times. The caller holds the lock."""
+        candidates = [child for child in self.children.values() if child.updated_at < max(before, end_user_before)]
+        for child in candidates:
+            if child is not self._overflow and (child.updated_at < before or self._is_of_end_user(child.labels)):
                 self._evict(child.labels)
-                self.store.expired += 1
+                self.store.expired_count += 1
 
     def remove_child(self, labels: Labels) -> None:
-        """Let a series go that nobody holds."""
+        """Remove a series that no other code holds."""
         with self.store.lock:
             if labels in self.children:
                 self._evict(labels)
 
     def hide(self, labels: Labels) -> None:
-        """Let a series go; whoever holds it may go on using it, and it is there again."""
+        """Stop exporting a series until its next update. Code that holds it may go on using it."""
         with self.store.lock:
             child = self.children.get(labels)
             if child is not None:
                 child.value = None
 
     def describe(self) -> Iterator[Metric]:
-        """Name what may come, without looking."""
-        yield self._metric()
+        """Yield the metric without its samples, as the Prometheus client's registry requires."""
+        yield self._new_metric()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what there is."""
-        found = self._metric()
+        """Yield the metric with its samples."""
+        metric = self._new_metric()
         for child in list(self.children.values()):
             if child.value is not None:
-                self._tell(found, dict(zip(self.labelnames, child.labels, strict=True)), child, child.value)
-        yield found
+                self._add_samples(metric, dict(zip(self.labelnames, child.labels, strict=True)), child, child.value)
+        yield metric
 
-    def _admitted(self, labels: Labels) -> Child:
-        others = (OTHER,) * len(labels)
+    def _admit(self, labels: Labels) -> Child:
         is_of_end_user = self._is_of_end_user(labels)
-        if is_of_end_user and self._of_end_users >= self.store.most_of_end_users:
+        if is_of_end_user and self._end_user_series >= self.store.max_end_user_series:
             return self.child(self._without_end_user(labels))
         if not self._has_room(labels):
-            return self._beyond(others)
-        found = self.children[labels] = self._made(labels)
-        self._of_end_users += is_of_end_user
-        return found
+            return self._overflow_child((OTHER,) * len(labels))
+        child = self.children[labels] = self._new_child(labels)
+        self._end_user_series += is_of_end_user
+        return child
 
     def _has_room(self, labels: Labels) -> bool:
         if not self.is_limited or not self.store.is_limited:
             return True
         if self.store.admits is not None:
             return self.store.admits(self, labels)
-        return len(self.children) - (self._overflow is not None) < self.store.most_series
+        return len(self.children) - (self._overflow is not None) < self.store.max_series
 
     def _evict(self, labels: Labels) -> None:
-        self._of_end_users -= self._is_of_end_user(labels)
+        self._end_user_series -= self._is_of_end_user(labels)
         child = self.children.pop(labels)
         if child.value is None or self.kind == "gauge":
             return
         if self.store.removal_sink is None:
-            self._retired(child)
+            self._keep_total(child)
         else:
             self.store.removal_sink(self, child)
 
-    def _retired(self, child: Child) -> None:
-        """Keep what a series has come to, where that means something."""
+    def _keep_total(self, child: Child) -> None:
+        """Add a removed series to the totals of removed series, if its kind has a total."""
 
     def _is_of_end_user(self, labels: Labels) -> bool:
-        return self._end_user is not None and labels[self._end_user] not in NOBODYS
+        return self._end_user_index is not None and labels[self._end_user_index] not in UNLIMITED_VALUES
 
     def _without_end_user(self, labels: Labels) -> Labels:
-        assert self._end_user is not None
-        return (*labels[: self._end_user], OTHER, *labels[self._end_user + 1 :])
+        assert self._end_user_index is not None
+        return (*labels[: self._end_user_index], OTHER, *labels[self._end_user_index + 1 :])
 
-    def _beyond(self, others: Labels) -> Child:
-        found = self.children.get(others)
-        if found is None:
-            found = self._overflow = self.children[others] = self._made(others)
-        return found
+    def _overflow_child(self, labels: Labels) -> Child:
+        child = self.children.get(labels)
+        if child is None:
+            child = self._overflow = self.children[labels] = self._new_child(labels)
+        return child
 
-    def _made(self, labels: Labels) -> Child:
-        return self.made(self.store, labels, None)
+    def _new_child(self, labels: Labels) -> Child:
+        return self.child_class(self.store, labels, None)
 
-    def _metric(self) -> Metric:
-        return Metric(self.name, self.about, self.kind)
+    def _new_metric(self) -> Metric:
+        return Metric(self.name, self.documentation, self.kind)
 
-    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         del child
         metric.add_sample(self.name, labels, value)
 
-    def _labels(self, values: tuple[object, ...], named: dict[str, object]) -> Labels:
+    def _label_values(self, values: tuple[object, ...], named: dict[str, object]) -> Labels:
         if named:
             if values or named.keys() != set(self.labelnames):
                 raise ValueError("Incorrect label names")
@@ -281,46 +280,48 @@ class Family:
 
 
 class RecordedUpdate(NamedTuple):
-    """One thing that was done, or would have been."""
+    """One update that was recorded instead of applied."""
 
     family: Family
     labels: Labels
-    verb: str
+    operation: str
+    """`inc`, `set`, `observe` or `remove`."""
     value: float
+    """`nan` if the series is removed."""
 
 
 class UpdateRecorder(Protocol):
-    """What takes note of operations instead of having them done."""
+    """Recorder of updates that are not applied."""
 
-    def record(self, updates: RecordedUpdate) -> None:
-        """Know of one."""
+    def record(self, update: RecordedUpdate) -> None:
+        """Record an update."""
 
 
 class RecordingMetric:
-    """What stands in for a series while somebody takes note."""
+    """Stand-in for a series while updates are recorded."""
 
-    __slots__ = ("_family", "_labels", "_tap")
+    __slots__ = ("_family", "_labels", "_recorder")
 
-    def __init__(self, family: Family, labels: Labels, tap: UpdateRecorder) -> None:
-        self._family, self._labels, self._tap = family, labels, tap
+    def __init__(self, family: Family, labels: Labels, recorder: UpdateRecorder) -> None:
+        self._family, self._labels, self._recorder = family, labels, recorder
 
     def inc(self, amount: float = 1) -> None:
-        """Take note of an addition."""
+        """Record an addition."""
         if self._family.kind == "counter":
-            grown(amount)
-        self._note("inc", amount)
+            require_non_negative(amount)
+        self._record("inc", amount)
 
     def dec(self, amount: float = 1) -> None:
-        """Take note of a subtraction."""
-        self._note("inc", -amount)
+        """Record a subtraction."""
+        self._record("inc", -amount)
 
     def set(self, value: float) -> None:
-        """Take note of a number."""
-        self._note("set", value)
+        """Record a new value."""
+        self._record("set", value)
 
     def observe(self, amount: float) -> None:
-        """Take note of an observation."""
-        self._note("observe", amount)
+        """Record an observation."""
+        self._record("observe", amount)
 
-    def _note(self, verb: str, value: float) -> None:
-        self._tap.record(RecordedUpdate(self._family, self._labels, verb, float(value)))
+    def _record(self, operation: str, value: float) -> None:
+        self._recorder.record(RecordedUpdate(self._family, self._labels, operation, float(value)))

@@ -1,4 +1,4 @@
-"""How many series LiteLLM's settings allow, and for how long, with the meaning that they have there."""
+"""LiteLLM's settings for the number and lifetime of series, with the meaning that they have in LiteLLM."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from litellm_evenkeel.metrics.registry.expiry import SeriesTtl
 if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import MetricStore
 
-OF_END_USERS = ("max_series_per_metric", "ttl_seconds", "cleanup_interval_seconds")
+END_USER_SETTINGS = ("max_series_per_metric", "ttl_seconds", "cleanup_interval_seconds")
 
 
-def of_end_users(store: MetricStore, settings: Any) -> SeriesTtl:
-    """Limit the series of end users, as the attributes of `settings` say; return for how long series live."""
-    most, ttl, often = [_of_end_users(settings, name) for name in OF_END_USERS]
-    # As LiteLLM has it, zero is no limit.
-    store.most_of_end_users = most if most is not None and most > 0 else math.inf
+def apply_end_user_limits(store: MetricStore, settings: Any) -> SeriesTtl:
+    """Limit the series of end users according to the attributes of `settings`. Return the lifetime of series."""
+    max_series, ttl, check_seconds = [_end_user_setting(settings, name) for name in END_USER_SETTINGS]
+    # As in LiteLLM, zero means no limit.
+    store.max_end_user_series = max_series if max_series is not None and max_series > 0 else math.inf
     return SeriesTtl(
-        of_end_users=math.inf if ttl is None else ttl,
-        # With none, or zero, LiteLLM looks whenever something is counted.
-        of_end_users_checked_every=0.0 if often is None else often,
+        end_user_seconds=math.inf if ttl is None else ttl,
+        # If the interval is unset or zero, LiteLLM checks whenever it counts something.
+        end_user_check_seconds=0.0 if check_seconds is None else check_seconds,
     )
 
 
-def of_each_metric(store: MetricStore, ttl: SeriesTtl, limits: Any, places: Any) -> SeriesTtl:
-    """Limit the series of each metric, as `limits` say; return for how long series live.
+def apply_metric_limits(store: MetricStore, ttl: SeriesTtl, limits: Any, shared_admissions: Any) -> SeriesTtl:
+    """Limit the series of each metric according to `limits`. Return the lifetime of series.
 
-    `places` is what several workers of LiteLLM share the places by; None if there is one worker.
+    `shared_admissions` is LiteLLM's object by which several workers share one limit; `None` if there is one worker.
     """
     if limits.max_series is not None:
-        store.most_series = limits.max_series
-        if places is not None:
-            store.admits = lambda family, labels: places.admit_series(
+        store.max_series = limits.max_series
+        if shared_admissions is not None:
+            store.admits = lambda family, labels: shared_admissions.admit_series(
                 metric_name=family.name, label_values=labels, max_series=limits.max_series
             )
     if limits.ttl_seconds is None:
         return ttl
-    often = limits.cleanup_interval_seconds or 0.0
-    return dataclasses.replace(ttl, all=limits.ttl_seconds, all_checked_every=often)
+    check_seconds = limits.cleanup_interval_seconds or 0.0
+    return dataclasses.replace(ttl, all_seconds=limits.ttl_seconds, all_check_seconds=check_seconds)
 
 
-def _of_end_users(settings: Any, name: str) -> float | None:
-    found = getattr(settings, f"prometheus_end_user_metrics_{name}", None)
-    return found if isinstance(found, int | float) else None
+def _end_user_setting(settings: Any, name: str) -> float | None:
+    value = getattr(settings, f"prometheus_end_user_metrics_{name}", None)
+    return value if isinstance(value, int | float) else None

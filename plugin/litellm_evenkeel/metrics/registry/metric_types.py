@@ -1,4 +1,4 @@
-"""Gauges, counters and histograms."""
+"""Families of gauges, counters and histograms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
-from prometheus_client import Histogram as ClientsHistogram
+from prometheus_client import Histogram as ClientHistogram
 from prometheus_client.utils import floatToGoString
 
 from litellm_evenkeel.metrics.registry.children import Child, CounterChild, GaugeChild, HistogramChild, Labels
@@ -21,64 +21,64 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import MetricStore
 
 TOTAL = "_total"
-LONG_AGO = math.ulp(0.0)
-"""When a gauge was set that only has its first value: before any other time, but Prometheus' client ignores 0."""
+NEVER_SET_TIMESTAMP = math.ulp(0.0)
+"""Timestamp of a gauge with its initial value: before any other, but not 0, which the Prometheus client ignores."""
 
 
 class Gauge(Family):
-    """Of what goes up and down."""
+    """Family of series that increase and decrease."""
 
     kind = "gauge"
-    made = GaugeChild
-    clients = prometheus_client.Gauge
+    child_class = GaugeChild
+    client_class = prometheus_client.Gauge
 
-    def _made(self, labels: Labels) -> Child:
-        found = GaugeChild(self.store, labels, None)
+    def _new_child(self, labels: Labels) -> Child:
+        child = GaugeChild(self.store, labels, None)
         if not labels:
-            # It is told from the beginning, as the client does it; whatever another worker has heard is later.
-            found.put(0.0, LONG_AGO)
-        return found
+            # As in the Prometheus client, it is exported from the start. Any value of another worker is later.
+            child.put(0.0, NEVER_SET_TIMESTAMP)
+        return child
 
     def child(self, labels: Labels) -> Child:
-        """Return the series of these labels; one that nobody sees where it would be several people's."""
-        found = super().child(labels)
-        return self._beyond(labels) if OTHER in found.labels and OTHER not in labels else found
+        """Return the series of `labels`; an unexported one if these labels would be collapsed to `other`."""
+        child = super().child(labels)
+        return self._overflow_child(labels) if OTHER in child.labels and OTHER not in labels else child
 
-    def _beyond(self, others: Labels) -> Child:
-        # One number for several would mean nothing.
-        return GaugeChild(self.store, others, None)
+    def _overflow_child(self, labels: Labels) -> Child:
+        # The value of one gauge cannot stand for several entities, so it is not exported.
+        return GaugeChild(self.store, labels, None)
 
 
 class Counter(Family):
-    """Of what only grows."""
+    """Family of series that only increase."""
 
     kind = "counter"
-    made = CounterChild
-    clients = prometheus_client.Counter
+    child_class = CounterChild
+    client_class = prometheus_client.Counter
 
     def __init__(
         self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
         super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
 
-    def _made(self, labels: Labels) -> Child:
+    def _new_child(self, labels: Labels) -> Child:
         return CounterChild(self.store, labels, 0.0)
 
-    def _retired(self, child: Child) -> None:
+    def _keep_total(self, child: Child) -> None:
         self.store.removed_totals[f"{self.name}{TOTAL}"] += child.value or 0.0
 
-    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         metric.add_sample(f"{self.name}{TOTAL}", labels, value)
         if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created)
+            metric.add_sample(f"{self.name}_created", labels, child.created_at)
 
 
 class Histogram(Family):
-    """Of what is counted by how large it is."""
+    """Family of series that count observations by bucket."""
 
     kind = "histogram"
-    made = HistogramChild
-    clients = prometheus_client.Histogram
+    child_class = HistogramChild
+    client_class = prometheus_client.Histogram
 
     def __init__(
         self,
@@ -86,29 +86,29 @@ class Histogram(Family):
         name: str,
         documentation: str,
         labelnames: Sequence[str] = (),
-        buckets: Sequence[float] = ClientsHistogram.DEFAULT_BUCKETS,
+        buckets: Sequence[float] = ClientHistogram.DEFAULT_BUCKETS,
         **options: Any,
     ) -> None:
         bounds = tuple(float(bound) for bound in buckets)
         self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
-        self._told = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
+        self._bound_texts = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
         super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
 
-    def _made(self, labels: Labels) -> Child:
+    def _new_child(self, labels: Labels) -> Child:
         return HistogramChild(self.store, labels, self.bounds)
 
-    def _retired(self, child: Child) -> None:
+    def _keep_total(self, child: Child) -> None:
         assert isinstance(child, HistogramChild)
         self.store.removed_totals[f"{self.name}_count"] += sum(child.counts)
         self.store.removed_totals[f"{self.name}_sum"] += child.value or 0.0
 
-    def _tell(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
         assert isinstance(child, HistogramChild)
-        counted = 0
-        for told, count in zip(self._told, child.counts, strict=True):
-            counted += count
-            metric.add_sample(f"{self.name}_bucket", {**labels, "le": told}, counted)
-        metric.add_sample(f"{self.name}_count", labels, counted)
+        cumulative = 0
+        for bound, count in zip(self._bound_texts, child.counts, strict=True):
+            cumulative += count
+            metric.add_sample(f"{self.name}_bucket", {**labels, "le": bound}, cumulative)
+        metric.add_sample(f"{self.name}_count", labels, cumulative)
         metric.add_sample(f"{self.name}_sum", labels, value)
         if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created)
+            metric.add_sample(f"{self.name}_created", labels, child.created_at)

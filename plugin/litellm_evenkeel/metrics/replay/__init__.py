@@ -1,3 +1,3 @@
-"""Learns which metric updates LiteLLM makes for an event, and repeats them without running its code."""
+"""Replay of the metric updates that LiteLLM's callback makes for an event, without running its code for each event."""
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a success event says that any series needs: who and where as text, how much as numbers, and nothing else of it.
+"""Everything in a success event that can influence a metric: label values as text, amounts as numbers, nothing else.
 
-LiteLLM's dictionaries hold messages and answers and are changed later, so nothing of them is kept. Numbers are told as
-its series take them: durations as seconds, limits as what is used of them. All of it is read for each request, so it is
-read straight on; an event of another form brings about whatever error it does, and is left to LiteLLM's own code.
+LiteLLM's event dictionaries hold prompts and completions and are mutated later, so no reference to them is kept.
+Numbers are in the unit of their metric: durations in seconds, limits as the used amount. The facts are read for every
+request, so they are read without checks; an event of an unexpected form raises whatever error results, and is left to
+LiteLLM's own code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Raw: TypeAlias = dict[str, Any]
 Numbers: TypeAlias = tuple[float | None, ...]
 
-WHO = (
+REQUIRED_METADATA = (
     "user_api_key_user_id",
     "user_api_key_hash",
     "user_api_key_alias",
@@ -25,8 +26,8 @@ WHO = (
     "user_api_key_team_alias",
     "user_api_key_user_email",
 )
-"""What the metadata of each event says; one that lacks any of it is none that LiteLLM counts."""
-MORE = (
+"""Metadata keys that every event has. LiteLLM does not count an event that lacks one of them."""
+OPTIONAL_METADATA = (
     "user_api_key_org_id",
     "user_api_key_org_alias",
     "user_api_key_project_id",
@@ -35,11 +36,11 @@ MORE = (
     "requester_ip_address",
     "user_agent",
 )
-WHERE = ("model_group", "model_id", "api_base", "custom_llm_provider")
-# The limits that LiteLLM's own limiter tells of: which, and what is counted.
-LIMITED = tuple(
-    (f"x-ratelimit-{one}-limit-{unit}", f"x-ratelimit-{one}-remaining-{unit}")
-    for one, unit in (
+DEPLOYMENT_FIELDS = ("model_group", "model_id", "api_base", "custom_llm_provider")
+# Response headers of LiteLLM's own rate limiter: pairs of the limit and what remains of it.
+LIMITER_HEADERS = tuple(
+    (f"x-ratelimit-{descriptor}-limit-{unit}", f"x-ratelimit-{descriptor}-remaining-{unit}")
+    for descriptor, unit in (
         ("api_key", "requests"),
         ("api_key", "tokens"),
         ("team", "requests"),
@@ -50,92 +51,98 @@ LIMITED = tuple(
         ("model_per_project_otpm", "tokens"),
     )
 )
-LEFT = ("x_ratelimit_remaining_requests", "x_ratelimit_remaining_tokens")
-"""What providers say is left."""
-KEY_LEFT = "x-ratelimit-model_per_key-remaining-"
-WRITTEN = ("cache_write_tokens", "cache_creation_tokens")
-PLAIN = frozenset({int, float})
-LARGEST = 1e300
-NOTHING: Raw = {}
-LABELS = 26
-"""So many of `Facts.who` are labels, those that come first; the others decide which series there are."""
+REMAINING_HEADERS = ("x_ratelimit_remaining_requests", "x_ratelimit_remaining_tokens")
+"""Headers in which providers state what remains of their limits."""
+KEY_REMAINING_HEADER = "x-ratelimit-model_per_key-remaining-"
+"""Prefix of the headers with what remains of a key's limits for a model; `requests` or `tokens` follows."""
+CACHE_WRITE_FIELDS = ("cache_write_tokens", "cache_creation_tokens")
+NUMBER_TYPES = frozenset({int, float})
+MAX_NUMBER = 1e300
+EMPTY: Raw = {}
+LABEL_COUNT = 26
+"""Number of leading entries of `EventFacts.label_values` that are labels; the rest decides which series exist."""
 
 
 class UnsupportedEvent(Exception):
-    """An event that is not like others."""
+    """An event of an unexpected form, which is left to LiteLLM's own code."""
 
 
 class EventFacts(NamedTuple):
-    """One event."""
+    """Facts of one event."""
 
     label_values: tuple[Any, ...]
-    """All that is text."""
+    """Everything that is text: label values first, then values that decide which series exist."""
     shape: int
-    """Which numbers there are, and which of them are nothing."""
+    """Bit pattern of which numbers are present, and which of them are zero or negative."""
     numbers: Numbers
 
 
 @dataclass(frozen=True, slots=True)
 class LiteLLMReaders:
-    """How LiteLLM itself reads what depends on its settings."""
+    """LiteLLM's own functions for values that depend on its settings."""
 
     end_user: Callable[[Raw], str | None]
-    """From the parameters of a request."""
+    """Return the end user, given the request's parameters; `None` if unknown."""
     tier: Callable[[Raw], str | None]
-    is_skipped: Callable[[Raw], bool]
-    """Whether it is none that LiteLLM counts, by the error that came with it."""
-    guardrails: Callable[[Raw], float]
-    """Seconds that they took, from the payload."""
-    bounded: Callable[[str, Any], Any] = lambda _name, value: value
-    """What is told for a label's value, by the label's name."""
-    custom: Callable[[Raw], tuple[tuple[str, str], ...]] | None = None
-    """Labels of an operator's own, from the payload; None if there are none."""
-    tags: Callable[[Any], tuple[tuple[str, str], ...]] | None = None
-    tells_stream: bool = False
-    length: Callable[[Raw, Raw, object], str] | None = None
-    """How long the prompt was, as a class."""
+    """Return the service tier, given the payload; `None` if unknown."""
+    skips: Callable[[Raw], bool]
+    """Return whether LiteLLM does not count an event because of its exception."""
+    guardrail_seconds: Callable[[Raw], float]
+    """Return the seconds spent in guardrails, given the payload."""
+    bound_value: Callable[[str, Any], Any] = lambda _name, value: value
+    """Return the exported value of a label, given its name and value; `other` if there are too many values."""
+    custom_labels: Callable[[Raw], tuple[tuple[str, str], ...]] | None = None
+    """Return the labels that the operator configured, given the payload; `None` if none are configured."""
+    tag_labels: Callable[[Any], tuple[tuple[str, str], ...]] | None = None
+    """Return the labels made from request tags, given the tags; `None` if none are configured."""
+    has_stream_label: bool = False
+    prompt_length_class: Callable[[Raw, Raw, object], str] | None = None
+    """Return the class of the prompt's length, given payload, event and response; `None` if it is no label."""
 
 
-def read(event: Raw, answer: object, start: datetime, end: datetime, readers: LiteLLMReaders) -> EventFacts:
-    """Return what an event says."""
+def read_facts(event: Raw, answer: object, start: datetime, end: datetime, readers: LiteLLMReaders) -> EventFacts:
+    """Return the facts of a success event; raise any error if its form is unexpected."""
     payload = event["standard_logging_object"]
-    params = event.get("litellm_params") or NOTHING
-    asked, hidden = params.get("metadata") or NOTHING, payload["hidden_params"]
-    info = (params.get("litellm_metadata") or asked).get("model_info") or NOTHING
-    who = _who(event, payload, params, info, answer, readers)
+    params = event.get("litellm_params") or EMPTY
+    request_metadata, hidden = params.get("metadata") or EMPTY, payload["hidden_params"]
+    info = (params.get("litellm_metadata") or request_metadata).get("model_info") or EMPTY
+    label_values = _label_values(event, payload, params, info, answer, readers)
     amounts = _amounts(payload)
     tokens = _tokens(payload["metadata"].get("usage_object"))
-    times = _times(event, start, end, asked.get("queue_time_seconds"), payload["completion_tokens"])
+    times = _times(event, start, end, request_metadata.get("queue_time_seconds"), payload["completion_tokens"])
     overhead = hidden.get("litellm_overhead_time_ms")
-    guarded = readers.guardrails(payload) if payload.get("guardrail_information") else 0.0
+    guardrails = readers.guardrail_seconds(payload) if payload.get("guardrail_information") else 0.0
     headers = hidden["additional_headers"]
     limits = (
         info.get("tpm") or params.get("tpm"),
         info.get("rpm") or params.get("rpm"),
-        *_left_of_key(asked, headers, who[GROUP]),
+        *_key_remaining(request_metadata, headers, label_values[MODEL_GROUP_INDEX]),
         *(_limits(headers) if headers else ()),
     )
-    shape = int(guarded > 0)
+    shape = int(guardrails > 0)
     for number in (*amounts, *tokens):
         shape = shape << 1 | (1 if number else 0)
-    # Their signs matter as well: some of them are only told when there is something left.
+    # The signs matter as well: some of these are exported only while something remains.
     for number in (*times, overhead, *limits):
         shape = shape << 2 | (0 if number is None else 1 if number > 0 else 2 if number == 0 else 3)
-    seconds = (overhead / 1000 if overhead else None, (overhead or 0.0) / 1000 + guarded)
-    return EventFacts(who, shape, (*amounts, *tokens, *times, *seconds, *limits))
+    seconds = (overhead / 1000 if overhead else None, (overhead or 0.0) / 1000 + guardrails)
+    return EventFacts(label_values, shape, (*amounts, *tokens, *times, *seconds, *limits))
 
 
-GROUP = 20
+MODEL_GROUP_INDEX = 20
 
 
-def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, readers: LiteLLMReaders) -> tuple[Any, ...]:
-    metadata, asked, beside = payload["metadata"], params.get("metadata") or NOTHING, params.get("litellm_metadata")
+def _label_values(
+    event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, readers: LiteLLMReaders
+) -> tuple[Any, ...]:
+    metadata, request_metadata = payload["metadata"], params.get("metadata") or EMPTY
+    litellm_metadata = params.get("litellm_metadata")
     key_hash = metadata["user_api_key_hash"]
     if key_hash is not None and key_hash[:3] == "sk-":
-        # It is hashed for some of the series.
+        # LiteLLM hashes an unhashed key for some of the series only, so one label value cannot serve them all.
         raise UnsupportedEvent
     zero_cost, tool = payload.get("zero_cost_diagnostic"), metadata.get("mcp_tool_call_metadata")
-    tags, usage = payload["request_tags"], metadata.get("usage_object") or NOTHING
+    tags, usage = payload["request_tags"], metadata.get("usage_object") or EMPTY
     if type(tags) is not list:
         raise UnsupportedEvent
     return (
@@ -151,121 +158,122 @@ def _who(event: Raw, payload: Raw, params: Raw, info: Raw, answer: object, reade
         metadata.get("user_api_key_project_id"),
         metadata.get("user_api_key_project_alias"),
         metadata.get("user_api_key_request_route"),
-        readers.bounded("client_ip", metadata.get("requester_ip_address")),
-        readers.bounded("user_agent", metadata.get("user_agent")),
+        readers.bound_value("client_ip", metadata.get("requester_ip_address")),
+        readers.bound_value("user_agent", metadata.get("user_agent")),
         payload["model_group"],
         payload["model_id"],
         payload["api_base"],
         payload["custom_llm_provider"],
         params.get("custom_llm_provider"),
         info.get("id"),
-        ((beside or NOTHING) if "litellm_metadata" in event else asked).get("model_group"),
-        readers.bounded("end_user", readers.end_user(params)),
+        ((litellm_metadata or EMPTY) if "litellm_metadata" in event else request_metadata).get("model_group"),
+        readers.bound_value("end_user", readers.end_user(params)),
         None if tool is None else tool.get("name"),
         None if tool is None else tool.get("mcp_server_name"),
-        (beside or asked).get("original_model_group"),
-        None if readers.length is None else readers.length(payload, event, answer),
-        # From here on, what decides.
+        (litellm_metadata or request_metadata).get("original_model_group"),
+        None if readers.prompt_length_class is None else readers.prompt_length_class(payload, event, answer),
+        # Labels end here (`LABEL_COUNT`); the rest decides which series exist.
         readers.tier(payload),
         payload.get("cache_hit"),
         event.get("stream"),
         None if zero_cost is None else zero_cost["reason"],
         tool is None,
-        payload.get("stream") if readers.tells_stream else None,
-        None if readers.custom is None else readers.custom(payload),
-        None if readers.tags is None else readers.tags(tags),
-        beside is None,
-        # A retry that came to something still has what came before.
-        event.get("exception") is not None and readers.is_skipped(event),
+        payload.get("stream") if readers.has_stream_label else None,
+        None if readers.custom_labels is None else readers.custom_labels(payload),
+        None if readers.tag_labels is None else readers.tag_labels(tags),
+        litellm_metadata is None,
+        # A retry that succeeded still carries the exception of the failed attempt.
+        event.get("exception") is not None and readers.skips(event),
         usage.get("cache_read_input_tokens") is None,
         usage.get("cache_creation_input_tokens") is None,
     )
 
 
 def _amounts(payload: Raw) -> Numbers:
-    """Return what each request costs."""
-    found = payload["response_cost"], payload["total_tokens"], payload["prompt_tokens"], payload["completion_tokens"]
-    for number in found:
-        if type(number) not in PLAIN or not 0 <= number < LARGEST:
+    """Return the cost in dollars and the token counts that every request has."""
+    amounts = payload["response_cost"], payload["total_tokens"], payload["prompt_tokens"], payload["completion_tokens"]
+    for number in amounts:
+        if type(number) not in NUMBER_TYPES or not 0 <= number < MAX_NUMBER:
             raise UnsupportedEvent
-    return found
+    return amounts
 
 
 def _tokens(usage: Raw | None) -> Numbers:
-    """Return what only some requests use."""
+    """Return the usage that only some requests have: token counts, images, and audio seconds; `None` if absent."""
     if not usage:
         return NO_TOKENS
-    asked, told = usage.get("prompt_tokens_details") or NOTHING, usage.get("completion_tokens_details") or NOTHING
-    cached, written = asked.get("cached_tokens"), asked.get(WRITTEN[0])
+    prompt, completion = usage.get("prompt_tokens_details") or EMPTY, usage.get("completion_tokens_details") or EMPTY
+    cached, written = prompt.get("cached_tokens"), prompt.get(CACHE_WRITE_FIELDS[0])
     if written is None:
-        written = asked.get(WRITTEN[1])
+        written = prompt.get(CACHE_WRITE_FIELDS[1])
     read, created = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
-    found = (
+    counts = (
         cached,
         written,
-        asked.get("audio_tokens"),
-        told.get("reasoning_tokens"),
-        told.get("audio_tokens"),
+        prompt.get("audio_tokens"),
+        completion.get("reasoning_tokens"),
+        completion.get("audio_tokens"),
         usage.get("output_image_count"),
         cached if read is None else read,
         written if created is None else created,
     )
-    for number in found:
+    for number in counts:
         if number and (type(number) is not int or number < 0):
             raise UnsupportedEvent
     seconds = usage.get("duration_seconds")
-    if seconds and (type(seconds) not in PLAIN or not 0 < seconds < LARGEST):
+    if seconds and (type(seconds) not in NUMBER_TYPES or not 0 < seconds < MAX_NUMBER):
         raise UnsupportedEvent
-    return (*found, seconds)
+    return (*counts, seconds)
 
 
 NO_TOKENS: Numbers = (None,) * 9
 
 
 def _times(event: Raw, start: datetime, end: datetime, queued: float | None, completion: int) -> Numbers:
-    """Return how long it took: to the first token, at the provider, in all, before it began, and for each token."""
+    """Return durations in seconds, `None` if unknown: to the first token, provider, total, queue, per output token."""
     ended, began = event["end_time"], event.get("start_time")
     called, answering = event.get("api_call_start_time"), event.get("completion_start_time")
-    first = of_provider = in_all = a_token = None
+    first_token = provider = total = per_token = None
     if called is not None:
-        of_provider = (ended - called).total_seconds()
+        provider = (ended - called).total_seconds()
         if answering is not None:
-            first = (answering - called).total_seconds()
+            first_token = (answering - called).total_seconds()
     if began is not None:
-        in_all = (ended - began).total_seconds()
+        total = (ended - began).total_seconds()
         if queued is not None and queued >= 0:
-            in_all += queued
+            total += queued
     if completion:
         took = end - start
         if event.get("stream") is True:
             took = event.get("completion_start_time", end) - start or took
-        a_token = took.total_seconds() / completion
-    return first, of_provider, in_all, queued, a_token
+        per_token = took.total_seconds() / completion
+    return first_token, provider, total, queued, per_token
 
 
-def _left_of_key(asked: Raw, headers: Mapping[str, Any] | None, group: str | None) -> Numbers:
-    requests = asked.get(f"litellm-key-remaining-requests-{group}")
-    tokens = asked.get(f"litellm-key-remaining-tokens-{group}")
+def _key_remaining(request_metadata: Raw, headers: Mapping[str, Any] | None, group: str | None) -> Numbers:
+    """Return the requests and tokens that remain of a key's limits for a model group; `None` if unknown."""
+    requests = request_metadata.get(f"litellm-key-remaining-requests-{group}")
+    tokens = request_metadata.get(f"litellm-key-remaining-tokens-{group}")
     if headers:
-        requests = headers.get(f"{KEY_LEFT}requests") if requests is None else requests
-        tokens = headers.get(f"{KEY_LEFT}tokens") if tokens is None else tokens
+        requests = headers.get(f"{KEY_REMAINING_HEADER}requests") if requests is None else requests
+        tokens = headers.get(f"{KEY_REMAINING_HEADER}tokens") if tokens is None else tokens
     return requests, tokens
 
 
 def _limits(headers: Mapping[str, Any]) -> Numbers:
-    """Return each limit with what is used of it, and what the provider says is left."""
-    found: list[float | None] = []
-    for limited in LIMITED:
-        limit, remaining = headers.get(limited[0]), headers.get(limited[1])
+    """Return each limit of LiteLLM's limiter and the used amount, then what remains according to the provider."""
+    numbers: list[float | None] = []
+    for limit_header, remaining_header in LIMITER_HEADERS:
+        limit, remaining = headers.get(limit_header), headers.get(remaining_header)
         if limit is None or remaining is None:
-            found += (None, None)
+            numbers += (None, None)
         elif type(limit) is int and type(remaining) is int:
-            found += (limit, limit - remaining)
+            numbers += (limit, limit - remaining)
         else:
             raise UnsupportedEvent
-    for name in LEFT:
-        left = headers.get(name)
-        if left is not None and type(left) is not int:
+    for name in REMAINING_HEADERS:
+        remaining = headers.get(name)
+        if remaining is not None and type(remaining) is not int:
             raise UnsupportedEvent
-        found.append(left)
-    return tuple(found)
+        numbers.append(remaining)
+    return tuple(numbers)

@@ -1,4 +1,4 @@
-"""From events to series: taken in at once, done later in batches, in the order in which they came."""
+"""Cache of update plans: events are queued at once, and their updates applied later in batches, in order of arrival."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.metrics.replay.event_facts import LABELS, EventFacts, LiteLLMReaders, Raw, read
+from litellm_evenkeel.metrics.replay.event_facts import LABEL_COUNT, EventFacts, LiteLLMReaders, Raw, read_facts
 from litellm_evenkeel.metrics.replay.sentinel_event import SentinelEvent
 from litellm_evenkeel.metrics.replay.update_plan import (
     BoundPlan,
@@ -26,153 +26,165 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.metrics.registry.families import MetricStore, RecordedUpdate
 
-    Watch = Callable[[Raw, object, datetime, datetime], list[RecordedUpdate] | None]
+    RecordSuccess = Callable[[Raw, object, datetime, datetime], list[RecordedUpdate] | None]
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
-# One event in so many is done by LiteLLM's own code as well, watched, and compared.
-CHECKED = 1024
-FIRST_CHECKED = 3
-MOST_PLANS = 1024
-ANEW_SECONDS = 60.0
+# One in this many events is also run through LiteLLM's own code, recorded, and compared with its plan.
+EVENTS_PER_CHECK = 1024
+# Number of bound plans that are compared when they are made, for each plan.
+FIRST_CHECKS = 3
+MAX_PLANS = 1024
+FAILURE_PLAN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCacheSettings:
-    """How much of it there may be."""
+    """Bounds of a plan cache."""
 
-    every: float = 1.0
-    """Seconds from an event to its series."""
-    most_waiting: int = 50_000
-    most_bundles: int = 20_000
-    most_failures: int = 5_000
+    flush_seconds: float = 1.0
+    """Seconds from an event to its metric updates."""
+    max_waiting: int = 50_000
+    max_bound_plans: int = 20_000
+    max_failures: int = 5_000
 
 
 class PlanCache:
-    """What is done for events. Events may come from any thread; what is done about them is done in one loop."""
+    """Plans and queue of one worker. Events may come from any thread; their updates are applied in one event loop."""
 
     def __init__(
         self,
         store: MetricStore,
         readers: LiteLLMReaders,
-        cleaned: Callable[[Any], Any],
-        watch: Watch,
+        clean: Callable[[Any], Any],
+        record: RecordSuccess,
         *,
         clock: Callable[[], float],
         settings: PlanCacheSettings | None = None,
     ) -> None:
-        self._store, self._readers, self._cleaned, self._watch = store, readers, cleaned, watch
+        self._store, self._readers, self._clean, self._record = store, readers, clean, record
         self._clock = clock
-        self._unbounded = replace(readers, bounded=lambda _name, value: value)
+        self._unbounded = replace(readers, bound_value=lambda _name, value: value)
         self._settings = settings or PlanCacheSettings()
-        self.line = UpdateQueue(store, every=self._settings.every, most=self._settings.most_waiting)
+        self.queue = UpdateQueue(
+            store, flush_seconds=self._settings.flush_seconds, max_waiting=self._settings.max_waiting
+        )
         self._bound_plans: OrderedDict[Hashable, BoundPlan] = OrderedDict()
         self._plans: OrderedDict[Hashable, _CachedPlan] = OrderedDict()
         self._failures: OrderedDict[Hashable, tuple[BoundPlan | None, float]] = OrderedDict()
         self.counts: Counter[str] = Counter()
-        """Events by what became of them."""
+        """Number of events by outcome."""
 
     def take_success(self, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
-        """Take an event in, or return that it is one that LiteLLM's own code has to look at."""
+        """Queue the updates of a success event. Return `False` if LiteLLM's own code has to count it."""
         try:
-            facts = read(event, answer, start, end, self._readers)
+            facts = read_facts(event, answer, start, end, self._readers)
             key = facts[:2]
             bound_plan = self._bound_plans.get(key)
-        except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
+        except Exception:  # noqa: BLE001 - LiteLLM's own code handles events of any form
             self.counts["unusual"] += 1
             return False
         self.counts["seen"] += 1
         if bound_plan is None:
-            bound_plan = self._bound(key, facts, event, answer, start, end)
+            bound_plan = self._bind(key, facts, event, answer, start, end)
             if bound_plan is None:
                 self.counts["unplanned"] += 1
                 return False
-        elif not self.counts["seen"] % CHECKED and not self._is_as_planned(bound_plan.plan, event, answer, start, end):
+        elif not self.counts["seen"] % EVENTS_PER_CHECK and not self._matches(
+            bound_plan.plan, event, answer, start, end
+        ):
             self._reject_plan(bound_plan.plan)
             return False
         else:
             self._bound_plans.move_to_end(key)
-        self.line.take(bound_plan, facts.numbers)
+        self.queue.take(bound_plan, facts.numbers)
         return True
 
-    def take_failure(self, key: Hashable, watch: Callable[[], list[RecordedUpdate] | None]) -> bool:
-        """Take in a failure, or return that it is one that LiteLLM's own code has to look at.
+    def take_failure(self, key: Hashable, record: Callable[[], list[RecordedUpdate] | None]) -> bool:
+        """Queue the updates of a failure. Return `False` if LiteLLM's own code has to count it.
 
-        What is done for such failures is found out anew now and then: which models there are may change.
+        The updates for a key are recorded again every `FAILURE_PLAN_SECONDS`, because the configured models may change.
         """
         now = self._clock()
-        known = self._failures.get(key)
-        if known is None or known[1] <= now:
-            updates = watch()
-            # Where nothing is counted, LiteLLM may have failed: the next one is for its own code as well.
+        cached = self._failures.get(key)
+        if cached is None or cached[1] <= now:
+            updates = record()
+            # If LiteLLM's code counted nothing, it may have failed: it has to see the next such failure as well.
             plan = constant_plan(updates) if updates else None
-            bound_plan = None if plan is None else self._admitted(BoundPlan(plan, (), self._cleaned))
-            known = self._failures[key] = bound_plan, now + ANEW_SECONDS
+            bound_plan = None if plan is None else self._admit(BoundPlan(plan, (), self._clean))
+            cached = self._failures[key] = bound_plan, now + FAILURE_PLAN_SECONDS
             self._failures.move_to_end(key)
-            while len(self._failures) > self._settings.most_failures:
+            while len(self._failures) > self._settings.max_failures:
                 self._failures.popitem(last=False)
-        if known[0] is None:
+        if cached[0] is None:
             return False
         self.counts["failures"] += 1
-        self.line.take(known[0], ())
+        self.queue.take(cached[0], ())
         return True
 
-    def _bound(
+    def _bind(
         self, key: tuple[Any, ...], facts: EventFacts, event: Raw, answer: object, start: datetime, end: datetime
     ) -> BoundPlan | None:
         plan_key = _plan_key(facts)
-        known = self._plans.get(plan_key)
-        if known is None:
-            known = self._plans[plan_key] = _CachedPlan(self._made(event, answer, start, end))
-            while len(self._plans) > MOST_PLANS:
+        cached = self._plans.get(plan_key)
+        if cached is None:
+            cached = self._plans[plan_key] = _CachedPlan(self._derive(event, answer, start, end))
+            while len(self._plans) > MAX_PLANS:
                 self._plans.popitem(last=False)
-        if known.plan is None:
+        if cached.plan is None:
             return None
-        if known.checks < FIRST_CHECKED:
-            known.checks += 1
-            if not self._is_as_planned(known.plan, event, answer, start, end):
-                self._reject_plan(known.plan)
+        if cached.checks < FIRST_CHECKS:
+            cached.checks += 1
+            if not self._matches(cached.plan, event, answer, start, end):
+                self._reject_plan(cached.plan)
                 return None
-        bound_plan = self._bound_plans[key] = self._admitted(BoundPlan(known.plan, facts.label_values, self._cleaned))
-        while len(self._bound_plans) > self._settings.most_bundles:
+        bound_plan = self._bound_plans[key] = self._admit(BoundPlan(cached.plan, facts.label_values, self._clean))
+        while len(self._bound_plans) > self._settings.max_bound_plans:
             self._bound_plans.popitem(last=False)
         return bound_plan
 
-    def _admitted(self, bound_plan: BoundPlan) -> BoundPlan:
-        """Return a bundle. Where series are few, its series get their places now, in the order of the events."""
+    def _admit(self, bound_plan: BoundPlan) -> BoundPlan:
+        """Return `bound_plan`. If series are limited, create its series now, so that they are admitted in event order.
+
+        A batch applies its plans in another order, and would admit other series.
+        """
         if self._store.is_limited:
-            # If that fails, it is done again with the batch, which reports it.
+            # If this fails, it is repeated with the batch, which logs the error.
             with self._store.lock, suppress(OSError):
                 bound_plan.prepare()
         return bound_plan
 
-    def _made(self, event: Raw, answer: object, start: datetime, end: datetime) -> UpdatePlan | None:
+    def _derive(self, event: Raw, answer: object, start: datetime, end: datetime) -> UpdatePlan | None:
         try:
-            sentinel = SentinelEvent()
-            marked, moments = sentinel.of(event), sentinel.moments(start, end)
-            facts = read(marked, answer, *moments, self._unbounded)
-            updates = self._watch(marked, answer, *moments)
-            plan = None if updates is None else derive_plan(updates, facts, self._cleaned)
-            return None if plan is None or has_unmarked_labels(plan, marked, facts) else plan
-        except Exception as error:  # noqa: BLE001 - then there is no plan, and nothing is lost
-            LOG.debug("evenkeel: no plan for such events: %s", type(error).__name__)
+            factory = SentinelEvent()
+            sentinel, moments = factory.make(event), factory.moments(start, end)
+            facts = read_facts(sentinel, answer, *moments, self._unbounded)
+            updates = self._record(sentinel, answer, *moments)
+            plan = None if updates is None else derive_plan(updates, facts, self._clean)
+            return None if plan is None or has_unmarked_labels(plan, sentinel, facts) else plan
+        except Exception as error:  # noqa: BLE001 - without a plan, LiteLLM's own code counts such events
+            LOG.debug(
+                "evenkeel: no update plan for one kind of event (%s). LiteLLM's own code counts such events.",
+                type(error).__name__,
+            )
             return None
 
-    def _is_as_planned(self, plan: UpdatePlan, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
-        updates = self._watch(event, answer, start, end)
+    def _matches(self, plan: UpdatePlan, event: Raw, answer: object, start: datetime, end: datetime) -> bool:
+        updates = self._record(event, answer, start, end)
         if updates is None:
             return False
-        facts = read(event, answer, start, end, self._unbounded)
-        return _alike(updates, plan.predicted(facts, self._cleaned))
+        facts = read_facts(event, answer, start, end, self._unbounded)
+        return _are_equal(updates, plan.predicted(facts, self._clean))
 
     def _reject_plan(self, plan: UpdatePlan) -> None:
-        """Leave such events to LiteLLM's own code from now on."""
+        """Leave events with this plan to LiteLLM's own code from now on."""
         self.counts["distrusted"] += 1
         LOG.warning(
-            "evenkeel: events of one kind are not counted as LiteLLM would; its own code counts them from now on."
+            "evenkeel: an update plan differs from what LiteLLM counts. LiteLLM's own code counts such events "
+            "from now on: the metrics stay correct, but cost more. Please report it with your version of LiteLLM."
         )
-        for known in self._plans.values():
-            if known.plan is plan:
-                known.plan = None
+        for cached in self._plans.values():
+            if cached.plan is plan:
+                cached.plan = None
         for key in [key for key, bound_plan in self._bound_plans.items() if bound_plan.plan is plan]:
             del self._bound_plans[key]
 
@@ -184,18 +196,19 @@ class _CachedPlan:
 
 
 def _plan_key(facts: EventFacts) -> Hashable:
-    """Return what events have in common of which the same is done."""
-    who = facts.label_values
-    kinds = tuple([True if value and isinstance(value, str) else value for value in who[:LABELS]])
-    return kinds, who[LABELS:], facts.shape
+    """Return the key that events with the same plan share: which labels they have, not which values."""
+    values = facts.label_values
+    kinds = tuple([True if value and isinstance(value, str) else value for value in values[:LABEL_COUNT]])
+    return kinds, values[LABEL_COUNT:], facts.shape
 
 
-def _alike(updates: list[RecordedUpdate], predicted: list[RecordedUpdate]) -> bool:
-    def told(one: RecordedUpdate) -> tuple[str, tuple[str, ...], str]:
-        return one.family.name, one.labels, one.verb
+def _are_equal(updates: list[RecordedUpdate], predicted: list[RecordedUpdate]) -> bool:
+    def key(update: RecordedUpdate) -> tuple[str, tuple[str, ...], str]:
+        return update.family.name, update.labels, update.operation
 
-    mine, theirs = sorted(predicted, key=told), sorted(updates, key=told)
-    return len(mine) == len(theirs) and all(
-        told(one) == told(other) and (one.verb == "remove" or math.isclose(one.value, other.value, rel_tol=1e-9))
-        for one, other in zip(mine, theirs, strict=True)
+    predicted, updates = sorted(predicted, key=key), sorted(updates, key=key)
+    return len(predicted) == len(updates) and all(
+        key(expected) == key(actual)
+        and (expected.operation == "remove" or math.isclose(expected.value, actual.value, rel_tol=1e-9))
+        for expected, actual in zip(predicted, updates, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Seeing what LiteLLM's own code would write for an event, without having it written."""
+"""Recording of the metric updates that LiteLLM's own code would make for an event, without applying them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 
 
 def record_updates(store: MetricStore, running: Coroutine[Any, Any, None]) -> list[RecordedUpdate] | None:
-    """Run what writes to the families of a store, and return what it would have written.
+    """Run a coroutine that updates metrics of `store`, and return the updates without applying them.
 
-    None if it waits for something on its way: nobody can say what others would write meanwhile.
+    Return `None` if the coroutine suspends: other code could update metrics meanwhile, so the record would be wrong.
     """
-    notes = _Notes()
+    recording = _Recording()
     with store.lock:
-        store.tap = notes
+        store.recorder = recording
         try:
             running.send(None)
         except StopIteration:
-            return notes.taken
+            return recording.updates
         finally:
-            store.tap = None
+            store.recorder = None
             running.close()
     return None
 
 
-class _Notes:
+class _Recording:
     def __init__(self) -> None:
-        self.taken: list[RecordedUpdate] = []
+        self.updates: list[RecordedUpdate] = []
 
-    def record(self, updates: RecordedUpdate) -> None:
-        self.taken.append(updates)
+    def record(self, update: RecordedUpdate) -> None:
+        self.updates.append(update)

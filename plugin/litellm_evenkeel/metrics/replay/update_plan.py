@@ -1,4 +1,4 @@
-"""What is done for events of one shape: found out by watching LiteLLM's own code, and done without it from then on."""
+"""Update plans: the metric updates for events of one shape, recorded from LiteLLM's code and repeated without it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litellm_evenkeel.metrics.registry.children import Child, HistogramChild, Labels
 from litellm_evenkeel.metrics.registry.families import RecordedUpdate
-from litellm_evenkeel.metrics.replay.event_facts import LABELS, EventFacts
+from litellm_evenkeel.metrics.replay.event_facts import LABEL_COUNT, EventFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,185 +16,190 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import Family
     from litellm_evenkeel.metrics.replay.event_facts import Raw
 
-# What LiteLLM writes by itself: one more, a healthy deployment, and the limit of a key that has none.
+# Values that LiteLLM writes itself: an increment, a healthy deployment, and the limit of a key without limits.
 CONSTANTS = frozenset({0.0, 1.0, float(sys.maxsize)})
 
 
 class LabelSource(NamedTuple):
-    """A label whose value an event tells."""
+    """Origin of a label value that comes from the event."""
 
-    place: int
-    """In `Facts.who`."""
+    position: int
+    """Index in `EventFacts.label_values`."""
     is_cleaned: bool
-    """Whether LiteLLM cleans it first, as it does but for some."""
+    """Whether LiteLLM cleans the value first, as it does for most labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricUpdate:
-    """One thing to do."""
+    """One update of a plan."""
 
     family: Family
     labels: tuple[str | LabelSource, ...]
-    verb: str
+    operation: str
     value: int | float
-    """A place in `Facts.numbers` if it is an integer, else the number itself."""
+    """Index in `EventFacts.numbers` if it is an `int`, else the number itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """All that is to be done for an event of a shape."""
+    """All updates for an event of one shape."""
 
     steps: tuple[MetricUpdate, ...]
 
-    def predicted(self, facts: EventFacts, cleaned: Callable[[Any], Any]) -> list[RecordedUpdate]:
-        """Return what LiteLLM's code would do, for an event."""
+    def predicted(self, facts: EventFacts, clean: Callable[[Any], Any]) -> list[RecordedUpdate]:
+        """Return the updates that LiteLLM's own code is expected to make for an event."""
         return [
-            RecordedUpdate(step.family, labelled(step, facts.label_values, cleaned), step.verb, _value(step, facts))
+            RecordedUpdate(
+                step.family, resolve_labels(step, facts.label_values, clean), step.operation, _value(step, facts)
+            )
             for step in self.steps
         ]
 
 
 class BoundPlan:
-    """A plan whose series are known, for all events of the same people and places."""
+    """A plan together with its series, for all events with the same label values."""
 
     __slots__ = (
-        "_added",
-        "_cleaned",
-        "_counted",
+        "_additions",
+        "_assignments",
+        "_clean",
+        "_constant_assignments",
+        "_constant_observations",
         "_epoch",
-        "_fixed",
-        "_observed",
-        "_removed",
-        "_seen",
-        "_set",
-        "_still",
-        "_who",
+        "_increments",
+        "_label_values",
+        "_observations",
+        "_removals",
+        "_zero_additions",
         "plan",
     )
 
-    def __init__(self, plan: UpdatePlan, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> None:
-        self.plan, self._who, self._cleaned = plan, who, cleaned
-        # Looked up when there is something to count: whoever makes one is in a request's way. Where families have only
-        # so many series, it is done at once, by `prepare`: the first to come has the place.
+    def __init__(self, plan: UpdatePlan, label_values: Sequence[Any], clean: Callable[[Any], Any]) -> None:
+        self.plan, self._label_values, self._clean = plan, label_values, clean
+        # Series are looked up with the first batch, because a bound plan is made while a request waits for it. If
+        # families are limited, `prepare` does it at once: series are admitted in order of arrival.
         self._epoch = -1
 
     def _look_up(self) -> None:
-        self._counted: list[Child] = []
-        self._added: list[tuple[Child, int]] = []
-        self._set: list[tuple[Child, int]] = []
-        self._fixed: list[tuple[Child, float]] = []
-        self._observed: list[tuple[HistogramChild, int]] = []
-        self._seen: list[tuple[HistogramChild, float]] = []
-        self._still: list[Child] = []
-        self._removed: list[tuple[Family, Labels]] = []
+        # An `int` is an index in the event's numbers, a `float` a constant.
+        self._increments: list[Child] = []
+        self._additions: list[tuple[Child, int]] = []
+        self._assignments: list[tuple[Child, int]] = []
+        self._constant_assignments: list[tuple[Child, float]] = []
+        self._observations: list[tuple[HistogramChild, int]] = []
+        self._constant_observations: list[tuple[HistogramChild, float]] = []
+        self._zero_additions: list[Child] = []
+        self._removals: list[tuple[Family, Labels]] = []
         for step in self.plan.steps:
-            self._add(step, labelled(step, self._who, self._cleaned))
-        self._epoch = self._now
+            self._add(step, resolve_labels(step, self._label_values, self._clean))
+        self._epoch = self._store_epoch
 
     @property
-    def _now(self) -> int:
+    def _store_epoch(self) -> int:
         return self.plan.steps[0].family.store.epoch if self.plan.steps else 0
 
     def _add(self, step: MetricUpdate, labels: Labels) -> None:
-        if step.verb == "remove":
-            self._removed.append((step.family, labels))
+        if step.operation == "remove":
+            self._removals.append((step.family, labels))
             return
         child = step.family.child(labels)
         if isinstance(child, HistogramChild):
             if isinstance(step.value, int):
-                self._observed.append((child, step.value))
+                self._observations.append((child, step.value))
             else:
-                self._seen.append((child, step.value))
-        elif step.verb == "set":
+                self._constant_observations.append((child, step.value))
+        elif step.operation == "set":
             if isinstance(step.value, int):
-                self._set.append((child, step.value))
+                self._assignments.append((child, step.value))
             else:
-                self._fixed.append((child, step.value))
+                self._constant_assignments.append((child, step.value))
         elif isinstance(step.value, int):
-            self._added.append((child, step.value))
+            self._additions.append((child, step.value))
         elif step.value == 1:
-            self._counted.append(child)
+            self._increments.append(child)
         else:
-            # What adds nothing has only to be there.
-            self._still.append(child)
+            # An addition of zero only has to create the series.
+            self._zero_additions.append(child)
 
     def prepare(self) -> None:
-        """Look the series up, if that has to be done, for a caller that has the lock."""
-        if self._epoch != self._now:
+        """Look up the series if they are not known or out of date. The caller holds the store's lock."""
+        if self._epoch != self._store_epoch:
             self._look_up()
 
-    def apply(self, several: Sequence[Sequence[Any]], now: float) -> None:
-        """Do it for several events at once, given their numbers in the order in which they came."""
-        if self._epoch != self._now:
+    def apply(self, batch: Sequence[Sequence[Any]], now: float) -> None:
+        """Apply the plan to a batch of events, given their numbers in order of arrival. The caller holds the lock."""
+        if self._epoch != self._store_epoch:
             self._look_up()
-        number = len(several)
-        for child in self._counted:
-            child.add(number)
-            child.at = now
-        for child in self._still:
-            child.at = now
-        for child, place in self._added:
-            child.add(sum([numbers[place] for numbers in several]))
-            child.at = now
-        for histogram, place in self._observed:
-            histogram.at = now
-            for numbers in several:
-                histogram.observed(numbers[place])
-        for histogram, amount in self._seen:
-            histogram.at = now
-            for _ in range(number):
-                histogram.observed(amount)
-        self._put(several[-1], now)
+        count = len(batch)
+        for child in self._increments:
+            child.add(count)
+            child.updated_at = now
+        for child in self._zero_additions:
+            child.updated_at = now
+        for child, index in self._additions:
+            child.add(sum([numbers[index] for numbers in batch]))
+            child.updated_at = now
+        for histogram, index in self._observations:
+            histogram.updated_at = now
+            for numbers in batch:
+                histogram.add_observation(numbers[index])
+        for histogram, amount in self._constant_observations:
+            histogram.updated_at = now
+            for _ in range(count):
+                histogram.add_observation(amount)
+        self._apply_last(batch[-1], now)
 
-    def _put(self, last: Sequence[Any], now: float) -> None:
-        for family, labels in self._removed:
+    def _apply_last(self, numbers: Sequence[Any], now: float) -> None:
+        for family, labels in self._removals:
             if family.children:
                 family.hide(labels)
-        for child, place in self._set:
-            child.put(float(last[place]), now)
-        for child, fixed in self._fixed:
-            child.put(fixed, now)
+        for child, index in self._assignments:
+            child.put(float(numbers[index]), now)
+        for child, value in self._constant_assignments:
+            child.put(value, now)
 
 
-def derive_plan(
-    updates: Sequence[RecordedUpdate], facts: EventFacts, cleaned: Callable[[Any], Any]
-) -> UpdatePlan | None:
-    """Return what was done for an event that was made of marks, as a plan for all of its shape; None if it is unclear.
+def derive_plan(updates: Sequence[RecordedUpdate], facts: EventFacts, clean: Callable[[Any], Any]) -> UpdatePlan | None:
+    """Return the plan for all events of one shape, given the updates for a sentinel event; `None` if it is unclear.
 
-    Each text and each number of such an event is there once, so whatever comes out of LiteLLM's code tells where it
-    came from.
+    Each text and each number occurs only once in a sentinel event, so each value in an update identifies its source.
     """
-    fields: dict[str, LabelSource] = {}
-    for place, mark in enumerate(facts.label_values[:LABELS]):
-        if mark is not None and not isinstance(mark, str):
-            # A name that is a number, say: it cannot be marked.
+    sources: dict[str, LabelSource] = {}
+    for index, sentinel in enumerate(facts.label_values[:LABEL_COUNT]):
+        if sentinel is not None and not isinstance(sentinel, str):
+            # The label is not text, for example a number, and has no sentinel.
             return None
-        if mark:
-            # Cleaning changes each mark, so it is seen whether it was done.
-            fields[mark], fields[cleaned(mark)] = (
-                LabelSource(place, is_cleaned=False),
-                LabelSource(place, is_cleaned=True),
+        if sentinel:
+            # Cleaning changes each sentinel, so its form in an update shows whether LiteLLM cleaned it.
+            sources[sentinel], sources[clean(sentinel)] = (
+                LabelSource(index, is_cleaned=False),
+                LabelSource(index, is_cleaned=True),
             )
-    numbers = {float(number): place for place, number in enumerate(facts.numbers) if number}
+    numbers = {float(number): index for index, number in enumerate(facts.numbers) if number}
     steps = []
-    for family, labels, verb, value in updates:
-        sources = tuple([fields.get(label, label) for label in labels])
-        if any(MARK in source for source in sources if isinstance(source, str)):
+    for family, labels, operation, value in updates:
+        label_sources = tuple([sources.get(label, label) for label in labels])
+        if any(SENTINEL_PREFIX in source for source in label_sources if isinstance(source, str)):
             return None
-        is_known = verb == "remove" or value in numbers or value in CONSTANTS
-        if not is_known or (verb == "observe" and value not in numbers and value != 0):
+        is_known = operation == "remove" or value in numbers or value in CONSTANTS
+        if not is_known or (operation == "observe" and value not in numbers and value != 0):
             return None
-        steps.append(MetricUpdate(family, sources, verb, numbers.get(value, value)))
+        steps.append(MetricUpdate(family, label_sources, operation, numbers.get(value, value)))
     return UpdatePlan(tuple(steps))
 
 
 def has_unmarked_labels(plan: UpdatePlan, event: Raw, facts: EventFacts) -> bool:
-    """Return whether a label comes from something in an event that nobody marked: a plan would repeat it for all."""
-    known = {"", "None", *_texts(facts.label_values[LABELS:])}
-    told = {source for step in plan.steps for source in step.labels if isinstance(source, str)} - known
+    """Return whether a constant label of `plan` equals a text in `event` that is no sentinel.
+
+    The label may come from that text, and the plan would repeat it for events with another one.
+    """
+    known = {"", "None", *_texts(facts.label_values[LABEL_COUNT:])}
+    constants = {source for step in plan.steps for source in step.labels if isinstance(source, str)} - known
     payload, params = event["standard_logging_object"], event.get("litellm_params") or {}
-    there = [event, payload, payload["metadata"], params, params.get("metadata"), params.get("litellm_metadata")]
-    return any(isinstance(value, str) and value in told for one in there if one for value in one.values())
+    mappings = [event, payload, payload["metadata"], params, params.get("metadata"), params.get("litellm_metadata")]
+    return any(
+        isinstance(value, str) and value in constants for mapping in mappings if mapping for value in mapping.values()
+    )
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
@@ -206,23 +211,25 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 def constant_plan(updates: Sequence[RecordedUpdate]) -> UpdatePlan | None:
-    """Return what was done as a plan to do the very same again; None where that would not be what LiteLLM does."""
-    if any(one.verb == "observe" or (one.verb == "inc" and one.value != 1) for one in updates):
+    """Return a plan that repeats `updates` exactly; `None` if LiteLLM's updates would differ from event to event."""
+    if any(update.operation == "observe" or (update.operation == "inc" and update.value != 1) for update in updates):
         return None
-    return UpdatePlan(tuple([MetricUpdate(one.family, one.labels, one.verb, one.value) for one in updates]))
+    return UpdatePlan(
+        tuple([MetricUpdate(update.family, update.labels, update.operation, update.value) for update in updates])
+    )
 
 
-MARK = 'evenkeel"'
-"""What each text of such an event begins with: it is in no real one, and LiteLLM cleans it."""
+SENTINEL_PREFIX = 'evenkeel"'
+"""Beginning of each text of a sentinel event. No real text contains it, and LiteLLM's cleaning changes it."""
 
 
-def labelled(step: MetricUpdate, who: Sequence[Any], cleaned: Callable[[Any], Any]) -> Labels:
-    """Return the labels of a step for certain people and places."""
+def resolve_labels(step: MetricUpdate, label_values: Sequence[Any], clean: Callable[[Any], Any]) -> Labels:
+    """Return the labels of a step for an event with these label values."""
     return tuple(
         [
             source
             if isinstance(source, str)
-            else str(cleaned(who[source.place]) if source.is_cleaned else who[source.place])
+            else str(clean(label_values[source.position]) if source.is_cleaned else label_values[source.position])
             for source in step.labels
         ]
     )

@@ -1,4 +1,4 @@
-"""What was taken in and waits to be counted: counted in batches, in the order in which it came, a little at a time."""
+"""Queue of metric updates, which are applied in batches, in order of arrival, in short slices of event loop time."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import MetricStore
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
-# So many at once, that are much alike.
-BATCH = 128
-# For so long at a time, then others have the loop for so long; for longer where much waits.
-AT_A_TIME, BETWEEN, MUCH = 0.0005, 0.002, 1_000
-# So many wait before somebody looks at them at once.
-MANY = 512
+# A batch groups updates by plan, because most of them share a few plans.
+BATCH_SIZE = 128
+# The queue uses the event loop for a slice, then leaves it to others for a pause. A slice grows with the queue: it is
+# twice as long with `SLICE_GROWTH_UPDATES` waiting updates, three times as long with twice as many.
+SLICE_SECONDS, PAUSE_SECONDS, SLICE_GROWTH_UPDATES = 0.0005, 0.002, 1_000
+# From this queue length on, updates are applied at once, without waiting for the flush interval.
+EARLY_FLUSH_UPDATES = 512
 QUIET_SECONDS = 60.0
-# Nobody counts any more if nothing was counted for so long after it was due.
+# If no slice ran for this long after it was due, its event loop is presumed closed.
 OVERDUE_SECONDS = 10.0
 
 
 async def in_slices(steps: Iterable[None]) -> None:
-    """Do something that yields where it may be left for a while, letting others have the loop now and then."""
-    ends = time.perf_counter() + AT_A_TIME
+    """Run `steps`, which yields where it may be interrupted, and leave the event loop to others after each slice."""
+    ends = time.perf_counter() + SLICE_SECONDS
     for _ in steps:
         if time.perf_counter() >= ends:
             await asyncio.sleep(0)
-            ends = time.perf_counter() + AT_A_TIME
+            ends = time.perf_counter() + SLICE_SECONDS
 
 
 def _nothing() -> None:
@@ -45,152 +46,159 @@ def _nothing() -> None:
 
 
 class UpdateQueue:
-    """One worker's. Things come from any thread, and are counted in one loop."""
+    """Queue of one worker. Updates may come from any thread, and are applied in one event loop.
 
-    def __init__(self, store: MetricStore, *, every: float, most: int) -> None:
-        self._store, self._every, self._most = store, every, most
+    A round applies all updates that wait when it begins. It may take several slices.
+    """
+
+    def __init__(self, store: MetricStore, *, flush_seconds: float, max_waiting: int) -> None:
+        self._store, self._flush_seconds, self._max_waiting = store, flush_seconds, max_waiting
         self._waiting: deque[tuple[BoundPlan | Child, Any]] = deque()
         self._round: Iterator[None] | None = None
-        self._rounds = 0
-        """How many were brought to their end."""
-        self._left = 0
-        """How many of the batch are to be counted yet."""
+        self._finished_rounds = 0
+        self._batch_waiting = 0
+        """Number of updates of the current batch that are not applied yet."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._due = -math.inf
-        """When it is gone on with; long ago if nobody does."""
-        self._going = threading.Lock()
+        self._due_at = -math.inf
+        """Monotonic time of the next slice; `-inf` if none is scheduled."""
+        self._round_lock = threading.Lock()
         self._quiet_until = -math.inf
         self.dropped: Counter[str] = Counter()
-        """What was not counted, and why."""
-        self.busy = 0.0
-        """Seconds that counting took."""
-        self.begins: Callable[[], None] = _nothing
-        """What is to be done before anything is counted."""
-        self.flushed: Callable[[], Iterable[None]] = tuple
-        """What is to be done, as little at a time, when all that waited has been counted."""
-        store.defer, store.is_waiting = self.later, self._is_waiting
+        """Number of updates that were not applied, by reason."""
+        self.busy_seconds = 0.0
+        """Total time spent applying updates."""
+        self.before_round: Callable[[], None] = _nothing
+        """Hook that runs before a round applies its first update."""
+        self.after_round: Callable[[], Iterable[None]] = tuple
+        """Hook that runs after a round's last update, and yields where it may be interrupted."""
+        store.defer, store.has_waiting_updates = self.defer, self._has_waiting
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
-        return len(self._waiting) + self._left
+        """Number of updates that are not applied yet."""
+        return len(self._waiting) + self._batch_waiting
 
     def take(self, bound_plan: BoundPlan, numbers: Any) -> None:
-        """Take in what is to be done with a bundle of series."""
-        if len(self._waiting) >= self._most:
+        """Queue the updates of an event, given its plan and its numbers."""
+        if len(self._waiting) >= self._max_waiting:
             self.dropped["full"] += 1
             return
         self._waiting.append((bound_plan, numbers))
-        self._wake()
+        self._schedule()
 
-    def later(self, child: Child, value: float | None) -> bool:
-        """Let a series be so much, or gone, when what came before has been done; return whether it waits."""
-        if not self._is_waiting() or len(self._waiting) >= self._most:
+    def defer(self, child: Child, value: float | None) -> bool:
+        """Queue a series' new value, or its removal if `value` is `None`, behind all waiting updates.
+
+        Return `False` if the caller has to apply it itself, because nothing waits or the queue is full.
+        """
+        if not self._has_waiting() or len(self._waiting) >= self._max_waiting:
             return False
         self._waiting.append((child, value))
         return True
 
     def flush(self) -> None:
-        """Count all that waits, at once."""
-        self._go_round(lambda: False)
+        """Apply all waiting updates at once, without leaving the event loop."""
+        self._advance(lambda: False)
         while self._waiting:
-            self._go_round(lambda: False)
+            self._advance(lambda: False)
 
     async def drain(self) -> None:
-        """Count all that waits now, and do what is to be done then, letting others have the loop."""
-        # Of what waits now, some may have come when the round that is under way had begun.
-        until = self._rounds + (1 if self._round is None else 2)
-        while self._rounds < until:
-            self._count_a_little()
+        """Apply all updates that wait now and run the hook after them, in slices."""
+        # If a round is running, some of these updates may have arrived after it began, and need another round.
+        target = self._finished_rounds + (1 if self._round is None else 2)
+        while self._finished_rounds < target:
+            self._run_slice()
             await asyncio.sleep(0)
 
-    def _is_waiting(self) -> bool:
+    def _has_waiting(self) -> bool:
         return self.waiting > 0
 
-    def _count_a_little(self) -> None:
-        ends = time.perf_counter() + AT_A_TIME * (1 + len(self._waiting) / MUCH)
-        self._go_round(lambda: time.perf_counter() >= ends)
+    def _run_slice(self) -> None:
+        ends = time.perf_counter() + SLICE_SECONDS * (1 + len(self._waiting) / SLICE_GROWTH_UPDATES)
+        self._advance(lambda: time.perf_counter() >= ends)
 
-    def _go_round(self, is_enough: Callable[[], bool]) -> None:
-        """Go on with the round that is under way, or with a new one, to its end if nothing is enough before."""
+    def _advance(self, should_stop: Callable[[], bool]) -> None:
+        """Continue the current round, or begin a new one, until it is finished or `should_stop` returns true."""
         began = time.perf_counter()
-        # Of several loops, one at a time; no other waits for it.
-        if not self._going.acquire(blocking=False):
+        # Several event loops may get here, and only one may advance the round. The others do not wait for it.
+        if not self._round_lock.acquire(blocking=False):
             return
         try:
-            self._round = self._round or self._all()
+            self._round = self._round or self._new_round()
             while next(self._round, self) is not self:
-                if is_enough():
+                if should_stop():
                     break
             else:
                 self._round = None
-                self._rounds += 1
+                self._finished_rounds += 1
         finally:
-            self._going.release()
-        self.busy += time.perf_counter() - began
+            self._round_lock.release()
+        self.busy_seconds += time.perf_counter() - began
 
-    def _all(self) -> Iterator[None]:
-        """Count all that waits when it begins; yields where it may be left for a while."""
+    def _new_round(self) -> Iterator[None]:
+        """Apply all updates that wait when the round begins; yield where it may be interrupted."""
         try:
-            self.begins()
-        except Exception as error:  # noqa: BLE001 - whatever it is, events are counted
-            self._complain("series could not be made ready", error)
-        left = len(self._waiting)
-        while left > 0 and self._waiting:
-            left -= min(len(self._waiting), BATCH)
-            yield from self._counting()
+            self.before_round()
+        except Exception as error:  # noqa: BLE001 - an error in the hook must not stop the queue
+            self._warn("idle series could not be removed; they are removed later", error)
+        remaining = len(self._waiting)
+        while remaining > 0 and self._waiting:
+            remaining -= min(len(self._waiting), BATCH_SIZE)
+            yield from self._apply_batch()
         try:
-            yield from self.flushed()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next events are counted
-            self._complain("what events tell could not be looked up", error)
+            yield from self.after_round()
+        except Exception as error:  # noqa: BLE001 - an error in the hook must not stop the queue
+            self._warn("budgets or remaining limits could not be looked up; their gauges are out of date", error)
 
-    def _counting(self) -> Iterator[None]:
-        """Count a batch; yields where it may be left for a while."""
-        several: dict[BoundPlan, list[Any]] = {}
-        latest: dict[BoundPlan, int] = {}
-        self._left = min(len(self._waiting), BATCH)
-        for number in range(self._left):
-            one, told = self._waiting.popleft()
-            if isinstance(one, BoundPlan):
-                several.setdefault(one, []).append(told)
-                latest[one] = number
+    def _apply_batch(self) -> Iterator[None]:
+        """Apply one batch; yield where it may be interrupted."""
+        numbers_by_plan: dict[BoundPlan, list[Any]] = {}
+        last_index: dict[BoundPlan, int] = {}
+        self._batch_waiting = min(len(self._waiting), BATCH_SIZE)
+        for index in range(self._batch_waiting):
+            target, value = self._waiting.popleft()
+            if isinstance(target, BoundPlan):
+                numbers_by_plan.setdefault(target, []).append(value)
+                last_index[target] = index
                 continue
-            yield from self._applying(several, latest)
+            yield from self._apply_plans(numbers_by_plan, last_index)
             with self._store.lock:
-                one.put(told, time.time())
-            self._left -= 1
-        yield from self._applying(several, latest)
+                target.put(value, time.time())
+            self._batch_waiting -= 1
+        yield from self._apply_plans(numbers_by_plan, last_index)
 
-    def _applying(self, several: dict[BoundPlan, list[Any]], latest: dict[BoundPlan, int]) -> Iterator[None]:
+    def _apply_plans(
+        self, numbers_by_plan: dict[BoundPlan, list[Any]], last_index: dict[BoundPlan, int]
+    ) -> Iterator[None]:
         if self._store.is_limited:
-            # Series that went since they were looked up get their places anew, in the order of the events.
+            # Series that were removed since they were looked up are admitted again, in the order of the events.
             with self._store.lock, suppress(OSError):
-                for bound_plan in several:
+                for bound_plan in numbers_by_plan:
                     bound_plan.prepare()
-        # What several of them set is as the latest says.
-        for bound_plan in sorted(several, key=latest.__getitem__):
+        # Plans are ordered by their last event, so that a gauge that several of them set has the latest value.
+        for bound_plan in sorted(numbers_by_plan, key=last_index.__getitem__):
             try:
                 with self._store.lock:
-                    bound_plan.apply(several[bound_plan], time.time())
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are counted
-                self.dropped["error"] += len(several[bound_plan])
-                self._complain("events could not be counted", error)
-            self._left -= len(several[bound_plan])
+                    bound_plan.apply(numbers_by_plan[bound_plan], time.time())
+            except Exception as error:  # noqa: BLE001 - an error in one plan must not stop the others
+                self.dropped["error"] += len(numbers_by_plan[bound_plan])
+                self._warn("events could not be counted, and are dropped", error)
+            self._batch_waiting -= len(numbers_by_plan[bound_plan])
             yield
-        several.clear()
+        numbers_by_plan.clear()
 
-    def _complain(self, what: str, error: Exception) -> None:
+    def _warn(self, message: str, error: Exception) -> None:
         now = time.monotonic()
         if now >= self._quiet_until:
             self._quiet_until = now + QUIET_SECONDS
-            LOG.warning("evenkeel: %s (%s).", what, type(error).__name__)
+            LOG.warning("evenkeel: %s (%s).", message, type(error).__name__)
 
-    def _wake(self) -> None:
-        """See to it that somebody counts."""
-        now, are_many = time.monotonic(), len(self._waiting) >= MANY
-        # A loop that is no more does nothing of what it was asked for.
-        is_overdue = now >= self._due + OVERDUE_SECONDS
-        if not is_overdue and not (are_many and self._due > now + BETWEEN):
+    def _schedule(self) -> None:
+        """Schedule a slice, unless one is scheduled that is early enough."""
+        now, is_early = time.monotonic(), len(self._waiting) >= EARLY_FLUSH_UPDATES
+        # A loop that was closed never runs its scheduled calls, so another loop has to take over.
+        is_overdue = now >= self._due_at + OVERDUE_SECONDS
+        if not is_overdue and not (is_early and self._due_at > now + PAUSE_SECONDS):
             return
         try:
             loop = asyncio.get_running_loop()
@@ -200,18 +208,18 @@ class UpdateQueue:
             self._loop = loop
         if self._loop is None or self._loop.is_closed():
             return
-        wait = 0.0 if are_many else self._every
-        self._due = now + wait
+        delay = 0.0 if is_early else self._flush_seconds
+        self._due_at = now + delay
         if loop is self._loop:
-            loop.call_later(wait, self._go_on)
+            loop.call_later(delay, self._run)
         else:
-            self._loop.call_soon_threadsafe(self._go_on)
+            self._loop.call_soon_threadsafe(self._run)
 
-    def _go_on(self) -> None:
-        self._count_a_little()
+    def _run(self) -> None:
+        self._run_slice()
         if (self._round is not None or self._waiting) and self._loop is not None:
-            self._due = time.monotonic() + BETWEEN
-            # Not at once: a request goes through the loop many times, and would find a part of this each time.
-            self._loop.call_later(BETWEEN, self._go_on)
+            self._due_at = time.monotonic() + PAUSE_SECONDS
+            # Not at once: a request passes through the loop many times, and a slice would delay each of them.
+            self._loop.call_later(PAUSE_SECONDS, self._run)
         else:
-            self._due = -math.inf
+            self._due_at = -math.inf

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.metrics.multiprocess import compaction
-from litellm_evenkeel.metrics.multiprocess.compaction import PLAN, DeadWorkerCompactor
+from litellm_evenkeel.metrics.multiprocess.compaction import PLAN_FILE, DeadWorkerCompactor
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
@@ -50,14 +50,14 @@ class Worker:
         left.labels("m").set(9)
         for family in store.families.values():
             for child in family.children.values():
-                child.at = child.at if at is None else at
+                child.updated_at = child.updated_at if at is None else at
         self.store, self.writer = store, MultiprocessWriter(store, folder, pid)
         self.writer.write()
 
     def grows_silent(self) -> None:
         for family in self.store.families.values():
             for child in family.children.values():
-                child.at = 1.0
+                child.updated_at = 1.0
 
     def lets_go(self, user: str, heir: DeadWorkerCompactor) -> None:
         self.store.retire("end_user", user)
@@ -186,7 +186,7 @@ def test_what_was_heard_of_lately_stays_though_nobody_tells_it(tmp_path: Path) -
 
 def test_while_somebody_reads_a_worker_keeps_what_it_lets_go(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid(), "a")
-    with DeadWorkerCompactor(tmp_path)._locked(is_alone=False):
+    with DeadWorkerCompactor(tmp_path)._locked(is_exclusive=False):
         one.lets_go("a", DeadWorkerCompactor(tmp_path))
     assert told(tmp_path)[A] == 2
     assert not list(tmp_path.glob("*together*"))
@@ -268,7 +268,7 @@ def test_whoever_is_killed_meanwhile_nothing_is_counted_twice_or_lost(
         DeadWorkerCompactor(tmp_path).compact()
         assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * (which + (not was_killed))
     assert which > 6
-    assert not (tmp_path / PLAN).exists()
+    assert not (tmp_path / PLAN_FILE).exists()
 
 
 async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody: int) -> None:
@@ -295,9 +295,9 @@ async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody
 
 
 async def test_who_never_ends_is_not_waited_for(tmp_path: Path, nobody: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(compaction, "LOCK_TIMEOUT_SECONDS", 0.05)
     Worker(tmp_path, nobody, "a")
-    with DeadWorkerCompactor(tmp_path)._locked(is_alone=True):
+    with DeadWorkerCompactor(tmp_path)._locked(is_exclusive=True):
         async with asyncio.timeout(5), DeadWorkerCompactor(tmp_path).read_lock():
             assert told(tmp_path)
         # And nobody else begins with it.

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.multiprocess.directory import VARIABLE, prepare
+from litellm_evenkeel.metrics.multiprocess.directory import FOLDER_VARIABLE, prepare_folder
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
@@ -135,21 +135,21 @@ def test_others_have_their_turn_while_it_is_found_out_what_to_write(tmp_path: Pa
 
 def test_a_single_worker_needs_no_folder(tmp_path: Path) -> None:
     for workers in ({}, {"NUM_WORKERS": "1"}, {"NUM_WORKERS": "x"}):
-        assert prepare(dict(workers), tmp_path) is None
+        assert prepare_folder(dict(workers), tmp_path) is None
     assert not list(tmp_path.iterdir())
 
 
 def test_several_workers_find_the_same_folder(tmp_path: Path) -> None:
     environ = {"NUM_WORKERS": "4"}
-    folder = prepare(environ, tmp_path)
+    folder = prepare_folder(environ, tmp_path)
     assert folder is not None
-    assert (environ[VARIABLE], folder.stat().st_mode & 0o777) == (str(folder), 0o700)
-    assert prepare({"NUM_WORKERS": "4"}, tmp_path) == folder
+    assert (environ[FOLDER_VARIABLE], folder.stat().st_mode & 0o777) == (str(folder), 0o700)
+    assert prepare_folder({"NUM_WORKERS": "4"}, tmp_path) == folder
 
 
 def test_a_folder_that_is_named_is_used_as_it_is(tmp_path: Path) -> None:
     named = tmp_path / "named"
-    assert prepare({VARIABLE: str(named)}, tmp_path) == named
+    assert prepare_folder({FOLDER_VARIABLE: str(named)}, tmp_path) == named
     assert named.is_dir()
 
 
@@ -158,17 +158,17 @@ def test_folders_of_proxies_that_are_no_more_are_removed(tmp_path: Path) -> None
     strange = tmp_path / "evenkeel-prometheus-mine"
     for folder in (old, strange):
         folder.mkdir()
-    prepare({"NUM_WORKERS": "4"}, tmp_path)
+    prepare_folder({"NUM_WORKERS": "4"}, tmp_path)
     assert (old.exists(), strange.exists()) == (False, True)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    folder = prepare({"NUM_WORKERS": "4"}, tmp_path)
+    folder = prepare_folder({"NUM_WORKERS": "4"}, tmp_path)
     assert folder is not None
     os.chown(folder, 12345, 12345)
-    with pytest.raises(SettingsError, match="belongs to somebody else"):
-        prepare({"NUM_WORKERS": "4"}, tmp_path)
+    with pytest.raises(SettingsError, match="expected a folder of user"):
+        prepare_folder({"NUM_WORKERS": "4"}, tmp_path)
 
 
 def test_a_gauge_without_labels_is_told_from_the_beginning(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ made.set(3)
 took.observe(1.5)
 calls.labels("a").inc(2)
 
-from litellm_evenkeel.metrics.multiprocess.directory import tell_client
+from litellm_evenkeel.metrics.multiprocess.directory import enable_multiprocess_values
 
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]
-tell_client()
-tell_client()
+enable_multiprocess_values()
+enable_multiprocess_values()
 took.observe(0.5)
 calls.labels("b").inc()
 registry = prometheus_client.CollectorRegistry()
@@ -212,7 +212,7 @@ print(value("early"), value("took_count"), value("took_sum"), value("calls_total
 
 
 def test_metrics_that_were_made_before_the_folder_are_in_it_as_well(tmp_path: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if name.upper() != VARIABLE}
+    environ = {name: value for name, value in os.environ.items() if name.upper() != FOLDER_VARIABLE}
     told = subprocess.run(
         [sys.executable, "-c", MADE_BEFORE, tmp_path], env=environ, capture_output=True, text=True, check=True
     )

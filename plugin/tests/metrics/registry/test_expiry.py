@@ -36,27 +36,27 @@ def test_what_was_silent_is_gone_and_what_was_heard_of_stays(store: MetricStore,
     calls.labels("a").inc()
     calls.labels("b").inc()
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(all=100.0, all_checked_every=10.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(all_seconds=100.0, all_check_seconds=10.0), clock)
     clock.ahead = 200.0
-    calls.labels("b").at = clock()
+    calls.labels("b").updated_at = clock()
     alone.set(7)
-    expiry.look()
+    expiry.expire_due()
     assert registry.get_sample_value("calls_total", {"model": "a"}) is None
     assert registry.get_sample_value("calls_total", {"model": "b"}) == 1
     assert registry.get_sample_value("alone") == 7
-    assert (store.expired, store.epoch) == (1, 1)
+    assert (store.expired_count, store.epoch) == (1, 1)
 
 
 def test_it_is_looked_at_now_and_then_only(store: MetricStore) -> None:
     Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(all=1.0, all_checked_every=60.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(all_seconds=1.0, all_check_seconds=60.0), clock)
     clock.ahead = 50.0
-    expiry.look()
-    assert store.expired == 0
+    expiry.expire_due()
+    assert store.expired_count == 0
     clock.ahead = 70.0
-    expiry.look()
-    assert store.expired == 1
+    expiry.expire_due()
+    assert store.expired_count == 1
 
 
 def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(
@@ -70,9 +70,9 @@ def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(
         seconds.labels(who).observe(0.5)
         size.labels(who).set(3)
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(of_end_users=100.0, of_end_users_checked_every=10.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(end_user_seconds=100.0, end_user_check_seconds=10.0), clock)
     clock.ahead = 200.0
-    expiry.look()
+    expiry.expire_due()
     # To whoever adds up what series have grown by, what was in one series already would be new in another.
     assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) is None
     assert registry.get_sample_value("calls_total", {"end_user": "None", "model": "m"}) == 2
@@ -85,14 +85,14 @@ def test_end_users_who_were_silent_go_and_what_they_came_to_is_known(
 def test_without_such_settings_everything_stays(store: MetricStore) -> None:
     Counter(store, "calls", "Calls.", ("model",)).labels("a").inc()
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(all_checked_every=1.0, of_end_users_checked_every=1.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(all_check_seconds=1.0, end_user_check_seconds=1.0), clock)
     clock.ahead = 1e9
-    expiry.look()
-    assert store.expired == 0
+    expiry.expire_due()
+    assert store.expired_count == 0
 
 
 def test_end_users_have_no_more_series_than_they_may(store: MetricStore, registry: CollectorRegistry) -> None:
-    store.most_of_end_users = 2
+    store.max_end_user_series = 2
     calls = Counter(store, "calls", "Calls.", ("end_user", "model"))
     for number in range(5):
         calls.labels(f"user-{number}", "m").inc()
@@ -112,10 +112,10 @@ def test_without_an_interval_it_is_looked_at_at_every_chance(store: MetricStore,
     for who in ("ann", "None"):
         calls.labels(who).inc()
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(all=100.0, of_end_users=5.0, of_end_users_checked_every=0.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(all_seconds=100.0, end_user_seconds=5.0, end_user_check_seconds=0.0), clock)
     for ahead in (2.0, 4.0, 6.0):
         clock.ahead = ahead
-        expiry.look()
+        expiry.expire_due()
         assert (registry.get_sample_value("calls_total", {"end_user": "ann"}) is None) is (ahead > 5.0)
     assert registry.get_sample_value("calls_total", {"end_user": "None"}) == 1
 
@@ -123,7 +123,7 @@ def test_without_an_interval_it_is_looked_at_at_every_chance(store: MetricStore,
 def test_each_kind_is_looked_at_as_often_as_its_own_setting_says(store: MetricStore) -> None:
     Counter(store, "calls", "Calls.", ("end_user",)).labels("ann").inc()
     clock = Clock()
-    expiry = SeriesExpiry(store, SeriesTtl(all=1.0, all_checked_every=0.0, of_end_users_checked_every=600.0), clock)
+    expiry = SeriesExpiry(store, SeriesTtl(all_seconds=1.0, all_check_seconds=0.0, end_user_check_seconds=600.0), clock)
     clock.ahead = 5.0
-    expiry.look()
-    assert store.expired == 1
+    expiry.expire_due()
+    assert store.expired_count == 1

@@ -114,12 +114,12 @@ def test_while_somebody_takes_notes_nothing_is_written() -> None:
     ours, registry = store()
     counter, gauge = Counter(ours, "calls", "Calls.", ("who",)), Gauge(ours, "size", "Size.", ("who",))
 
-    notes = ours.tap = Notes()
+    notes = ours.recorder = Notes()
     counter.labels("a").inc(2)
     gauge.labels("a").set(5)
     gauge.remove("b")
-    ours.tap = None
-    assert [(one.family.name, one.labels, one.verb) for one in notes.taken] == [
+    ours.recorder = None
+    assert [(one.family.name, one.labels, one.operation) for one in notes.taken] == [
         ("calls", ("a",), "inc"),
         ("size", ("a",), "set"),
         ("size", ("b",), "remove"),
@@ -130,12 +130,12 @@ def test_while_somebody_takes_notes_nothing_is_written() -> None:
 def test_what_another_thread_writes_meanwhile_is_written() -> None:
     ours, registry = store()
     calls = Counter(ours, "calls", "Calls.", ("who",))
-    notes = ours.tap = Notes()
+    notes = ours.recorder = Notes()
     other = threading.Thread(target=lambda: calls.labels("a").inc())
     other.start()
     other.join()
     calls.labels("b").inc()
-    ours.tap = None
+    ours.recorder = None
     assert [one.labels for one in notes.taken] == [("b",)]
     assert [registry.get_sample_value("calls_total", {"who": who}) for who in "ab"] == [1, None]
 
@@ -158,7 +158,7 @@ def test_what_is_retired_is_gone_and_what_it_came_to_is_known() -> None:
 
 
 def test_a_family_has_no_more_series_than_it_may() -> None:
-    ours, registry = store(most_series=2)
+    ours, registry = store(max_series=2)
     calls, size = Counter(ours, "calls", "Calls.", ("who",)), Gauge(ours, "size", "Size.", ("who",))
     for who in "abcd":
         calls.labels(who).inc()
@@ -177,11 +177,11 @@ def test_what_is_no_number_is_in_no_bucket() -> None:
 
 
 def test_what_goes_beyond_takes_no_place_and_stays() -> None:
-    ours, registry = store(most_series=2)
+    ours, registry = store(max_series=2)
     calls = Counter(ours, "calls", "Calls.", ("who",))
     for who in "abc":
         calls.labels(who).inc()
-    calls.child((OTHER,)).at = 0.0
+    calls.child((OTHER,)).updated_at = 0.0
     calls.expire(1.0, 1.0)
     calls.remove_child(("a",))
     calls.labels("d").inc()
@@ -190,7 +190,7 @@ def test_what_goes_beyond_takes_no_place_and_stays() -> None:
 
 
 def test_who_shares_the_places_decides() -> None:
-    ours, registry = store(most_series=1)
+    ours, registry = store(max_series=1)
     ours.admits = lambda family, labels: (family.name, labels) == ("calls", ("b",))
     calls = Counter(ours, "calls", "Calls.", ("who",))
     for who in "abb":

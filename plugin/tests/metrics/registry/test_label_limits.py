@@ -30,7 +30,7 @@ def test_whoever_comes_while_there_is_room_keeps_his_place() -> None:
         OTHER,
         "b",
     ]
-    assert (one.collapsed["end_user"], one.values()) == (2, {"end_user": 2})
+    assert (one.collapsed["end_user"], one.value_counts()) == (2, {"end_user": 2})
 
 
 def test_who_was_silent_for_long_makes_room() -> None:
@@ -65,4 +65,4 @@ def test_there_are_never_more_than_there_may_be(asked: list[tuple[float, str]]) 
         if told == user:
             alive.add(user)
         assert len(alive) <= 2
-        assert one.values() == {"end_user": len(alive)}
+        assert one.value_counts() == {"end_user": len(alive)}

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw, UnsupportedEvent
-from litellm_evenkeel.metrics.replay.failure_key import of_event, of_hook
+from litellm_evenkeel.metrics.replay.failure_key import event_key, hook_key
 
 READERS = LiteLLMReaders(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda _: None,
-    is_skipped=lambda event: "wrong key" in str(event["exception"]),
-    guardrails=lambda _: 0.0,
+    skips=lambda event: "wrong key" in str(event["exception"]),
+    guardrail_seconds=lambda _: 0.0,
 )
 KEY = SimpleNamespace(api_key="hash", end_user_id=None)
 WHO = ("user_id", "hash", "alias", "team_id", "team_alias")
@@ -40,7 +40,7 @@ REQUESTS: list[Raw] = [
 
 
 def of_request(request: Raw, exception: Exception | None = None) -> Any:
-    return of_hook(request, exception or ValueError("no"), KEY, READERS)
+    return hook_key(request, exception or ValueError("no"), KEY, READERS)
 
 
 def test_all_that_litellm_reads_of_a_refused_request_tells_it_from_others() -> None:
@@ -79,9 +79,9 @@ EVENTS: list[Raw] = [
 
 
 def test_all_that_litellm_reads_of_a_failed_event_tells_it_from_others() -> None:
-    keys = [of_event(one, READERS) for one in EVENTS]
+    keys = [event_key(one, READERS) for one in EVENTS]
     assert len(set(keys)) == len(EVENTS)
-    assert keys == [of_event(dict(one), READERS) for one in EVENTS]
+    assert keys == [event_key(dict(one), READERS) for one in EVENTS]
 
 
 @pytest.mark.parametrize("wrong", [{"metadata": "text"}, {"model_info": ["list"]}, {"litellm_params": 5}])

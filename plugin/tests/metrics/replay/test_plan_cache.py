@@ -25,8 +25,8 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as LiteLLM tells it
 READERS = LiteLLMReaders(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda payload: payload.get("tier"),
-    is_skipped=lambda told: told["exception"].args == ("skip",),
-    guardrails=lambda payload: sum(one["duration"] for one in payload["guardrail_information"]),
+    skips=lambda told: told["exception"].args == ("skip",),
+    guardrail_seconds=lambda payload: sum(one["duration"] for one in payload["guardrail_information"]),
 )
 
 
@@ -135,7 +135,7 @@ async def told(theirs: Theirs, counted: PlanCache | None, events: Sequence[Raw])
         if counted is None or not counted.take_success(one, None, BEGAN, after(1)):
             await theirs.count(one, None, BEGAN, after(1))
     if counted is not None:
-        await counted.line.drain()
+        await counted.queue.drain()
     return scraped(theirs)
 
 
@@ -167,7 +167,7 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
     for number in range(200):
         assert counted.take_success(event(f"team {number}", cost=0.5 + number), None, BEGAN, after(1))
     assert theirs.runs <= 4
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("spend_total", {"team": "team 7", "user": "user"}) == 7.5
 
 
@@ -175,7 +175,7 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
 async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any) -> None:
     counted = series(theirs)
     assert not counted.take_success(event(cost=wrong), None, BEGAN, after(1))
-    assert (counted.counts["unusual"], counted.line.waiting) == (1, 0)
+    assert (counted.counts["unusual"], counted.queue.waiting) == (1, 0)
     assert not counted.take_success({}, None, BEGAN, after(1))
 
 
@@ -192,7 +192,7 @@ async def test_one_that_is_hidden_is_found_out_with_the_first_events_that_differ
     assert counted.take_success(event(deep={"note": "first"}), None, BEGAN, after(1))
     assert not counted.take_success(event(user="another", deep={"note": "second"}), None, BEGAN, after(1))
     assert not counted.take_success(event(user="a third", deep={"note": "first"}), None, BEGAN, after(1))
-    assert (counted.counts["distrusted"], "its own code counts them" in caplog.text) == (1, True)
+    assert (counted.counts["distrusted"], "counts such events from now on" in caplog.text) == (1, True)
 
 
 async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs) -> None:
@@ -204,27 +204,27 @@ async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs)
 
 
 async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(most_waiting=10))
+    counted = series(theirs, PlanCacheSettings(max_waiting=10))
     assert all(counted.take_success(event(), None, BEGAN, after(1)) for _ in range(15))
-    assert (counted.line.waiting, counted.line.dropped["full"]) == (10, 5)
-    await counted.line.drain()
+    assert (counted.queue.waiting, counted.queue.dropped["full"]) == (10, 5)
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 10
 
 
 async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(every=0.01))
+    counted = series(theirs, PlanCacheSettings(flush_seconds=0.01))
     counted.take_success(event(), None, BEGAN, after(1))
     for _ in range(500):
-        if not counted.line.waiting:
+        if not counted.queue.waiting:
             break
         await asyncio.sleep(0.01)
-    assert counted.line.waiting == 0
+    assert counted.queue.waiting == 0
     counted.take_success(event(), None, BEGAN, after(1))
-    assert counted.line.waiting == 1
+    assert counted.queue.waiting == 1
 
 
 async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(every=0.01))
+    counted = series(theirs, PlanCacheSettings(flush_seconds=0.01))
     counted.take_success(event(), None, BEGAN, after(1))
 
     def elsewhere() -> None:
@@ -239,7 +239,7 @@ async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -
         thread.start()
     for thread in threads:
         await asyncio.to_thread(thread.join)
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 301
 
 
@@ -248,20 +248,20 @@ async def test_what_is_set_beside_keeps_its_place_in_the_order(theirs: Theirs) -
     some = event(hidden_params={"additional_headers": {"x_ratelimit_remaining_requests": 5}})
     counted.take_success(some, None, BEGAN, after(1))
     theirs.left.labels("team").set(1)
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 1
     counted.take_success(some, None, BEGAN, after(1))
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("left", {"team": "team"}) == 5
 
 
 async def test_series_that_were_retired_are_looked_up_anew(theirs: Theirs) -> None:
     counted = series(theirs)
     counted.take_success(event(), None, BEGAN, after(1))
-    await counted.line.drain()
+    await counted.queue.drain()
     theirs.store.retire("team", "team")
     counted.take_success(event(), None, BEGAN, after(1))
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("spend_total", {"team": "team", "user": "user"}) == 0.25
     assert theirs.store.removed_totals["spend_total"] == 0.25
 
@@ -279,7 +279,7 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
     counted = series(theirs)
     for _ in range(5):
         assert counted.take_failure("key", lambda: record_updates(theirs.store, fails()))
-    await counted.line.drain()
+    await counted.queue.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
 
@@ -291,7 +291,7 @@ async def test_an_observation_of_nothing_is_one(theirs: Theirs) -> None:
     some["end_time"] = some["start_time"]
     for _ in range(3):
         assert counted.take_success(some, None, BEGAN, after(1))
-    await counted.line.drain()
+    await counted.queue.drain()
     assert theirs.registry.get_sample_value("took_count", {"team": "team"}) == 3
 
 
@@ -303,7 +303,7 @@ async def test_what_is_removed_beside_keeps_its_place_in_the_order(theirs: Their
         theirs.left.remove("team")
         if not is_removed:
             counted.take_success(some, None, BEGAN, after(1))
-        await counted.line.drain()
+        await counted.queue.drain()
         assert theirs.registry.get_sample_value("left", {"team": "team"}) == (None if is_removed else 5)
 
 
@@ -313,9 +313,9 @@ def busy_after_others(theirs: Theirs) -> list[Raw]:
 
 
 async def test_the_series_that_come_first_have_the_places_however_often_they_come(theirs: Theirs) -> None:
-    theirs.store.most_series = 3
+    theirs.store.max_series = 3
     expected = Theirs()
-    expected.store.most_series = 3
+    expected.store.max_series = 3
     mine = await told(theirs, series(theirs), busy_after_others(theirs))
     assert mine == await told(expected, None, busy_after_others(expected))
     assert theirs.registry.get_sample_value("spend_total", {"team": "busy", "user": "user"}) == 4 * 0.25
@@ -323,7 +323,7 @@ async def test_the_series_that_come_first_have_the_places_however_often_they_com
 
 
 async def test_what_their_code_counts_at_once_takes_no_place_of_what_came_before_and_waits(theirs: Theirs) -> None:
-    theirs.store.most_series = 2
+    theirs.store.max_series = 2
     seen = [event("a"), event("b"), event("odd", cost=True), event("a")]
     await told(theirs, series(theirs), seen)
     value = theirs.registry.get_sample_value
@@ -332,7 +332,7 @@ async def test_what_their_code_counts_at_once_takes_no_place_of_what_came_before
 
 
 async def test_series_that_went_get_their_places_anew_in_the_order_of_the_events(theirs: Theirs) -> None:
-    theirs.store.most_series = 1
+    theirs.store.max_series = 1
     counted = series(theirs)
     await told(theirs, counted, [event("b"), event("a")])
     with theirs.store.lock:
@@ -351,7 +351,7 @@ async def test_a_failure_of_which_nothing_was_counted_is_left_to_their_code(thei
         return []
 
     assert [counted.take_failure("key", watch) for _ in range(3)] == [False, False, False]
-    assert (len(runs), counted.line.waiting) == (1, 0)
+    assert (len(runs), counted.queue.waiting) == (1, 0)
 
 
 async def test_a_name_that_is_no_text_is_left_to_their_code_without_a_warning(

@@ -13,7 +13,7 @@ from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
 from litellm_evenkeel.metrics.replay import update_queue as line_module
 from litellm_evenkeel.metrics.replay.update_plan import BoundPlan, LabelSource, MetricUpdate, UpdatePlan
-from litellm_evenkeel.metrics.replay.update_queue import BATCH, MANY, UpdateQueue
+from litellm_evenkeel.metrics.replay.update_queue import BATCH_SIZE, EARLY_FLUSH_UPDATES, UpdateQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ class World:
         self.store = MetricStore(self.registry)
         self.calls = Counter(self.store, "calls", "Calls.", ("who",))
         self.left = Gauge(self.store, "left", "Left.", ("who",))
-        self.line = UpdateQueue(self.store, every=every, most=most)
+        self.line = UpdateQueue(self.store, flush_seconds=every, max_waiting=most)
         self._bound_plans: dict[str, BoundPlan] = {}
 
     def bundle(self, who: str) -> BoundPlan:
@@ -54,21 +54,21 @@ async def test_others_have_the_loop_between_two_bundles() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    for number in range(20 * BATCH):
+    for number in range(20 * BATCH_SIZE):
         world.take(f"w{number}")
     ticking = asyncio.create_task(turning())
     await world.line.drain()
     await ticking
     assert turns > 5
-    assert sum(child.value or 0 for child in world.calls.children.values()) == 20 * BATCH
+    assert sum(child.value or 0 for child in world.calls.children.values()) == 20 * BATCH_SIZE
 
 
 async def test_what_is_half_done_is_done_first_when_all_of_it_is_wanted() -> None:
     world = World()
-    for number in range(2 * BATCH):
+    for number in range(2 * BATCH_SIZE):
         world.take(f"w{number}", number)
-    world.line._go_round(lambda: True)
-    assert 0 < world.line.waiting < 2 * BATCH
+    world.line._advance(lambda: True)
+    assert 0 < world.line.waiting < 2 * BATCH_SIZE
     world.take("w0", 7.0)
     world.left.labels("w1").set(9.0)
     world.line.flush()
@@ -85,7 +85,7 @@ async def test_one_that_cannot_be_counted_stops_nobody(caplog: pytest.LogCapture
     world.line.flush()
     assert (world.told("calls_total", "a"), world.told("calls_total", "c")) == (1, 1)
     assert world.line.dropped == {"error": 1}
-    assert "events could not be counted (ValueError)" in caplog.text
+    assert "events could not be counted, and are dropped (ValueError)" in caplog.text
 
 
 async def test_too_many_are_dropped_and_counted_as_such() -> None:
@@ -103,7 +103,7 @@ async def test_who_hears_that_all_was_counted_hears_it_each_time() -> None:
         yield
         heard.append(world.line.waiting)
 
-    world.line.flushed = flushed
+    world.line.after_round = flushed
     world.take("a")
     await world.line.drain()
     world.line.flush()
@@ -125,7 +125,7 @@ async def test_what_is_to_be_done_then_is_done_a_little_at_a_time_too() -> None:
             between.append(done)
             await asyncio.sleep(0)
 
-    world.line.flushed = flushed
+    world.line.after_round = flushed
     world.take("a")
     ticking = asyncio.create_task(turning())
     await world.line.drain()
@@ -136,9 +136,9 @@ async def test_what_is_to_be_done_then_is_done_a_little_at_a_time_too() -> None:
 
 async def test_what_came_while_a_round_was_under_way_is_counted_too_when_all_is_wanted() -> None:
     world = World()
-    for number in range(2 * BATCH):
+    for number in range(2 * BATCH_SIZE):
         world.take(f"w{number}")
-    world.line._go_round(lambda: True)
+    world.line._advance(lambda: True)
     world.take("late")
     await world.line.drain()
     assert (world.line.waiting, world.told("calls_total", "late")) == (0, 1)
@@ -151,10 +151,10 @@ async def test_what_cannot_be_done_then_stops_nobody(caplog: pytest.LogCaptureFi
         yield
         raise OSError
 
-    world.line.flushed = flushed
+    world.line.after_round = flushed
     world.take("a")
     async with asyncio.timeout(5):
-        while "could not be looked up (OSError)" not in caplog.text:
+        while "their gauges are out of date (OSError)" not in caplog.text:
             await asyncio.sleep(0.001)
         world.take("b")
         while world.told("calls_total", "b") is None:
@@ -195,7 +195,7 @@ async def test_what_comes_from_another_thread_is_counted_without_being_asked_for
 
 async def test_many_are_counted_before_it_is_time() -> None:
     world = World(every=60.0)
-    for number in range(MANY):
+    for number in range(EARLY_FLUSH_UPDATES):
         world.take(f"w{number % 7}")
     async with asyncio.timeout(5):
         while world.line.waiting:
@@ -211,7 +211,7 @@ async def test_in_whatever_parts_it_is_counted_it_comes_to_the_same(done: list[t
     world = World()
     left: dict[str, float | None] = {}
     calls: dict[str, int] = {}
-    steps: dict[str, Any] = {"count": lambda: world.line._go_round(lambda: True), "flush": world.line.flush}
+    steps: dict[str, Any] = {"count": lambda: world.line._advance(lambda: True), "flush": world.line.flush}
     for what, who, number in done:
         if what == "take":
             world.take(who, number)
