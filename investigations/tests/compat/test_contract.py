@@ -148,7 +148,7 @@ class Asked(dict[str, Any]):
 
 def test_the_metrics_that_ours_fills_itself_are_in_the_contract() -> None:
     asked = Asked()
-    BudgetGauges(asked, cleaned=str, clock=lambda: 0.0)
+    BudgetGauges(asked, clean=str, clock=lambda: 0.0)
     listed = {entry.name for entry in contract() if entry.kind == "metric"}
     assert listed == asked.names | set(GAUGES)
 

@@ -168,7 +168,7 @@ async def test_beside_another_it_counts_nothing(
 ) -> None:
     monkeypatch.setattr(litellm, "success_callback", ["prometheus"])
     await told(EvenkeelPrometheusLogger(registry), event())
-    assert "Another Prometheus callback" in caplog.text
+    assert "got two that would both count" in caplog.text
     assert not list(registry.collect())
 
 
@@ -180,8 +180,8 @@ async def test_a_scrape_is_answered_even_if_this_workers_series_cannot_be_writte
     callback = EvenkeelPrometheusLogger(registry, folder=folder)
     for _ in range(3):
         await told(callback, event())
-    assert [one.message for one in caplog.records if "not all up to date" in one.message] == [
-        "evenkeel: the series of this worker are not all up to date (FileExistsError)."
+    assert [one.message for one in caplog.records if "metrics could not be updated" in one.message] == [
+        "evenkeel: this worker's metrics could not be updated (FileExistsError). Scrapes show old values meanwhile."
     ]
     # From when it can be made, it is.
     folder.unlink()

@@ -1,1 +1,1 @@
-"""What Prometheus is told of the proxy: LiteLLM's own series, counted at a fraction of their cost."""
+"""Prometheus metrics of the proxy: LiteLLM's own series at a fraction of their cost, and metrics of budgets."""

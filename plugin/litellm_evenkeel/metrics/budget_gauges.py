@@ -1,6 +1,6 @@
-"""Budgets as LiteLLM's gauges show them: what is left, of how much, and for how many hours.
+"""LiteLLM's gauges of budgets: the remaining amount, the maximum, and the hours until the reset.
 
-What is not known is not there. LiteLLM would say that nothing was spent, or that there is no end to it.
+An unknown value is not exported. LiteLLM would export a spend of zero, or an unlimited budget.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import Family
 
 HOUR_SECONDS = 3600.0
-NOTHING = (None, None, None)
-NAMES = {
+NONE_OF_THREE = (None, None, None)
+METRIC_NAMES = {
     BudgetEntity.KEY: "api_key",
     BudgetEntity.TEAM: "team",
     BudgetEntity.USER: "user",
     BudgetEntity.ORG: "org",
     BudgetEntity.CUSTOMER: "customer",
 }
-# The label that has the id, and the labels that have the names; a name that nobody gave is empty, as with LiteLLM.
-IDS = {
+# The label for the entity's id, and that for its alias; a missing alias is empty, as in LiteLLM.
+ID_LABELS = {
     BudgetEntity.KEY: "hashed_api_key",
     BudgetEntity.TEAM: "team",
     BudgetEntity.USER: "user",
     BudgetEntity.ORG: "org_id",
     BudgetEntity.CUSTOMER: "end_user",
 }
-ALIASES = {
+ALIAS_LABELS = {
     BudgetEntity.KEY: "api_key_alias",
     BudgetEntity.TEAM: "team_alias",
     BudgetEntity.USER: "user_alias",
@@ -43,105 +43,107 @@ ALIASES = {
 
 
 class BudgetGauges:
-    """Shows budgets in the families that LiteLLM has made for them, of those that are wanted.
+    """Exporter of budgets in the families that LiteLLM created for them; families that are switched off are skipped.
 
-    `always` are labels that all of them have: no budget has the tags of a request.
+    `constant_labels` are added to every series: LiteLLM has labels for the tags of a request, which no budget has.
     """
 
     def __init__(
         self,
         families: Mapping[str, Family],
-        cleaned: Callable[[Any], Any],
+        clean: Callable[[Any], Any],
         clock: Callable[[], float],
-        always: Mapping[str, str] = MappingProxyType({}),
+        constant_labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._cleaned, self._clock, self._always = cleaned, clock, always
+        self._clean, self._clock, self._constant_labels = clean, clock, constant_labels
         self._gauges = {
             kind: [
                 families.get(f"litellm_remaining_{name}_budget_metric"),
                 families.get(f"litellm_{name}_max_budget_metric"),
                 families.get(f"litellm_{name}_budget_remaining_hours_metric"),
             ]
-            for kind, name in NAMES.items()
+            for kind, name in METRIC_NAMES.items()
         }
         self._shown: dict[tuple[BudgetEntity, str], tuple[Labels | None, ...]] = {}
-        self._ends: dict[tuple[BudgetEntity, str], float] = {}
+        self._resets_at: dict[tuple[BudgetEntity, str], float] = {}
 
     def has(self, kind: BudgetEntity) -> bool:
-        """Return whether budgets of a kind are shown at all."""
+        """Return whether any gauge for this kind of entity is exported."""
         return any(gauge is not None for gauge in self._gauges.get(kind, ()))
 
-    def show(self, kind: BudgetEntity, who: str, budget: Budget) -> None:
-        """Show what is known of a budget."""
+    def show(self, kind: BudgetEntity, entity_id: str, budget: Budget) -> None:
+        """Export the known values of a budget, and remove the series of unknown ones."""
         gauges = self._gauges.get(kind)
         if gauges is None:
             return
-        ends, now = budget.resets_at if budget.exists else None, self._clock()
-        if ends is not None and ends <= now:
-            # Over, and nobody has said yet when the next one ends.
-            ends = None
+        resets_at, now = budget.resets_at if budget.exists else None, self._clock()
+        if resets_at is not None and resets_at <= now:
+            # The budget was reset, and its next reset is not known yet.
+            resets_at = None
         values = (
             budget.remaining if budget.exists else None,
             budget.maximum if budget.exists else None,
-            None if ends is None else (ends - now) / HOUR_SECONDS,
+            None if resets_at is None else (resets_at - now) / HOUR_SECONDS,
         )
-        before = self._shown.get((kind, who), NOTHING)
+        old_shown = self._shown.get((kind, entity_id), NONE_OF_THREE)
         shown = tuple(
             [
-                None if gauge is None or value is None else self._labels(kind, who, budget, gauge)
+                None if gauge is None or value is None else self._labels(kind, entity_id, budget, gauge)
                 for gauge, value in zip(gauges, values, strict=True)
             ]
         )
-        for gauge, former, labels, value in zip(gauges, before, shown, values, strict=True):
+        for gauge, old_labels, labels, value in zip(gauges, old_shown, shown, values, strict=True):
             if gauge is None:
                 continue
-            if former is not None and former != labels:
-                gauge.remove_child(former)
+            if old_labels is not None and old_labels != labels:
+                gauge.remove_child(old_labels)
             if labels is not None and value is not None:
                 gauge.child(labels).set(value)
-        if values == NOTHING:
-            self._shown.pop((kind, who), None)
+        if values == NONE_OF_THREE:
+            self._shown.pop((kind, entity_id), None)
         else:
-            self._shown[kind, who] = shown
-        if ends is None:
-            self._ends.pop((kind, who), None)
+            self._shown[kind, entity_id] = shown
+        if resets_at is None:
+            self._resets_at.pop((kind, entity_id), None)
         else:
-            self._ends[kind, who] = ends
+            self._resets_at[kind, entity_id] = resets_at
 
     def update_hours_left(self) -> Iterator[None]:
-        """Show how many hours are left now; yields after each. Of a budget that is over, nothing is known."""
+        """Update the hours until each reset, and hide those of past ones; yield after each budget."""
         now = self._clock()
-        for (kind, who), ends in list(self._ends.items()):
-            gauge, labels = self._gauges[kind][2], self._shown.get((kind, who), NOTHING)[2]
+        for (kind, entity_id), resets_at in list(self._resets_at.items()):
+            gauge, labels = self._gauges[kind][2], self._shown.get((kind, entity_id), NONE_OF_THREE)[2]
             child = None if gauge is None or labels is None else gauge.children.get(labels)
             if child is not None and child.value is not None:
-                # When it was heard of stays: what another worker has heard since is the latest word.
-                child.value = (ends - now) / HOUR_SECONDS if ends > now else None
+                # Its time of update stays: a scrape shows the latest value of all workers, and another worker may
+                # have read the budget since.
+                child.value = (resets_at - now) / HOUR_SECONDS if resets_at > now else None
             yield
 
-    def touch(self, kind: BudgetEntity, who: str, now: float) -> bool:
-        """Know that a budget was heard of, though nothing has changed; return whether all of it is still there."""
-        is_there = True
-        for gauge, labels in zip(self._gauges.get(kind, ()), self._shown.get((kind, who), NOTHING), strict=False):
+    def touch(self, kind: BudgetEntity, entity_id: str, now: float) -> bool:
+        """Mark an unchanged budget's series as updated at `now`. Return `False` if one of them has expired."""
+        is_complete = True
+        shown = self._shown.get((kind, entity_id), NONE_OF_THREE)
+        for gauge, labels in zip(self._gauges.get(kind, ()), shown, strict=False):
             if gauge is None or labels is None:
                 continue
             child = gauge.children.get(labels)
             if child is None:
-                # It was silent for so long that it was let go.
-                is_there = False
+                # It was idle for too long and has expired.
+                is_complete = False
             else:
                 child.updated_at = now
-        return is_there
+        return is_complete
 
-    def _labels(self, kind: BudgetEntity, who: str, budget: Budget, gauge: Family) -> Labels:
-        told = {**self._always, IDS[kind]: who, ALIASES.get(kind, ""): budget.alias or ""}
+    def _labels(self, kind: BudgetEntity, entity_id: str, budget: Budget, gauge: Family) -> Labels:
+        values = {**self._constant_labels, ID_LABELS[kind]: entity_id, ALIAS_LABELS.get(kind, ""): budget.alias or ""}
         if kind is BudgetEntity.USER:
-            told["user_email"] = budget.email or ""
-        return tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])
+            values["user_email"] = budget.email or ""
+        return tuple([str(self._clean(values.get(name))) for name in gauge.labelnames])
 
 
 def remaining_budget(limit: float | None, spend: float | None) -> float | None:
-    """Return what is left of a provider's budget; None if nobody knows."""
+    """Return what remains of a provider's budget in dollars; `None` if unknown."""
     if limit is None or spend is None or not math.isfinite(limit - spend):
         return None
     return limit - spend

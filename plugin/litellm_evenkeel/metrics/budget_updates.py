@@ -1,4 +1,4 @@
-"""From events, and from rows that LiteLLM reads at times, to gauges of budgets."""
+"""Updates of budget gauges, from events and from rows that LiteLLM reads occasionally."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
 
 
 class BudgetUpdater:
-    """One worker's. Its methods are called in one loop."""
+    """Updater of one worker. Its methods are called in one event loop."""
 
     def __init__(
         self,
-        opened: OpenBudgets,
+        open_budgets: OpenBudgets,
         families: Mapping[str, Family],
         end_user: Callable[[Raw], str | None],
-        cleaned: Callable[[Any], Any],
+        clean: Callable[[Any], Any],
         clock: Callable[[], float],
-        always: Mapping[str, str],
+        constant_labels: Mapping[str, str],
     ) -> None:
         self._end_user, self._clock = end_user, clock
-        # When a budget ends is told in the system's own time.
-        self._gauges = BudgetGauges(families, cleaned, time.time, always)
-        # What nobody sees is not looked up.
+        # Resets are stated in the system's time.
+        self._gauges = BudgetGauges(families, clean, time.time, constant_labels)
+        # Budgets whose gauges are switched off are not looked up.
         self._shown = frozenset(kind for kind in BudgetEntity if self._gauges.has(kind))
-        self._budgets = opened(self._gauges.show, peek)
+        self._budgets = open_budgets(self._gauges.show, peek)
         self._observations: dict[Entity, BudgetObservation] = {}
 
     def observe(self, event: Raw) -> None:
-        """Keep what an event tells until it is looked up; the latest word on each budget is enough."""
+        """Keep an event's observations until the next `refresh`. Only the latest one of each budget is needed."""
         payload = event["standard_logging_object"]
-        told, params = payload["metadata"], event.get("litellm_params") or EMPTY
+        metadata, params = payload["metadata"], event.get("litellm_params") or EMPTY
         shown = self._shown
-        ids = RequestOwners(
-            told["user_api_key_hash"] if BudgetEntity.KEY in shown else None,
-            told["user_api_key_team_id"] if BudgetEntity.TEAM in shown else None,
-            told["user_api_key_user_id"] if BudgetEntity.USER in shown else None,
-            told.get("user_api_key_org_id") if BudgetEntity.ORG in shown else None,
+        owners = RequestOwners(
+            metadata["user_api_key_hash"] if BudgetEntity.KEY in shown else None,
+            metadata["user_api_key_team_id"] if BudgetEntity.TEAM in shown else None,
+            metadata["user_api_key_user_id"] if BudgetEntity.USER in shown else None,
+            metadata.get("user_api_key_org_id") if BudgetEntity.ORG in shown else None,
             self._end_user(params) if BudgetEntity.CUSTOMER in shown else None,
         )
-        found = observations(params.get("metadata") or EMPTY, ids, self._clock(), payload["response_cost"] or 0.0)
-        for observation in found:
+        cost = payload["response_cost"] or 0.0
+        for observation in observations(params.get("metadata") or EMPTY, owners, self._clock(), cost):
             self._observations[observation.kind, observation.entity_id] = observation
 
     def refresh(self) -> Iterator[None]:
-        """Learn what events have told since the last time, and have the rest looked up; yields after each."""
-        found, self._observations = self._observations, {}
-        for observation in found.values():
+        """Apply the kept observations, and have unknown budgets looked up; yield after each observation."""
+        pending, self._observations = self._observations, {}
+        for observation in pending.values():
             now = self._clock()
             self._budgets.observe(observation, now)
             if not self._gauges.touch(observation.kind, observation.entity_id, now) and (
@@ -72,38 +72,39 @@ class BudgetUpdater:
     def record_row(
         self,
         kind: BudgetEntity,
-        who: str | None,
+        entity_id: str | None,
         spend: float | None,
         maximum: float | None,
         resets_at: datetime | None,
         alias: str | None = None,
         email: str | None = None,
     ) -> None:
-        """Know a row of LiteLLM's tables."""
-        if not who:
+        """Record a row of one of LiteLLM's tables."""
+        if not entity_id:
             return
-        ends = None if resets_at is None else (resets_at if resets_at.tzinfo else resets_at.replace(tzinfo=UTC))
+        if resets_at is not None and not resets_at.tzinfo:
+            resets_at = resets_at.replace(tzinfo=UTC)
         budget = Budget(
             as_of=self._clock(),
             source=Source.POSTGRES,
             maximum=maximum,
             spend=spend,
-            resets_at=None if ends is None else ends.timestamp(),
+            resets_at=None if resets_at is None else resets_at.timestamp(),
             alias=alias,
             email=email,
             is_unlimited=maximum is None,
-            never_resets=ends is None,
+            never_resets=resets_at is None,
         )
-        self._budgets.record_row(BudgetObservation(kind, who, budget))
+        self._budgets.record_row(BudgetObservation(kind, entity_id, budget))
 
     def update_hours_left(self) -> Iterator[None]:
-        """Show how many hours are left now; yields now and then."""
+        """Update the hours until each reset; yield after each budget."""
         return self._gauges.update_hours_left()
 
     def record_unreadable(self, error: BaseException) -> None:
-        """Know that an event could not be read, with whatever it tells."""
+        """Record that an event's observations could not be read."""
         self._budgets.record_unreadable(error)
 
     def counts(self) -> BudgetCounts:
-        """Return how it goes."""
+        """Return the counts of lookups and failures."""
         return self._budgets.counts(self._clock())

@@ -1,4 +1,4 @@
-"""LiteLLM's Prometheus callback, with other families beneath it, and with plans in place of most of its work."""
+"""LiteLLM's Prometheus callback on our own metric families, with update plans in place of most of its work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import litellm
-from litellm.integrations import prometheus as stock
+from litellm.integrations import prometheus as upstream
 from litellm.integrations.prometheus import (
     PrometheusLogger,
     _get_combined_custom_metadata_from_standard_logging_payload as combined_metadata,
@@ -52,40 +52,45 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import RecordedUpdate
 
 # These two were private until LiteLLM 1.106.
-cleaned = getattr(stock, "sanitize_prometheus_label_value", None) or stock._sanitize_prometheus_label_value  # noqa: SLF001
+clean_label = getattr(upstream, "sanitize_prometheus_label_value", None) or upstream._sanitize_prometheus_label_value  # noqa: SLF001
 end_user_getter = (
-    getattr(stock, "get_cached_end_user_id_for_cost_tracking", None) or stock._get_cached_end_user_id_for_cost_tracking  # noqa: SLF001
+    getattr(upstream, "get_cached_end_user_id_for_cost_tracking", None)
+    or upstream._get_cached_end_user_id_for_cost_tracking  # noqa: SLF001
 )
-WRITTEN_EVERY_SECONDS, SPARED = 5.0, 20
+# A worker pauses for at least this many times as long as its last write took, so writes take a twentieth of its time.
+WRITE_SECONDS, PAUSES_PER_WRITE = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
-OURS = {Counter: metric_types.Counter, Gauge: metric_types.Gauge, Histogram: metric_types.Histogram}
+FAMILY_CLASSES = {Counter: metric_types.Counter, Gauge: metric_types.Gauge, Histogram: metric_types.Histogram}
 LITELLM_CALLBACK = "prometheus"
-# What LiteLLM's methods read of what its constructor makes.
-MADE = ("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series", "_budgets")
+# Prefixes of the attributes that LiteLLM's constructor or ours sets late. Reading one of them creates all series.
+LAZY_PREFIXES = (
+    *("litellm_", "label_filters", "exclude_", "latency_buckets", "_cached_metric_labels", "_series"),
+    *("_plan_cache", "_budgets"),
+)
 
 
 class NullMetric:
-    """A family of which nobody hears."""
+    """A family whose updates have no effect."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what does nothing, and may be asked for anything again."""
+        """Return a function that accepts any arguments and returns this object again."""
         return lambda *_, **__: self
 
 
-NOBODY = NullMetric()
-# What LiteLLM's methods read even then.
-NOTHING_MADE: dict[str, Any] = {"label_filters": {}, "_cached_metric_labels": {}, "exclude_labels": frozenset()}
-NOTHING_MADE |= {"_budgets": None, "exclude_metrics": frozenset(), "latency_buckets": ()}
+NULL_METRIC = NullMetric()
+# Attributes that LiteLLM's methods read even if there are no metrics.
+OFF_ATTRIBUTES: dict[str, Any] = {"label_filters": {}, "_cached_metric_labels": {}, "exclude_labels": frozenset()}
+OFF_ATTRIBUTES |= {"_budgets": None, "exclude_metrics": frozenset(), "latency_buckets": ()}
 
 
 # LiteLLM has no types.
 class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
-    """The callback. LiteLLM finds it as its own, by its class; its series are made when they are first needed.
+    """The callback. LiteLLM recognizes it as its own by its class. Its series are created when they are first needed.
 
-    By then all of LiteLLM's settings are there: it sets them in the order of the YAML, and reads some only once.
+    By then all of LiteLLM's settings are known: it applies them in the order of the YAML, and reads some only once.
     """
 
-    # No attribute that is text or a number, and public: LiteLLM tells callbacks apart by these.
+    # There must be no public attribute that is text or a number: LiteLLM distinguishes callbacks by these.
     def __init__(
         self,
         registry: CollectorRegistry = REGISTRY,
@@ -98,43 +103,43 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._making = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
-        """Make the series when one of them is asked for."""
-        if not name.startswith(MADE):
+        """Create the series when one of their attributes is first read."""
+        if not name.startswith(LAZY_PREFIXES):
             raise AttributeError(name)
         with self._making:
             if name not in vars(self) and "_store" not in vars(self) and not self._is_off:
-                self._try_to_make()
+                self._make_or_switch_off()
         if self._is_off:
-            return NOTHING_MADE.get(name, NOBODY)
+            return OFF_ATTRIBUTES.get(name, NULL_METRIC)
         if name not in vars(self):
-            # It is being made, and asks for what it has not made yet.
+            # The series are being created by LiteLLM's constructor, which reads an attribute that it has not set yet.
             raise AttributeError(name)
         return vars(self)[name]
 
-    def _made(self) -> PlanCache | None:
-        """Return what counts events, made if it is not yet; None if nothing is counted."""
-        series = self._plan_cache
-        return None if self._is_off else series
+    def _active_plans(self) -> PlanCache | None:
+        """Return the plan cache, created if necessary; `None` if nothing is counted."""
+        plan_cache = self._plan_cache
+        return None if self._is_off else plan_cache
 
-    def _try_to_make(self) -> None:
-        """Make the series; what prevents it is told once, and from then on nothing is counted."""
+    def _make_or_switch_off(self) -> None:
+        """Create the series. If that fails, log the error once and count nothing from then on."""
         try:
-            _refuse_others(self)
+            _refuse_other_callbacks(self)
             self._make()
-        except Exception as error:  # noqa: BLE001 - LiteLLM says what is wrong with its settings by all kinds of errors
+        except Exception as error:  # noqa: BLE001 - LiteLLM raises many kinds of errors for wrong settings
             self._is_off = True
-            LOG.critical("evenkeel: this worker has no Prometheus metrics of LiteLLM. %s", error)
+            LOG.critical("evenkeel: this worker has no Prometheus metrics of LiteLLM; requests go on. Cause: %s", error)
             for family in self._store.families.values() if "_store" in vars(self) else ():
                 self._registry.unregister(family)
 
     def _make(self) -> None:
         settings = self._settings
-        most = {
+        max_values = {
             END_USER: settings.most_end_users,
             CLIENT_IP: settings.most_client_ips,
             USER_AGENT: settings.most_user_agents,
         }
-        label_limits = LabelLimits(time.monotonic, most, settings.idle)
+        label_limits = LabelLimits(time.monotonic, max_values, settings.idle)
         self._store = families.MetricStore(self._registry, label_limits.bound)
         self._ttl = apply_end_user_limits(self._store, litellm)
         label_limits.on_retired = self._store.retire
@@ -143,56 +148,54 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._plan_cache = PlanCache(
             self._store,
             self._readers,
-            cleaned,
-            self._watched,
+            clean_label,
+            self._record_success,
             clock=time.monotonic,
             settings=PlanCacheSettings(flush_seconds=settings.flush_every, max_waiting=settings.most_waiting),
         )
-        made = self._store.families
-        self._usage = RemainingQuotaPoller(made, cleaned, model_group_usage, time.monotonic)
+        by_name = self._store.families
+        self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
         self._budgets, self._quiet_until = None, -math.inf
         if self._open_budgets is not None:
-            end_user, always = self._readers.end_user, dict(_tags(()))
-            self._budgets = BudgetUpdater(self._open_budgets, made, end_user, cleaned, clock.now, always)
+            end_user, labels = self._readers.end_user, dict(_tag_labels(()))
+            self._budgets = BudgetUpdater(self._open_budgets, by_name, end_user, clean_label, clock.now, labels)
         self._plan_cache.queue.after_round = self._flushed
-        # Before events are counted: a series that was silent for too long begins anew with them.
+        # Before events are counted, so that a series that was idle for too long starts anew with them.
         self._plan_cache.queue.before_round = SeriesExpiry(self._store, self._ttl, time.time).expire_due
         self._self_metrics = SelfMetrics(self._store, self._plan_cache, label_limits, self.budget_counts)
         if self._folder is not None:
-            self._writer, self._compactor = (
-                MultiprocessWriter(self._store, self._folder),
-                DeadWorkerCompactor(self._folder, settings.idle),
-            )
+            self._writer = MultiprocessWriter(self._store, self._folder)
+            self._compactor = DeadWorkerCompactor(self._folder, settings.idle)
             self._writing = asyncio.Lock()
             atexit.register(self.write_final)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
-        """Have LiteLLM make families of ours."""
+        """Make LiteLLM create our families instead of the Prometheus client's."""
         limits = getattr(self, "_series_limits", None)
         if limits is not None and limits.enabled:
-            places = self._series_cap_tracker
-            is_shared = isinstance(places, getattr(stock, "SharedPrometheusSeriesAdmissions", ()))
-            self._ttl = apply_metric_limits(self._store, self._ttl, limits, places if is_shared else None)
+            admissions = self._series_cap_tracker
+            is_shared = isinstance(admissions, getattr(upstream, "SharedPrometheusSeriesAdmissions", ()))
+            self._ttl = apply_metric_limits(self._store, self._ttl, limits, admissions if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
-        def made(*values: Any, **named: Any) -> families.Family:
-            return OURS[metric_class](self._store, *values, **named)
+        def create(*values: Any, **named: Any) -> families.Family:
+            return FAMILY_CLASSES[metric_class](self._store, *values, **named)
 
-        return super()._create_metric_factory(made, *args, **kwargs)
+        return super()._create_metric_factory(create, *args, **kwargs)
 
     def _get_input_sequence_length(self, payload: Raw, event: Raw, answer: object) -> Any:
-        """Return the class of a prompt's length; of a twin, the mark that it has for that."""
+        """Return the class of a prompt's length; for a sentinel event, the sentinel in its place."""
         return payload.get(LENGTH_CLASS_KEY) or super()._get_input_sequence_length(payload, event, answer)
 
     async def async_log_success_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
-        """Take in a success."""
-        series = self._made()
-        if series is None:
+        """Count a success event by its plan, or by LiteLLM's own code if it has none."""
+        plan_cache = self._active_plans()
+        if plan_cache is None:
             return
         self._see_budgets(kwargs)
-        if not series.take_success(kwargs, response_obj, start_time, end_time):
+        if not plan_cache.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         elif kwargs.get("exception") is None or not self._readers.skips(kwargs):
             self._usage.observe(kwargs)
@@ -200,23 +203,23 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     async def async_log_failure_event(
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
-        """Take in a failure."""
+        """Count a failed attempt."""
 
-        def done() -> Any:
+        def original() -> Any:
             return PrometheusLogger.async_log_failure_event(self, kwargs, response_obj, start_time, end_time)
 
         def key() -> Hashable:
             return self._readers.skips(kwargs), failure_key.event_key(kwargs, self._readers)
 
-        if self._made() is not None and not self._takes(key, done):
-            await done()
+        if self._active_plans() is not None and not self._take_failure(key, original):
+            await original()
 
     async def async_post_call_failure_hook(
         self, request_data: Raw, original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
     ) -> None:
-        """Take in a failure as a client sees it."""
+        """Count a failed request as the client sees it."""
 
-        def done() -> Any:
+        def original() -> Any:
             return PrometheusLogger.async_post_call_failure_hook(
                 self, request_data, original_exception, user_api_key_dict, traceback_str
             )
@@ -224,121 +227,125 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         def key() -> Hashable:
             return failure_key.hook_key(request_data, original_exception, user_api_key_dict, self._readers)
 
-        # Which tags a request has is found out from its headers, too.
-        if self._made() is not None and (litellm.custom_prometheus_tags or not self._takes(key, done)):
-            await done()
+        # LiteLLM reads tags from a request's headers too, which are not part of a failure key.
+        if self._active_plans() is not None and (
+            litellm.custom_prometheus_tags or not self._take_failure(key, original)
+        ):
+            await original()
 
-    def _takes(self, key: Callable[[], Hashable], done: Callable[[], Any]) -> bool:
-        """Take in a failure that is like others; return whether it is."""
-        series = self._plan_cache
+    def _take_failure(self, key: Callable[[], Hashable], original: Callable[[], Any]) -> bool:
+        """Count a failure by the plan for its key. Return `False` if LiteLLM's own code has to count it."""
+        plan_cache = self._plan_cache
         try:
-            return series.take_failure(key(), lambda: record_updates(self._store, done()))
-        except Exception:  # noqa: BLE001 - LiteLLM's own code knows what to do with whatever this is
+            return plan_cache.take_failure(key(), lambda: record_updates(self._store, original()))
+        except Exception:  # noqa: BLE001 - LiteLLM's own code handles failures of any form
             return False
 
     async def _increment_remaining_budget_metrics(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: budgets are not LiteLLM's here."""
+        """Do nothing: our own code looks up and exports budgets."""
 
     async def _set_org_budget_metrics_after_api_request(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: see above."""
+        """Do nothing: our own code looks up and exports budgets."""
 
     async def _async_set_router_remaining_metrics(
         self, standard_logging_payload: Raw, enum_values: Any, *_: Any, **__: Any
     ) -> None:
-        """Remember who asked for which group: the router is asked beside the events. LiteLLM gives up some before."""
+        """Keep the event's labels for the next poll of the router, which takes place outside of events."""
         if self._store.recorder is None:
             model = getattr(enum_values, "litellm_model_name", "")
-            # Whatever an event lacks, LiteLLM's own code goes on.
+            # An event that lacks a field must not stop LiteLLM's own code.
             with contextlib.suppress(Exception):
                 self._usage.observe({"standard_logging_object": standard_logging_payload, "model": model})
 
     def _track_end_user_metric_series(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: series are bounded by the families."""
+        """Do nothing: the families limit the series of end users themselves."""
 
     def _set_team_budget_metrics(self, team: Any) -> None:
-        """Know a row that LiteLLM reads at times, of all that there are."""
-        self._know(BudgetEntity.TEAM, team.team_id, team, team.team_alias)
+        """Record a row that LiteLLM reads when it refreshes the budgets of all teams."""
+        self._record_row(BudgetEntity.TEAM, team.team_id, team, team.team_alias)
 
     def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
-        """The same of a key."""
-        self._know(BudgetEntity.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+        """Record a key's row."""
+        self._record_row(BudgetEntity.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
 
     def _set_user_budget_metrics(self, user: Any) -> None:
-        """The same of a user."""
-        self._know(BudgetEntity.USER, user.user_id, user, user.user_alias, user.user_email)
+        """Record a user's row."""
+        self._record_row(BudgetEntity.USER, user.user_id, user, user.user_alias, user.user_email)
 
     def _set_org_budget_metrics(
         self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
-        """The same of an organisation."""
+        """Record an organisation's row."""
         if self._budgets is not None:
             self._budgets.record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
-        """The same of a customer."""
+        """Record a customer's row."""
         if self._budgets is not None:
             self._budgets.record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
 
-    def _know(self, kind: BudgetEntity, who: str | None, row: Any, alias: str | None, email: str | None = None) -> None:
+    def _record_row(
+        self, kind: BudgetEntity, entity_id: str | None, row: Any, alias: str | None, email: str | None = None
+    ) -> None:
         if self._budgets is not None:
-            self._budgets.record_row(kind, who, row.spend, row.max_budget, row.budget_reset_at, alias, email)
+            self._budgets.record_row(kind, entity_id, row.spend, row.max_budget, row.budget_reset_at, alias, email)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
-        """Show what is left of a provider's budget, if that is known."""
+        """Export what remains of a provider's budget, if that is known."""
         if self._budgets is not None:
             self._budgets.record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
-        left = remaining_budget(budget_limit, spend)
-        if left is not None:
-            self.litellm_provider_remaining_budget_metric.labels(provider).set(left)
+        remaining = remaining_budget(budget_limit, spend)
+        if remaining is not None:
+            self.litellm_provider_remaining_budget_metric.labels(provider).set(remaining)
 
     def budget_counts(self) -> BudgetCounts | None:
-        """Return how it goes with budgets; None if they are not looked at."""
+        """Return the counts of budget lookups; `None` if budgets are switched off."""
         return None if self._budgets is None else self._budgets.counts()
 
     async def drain(self) -> None:
-        """Have all events counted that are there, and all else brought up to date, as far as that can be done."""
-        series = self._made()
-        if series is None:
+        """Count all waiting events and update everything else for a scrape. Errors are logged, not raised."""
+        plan_cache = self._active_plans()
+        if plan_cache is None:
             return
         try:
-            await self._bring_up_to_date(series)
-        except Exception as error:  # noqa: BLE001 - whatever it is, scrapes are answered, and the next time may go better
+            await self._bring_up_to_date(plan_cache)
+        except Exception as error:  # noqa: BLE001 - scrapes must be answered, and the next attempt may succeed
             now = time.monotonic()
             if now >= self._quiet_until:
                 self._quiet_until = now + QUIET_SECONDS
-                LOG.warning("evenkeel: the series of this worker are not all up to date (%s).", type(error).__name__)
+                text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes show old values meanwhile."
+                LOG.warning(text, type(error).__name__)
 
-    async def keep_writing(self, seconds: float = WRITTEN_EVERY_SECONDS) -> None:
-        """Leave what there is for other workers, again and again, for ever."""
+    async def keep_writing(self, seconds: float = WRITE_SECONDS) -> None:
+        """Write the series to the workers' folder every `seconds`, for ever."""
         took = 0.0
         while True:
-            # A worker with very many series spends a twentieth of its time on that, and no more.
-            await asyncio.sleep(max(seconds, SPARED * took))
+            await asyncio.sleep(max(seconds, PAUSES_PER_WRITE * took))
             began = time.monotonic()
             await self.drain()
             took = time.monotonic() - began
 
-    async def _bring_up_to_date(self, series: PlanCache) -> None:
-        await series.queue.drain()
+    async def _bring_up_to_date(self, plan_cache: PlanCache) -> None:
+        await plan_cache.queue.drain()
         if self._budgets is not None:
             await in_slices(self._budgets.update_hours_left())
         self._self_metrics.refresh()
         if self._folder is None:
             return
-        # Whoever scrapes, and the timer: one writes at a time.
+        # Scrapes and the timer both write, and only one may write at a time.
         async with self._writing:
-            found = PendingWrite()
-            await in_slices(self._writer.gather(found))
-            await asyncio.to_thread(self._writer.save, found, self._compactor)
+            pending = PendingWrite()
+            await in_slices(self._writer.gather(pending))
+            await asyncio.to_thread(self._writer.save, pending, self._compactor)
             await asyncio.to_thread(self._compactor.compact)
 
     def write_final(self) -> None:
-        """Leave all that was counted, when this worker ends."""
+        """Count all waiting events, and write the series a last time when this worker ends."""
         if self._folder is None or "_files" not in vars(self):
             return
-        # Nobody looks up anything any more.
+        # The worker ends, so budgets and limits are not looked up any more.
         self._plan_cache.queue.after_round = tuple
         self._plan_cache.queue.flush()
         self._self_metrics.refresh()
@@ -346,63 +353,67 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             self._writer.write()
 
     def _see_budgets(self, event: Raw) -> None:
-        """Keep whose budgets are looked up beside an event."""
+        """Keep an event's observations of budgets, which are applied outside of events."""
         if self._budgets is not None:
             try:
                 self._budgets.observe(event)
-            except Exception as error:  # noqa: BLE001 - of such an event, nothing is known but that it was
+            except Exception as error:  # noqa: BLE001 - an event of unexpected form is only recorded as such
                 self._budgets.record_unreadable(error)
 
     def _flushed(self) -> Iterator[None]:
         if self._budgets is not None:
             yield from self._budgets.refresh()
         with contextlib.suppress(RuntimeError):
-            # At the end of a worker, there is no loop any more.
+            # When a worker ends, there is no event loop any more.
             self._usage.poll()
 
-    def _watched(self, event: Raw, answer: object, start: datetime, end: datetime) -> list[RecordedUpdate] | None:
-        """Return what LiteLLM's code does for an event, without doing it; None if that cannot be seen."""
+    def _record_success(
+        self, event: Raw, answer: object, start: datetime, end: datetime
+    ) -> list[RecordedUpdate] | None:
+        """Return the updates that LiteLLM's own code would make for a success; `None` if they cannot be recorded."""
         return record_updates(self._store, super().async_log_success_event(event, answer, start, end))
 
 
 def default_customer_budget() -> str | None:
-    """Return the budget that customers have who have none of their own."""
-    found = getattr(litellm, "max_end_user_budget_id", None)
-    return found if isinstance(found, str) else None
+    """Return the id of the budget for customers without one of their own; `None` if none is configured."""
+    budget_id = getattr(litellm, "max_end_user_budget_id", None)
+    return budget_id if isinstance(budget_id, str) else None
 
 
-def _refuse_others(mine: PrometheusLogger) -> None:
-    """Raise SettingsError if another callback counts the same: a database may have added one."""
+def _refuse_other_callbacks(own: PrometheusLogger) -> None:
+    """Raise `SettingsError` if another Prometheus callback is registered, for example from the database."""
     registered = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
-    if any(one == LITELLM_CALLBACK or (isinstance(one, PrometheusLogger) and one is not mine) for one in registered):
-        raise SettingsError(f"Another Prometheus callback counts as well. Remove {LITELLM_CALLBACK!r} or ours.")
+    if any(it == LITELLM_CALLBACK or (isinstance(it, PrometheusLogger) and it is not own) for it in registered):
+        raise SettingsError(
+            "litellm_settings: expected one Prometheus callback, got two that would both count each request. "
+            f"Hint: remove {LITELLM_CALLBACK!r} or ours. LiteLLM may have added the other one from its database."
+        )
 
 
 def _readers(callback: Any, label_limits: LabelLimits) -> LiteLLMReaders:
-    def bounded(name: str, value: Any) -> Any:
-        # Known by the form in which families have it: by both, it would take two places.
-        return OTHER if value is not None and label_limits.bound(name, cleaned(value)) == OTHER else value
+    def bound_value(name: str, value: Any) -> Any:
+        # Families see the cleaned value. If the original were limited too, one value would count twice.
+        return OTHER if value is not None and label_limits.bound(name, clean_label(value)) == OTHER else value
 
     end_user = end_user_getter()
-    has_custom, has_tags = bool(litellm.custom_prometheus_metadata_labels), bool(litellm.custom_prometheus_tags)
-    tells_length = getattr(callback, "_emit_input_sequence_length_label", False)
+    has_length_label = getattr(callback, "_emit_input_sequence_length_label", False)
     return LiteLLMReaders(
         end_user=lambda params: end_user(params, service_type="prometheus"),
-        bound_value=bounded,
-        tier=stock.get_service_tier_from_standard_logging_payload,
+        bound_value=bound_value,
+        tier=upstream.get_service_tier_from_standard_logging_payload,
         skips=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
-        guardrail_seconds=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - what its own code calls
-        custom_labels=_custom if has_custom else None,
-        tag_labels=_tags if has_tags else None,
+        guardrail_seconds=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - the same function that its own code calls
+        custom_labels=_custom_labels if litellm.custom_prometheus_metadata_labels else None,
+        tag_labels=_tag_labels if litellm.custom_prometheus_tags else None,
         has_stream_label=bool(litellm.prometheus_emit_stream_label),
-        prompt_length_class=callback._get_input_sequence_length if tells_length else None,  # noqa: SLF001
+        prompt_length_class=callback._get_input_sequence_length if has_length_label else None,  # noqa: SLF001
     )
 
 
-def _custom(payload: Raw) -> tuple[tuple[str, str], ...]:
+def _custom_labels(payload: Raw) -> tuple[tuple[str, str], ...]:
     combined = combined_metadata(standard_logging_payload=payload)
-    return tuple(stock.get_custom_labels_from_metadata(metadata=combined).items())
+    return tuple(upstream.get_custom_labels_from_metadata(metadata=combined).items())
 
 
-def _tags(tags: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(stock.get_custom_labels_from_tags(tags or ()).items())
+def _tag_labels(tags: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(upstream.get_custom_labels_from_tags(tags or ()).items())

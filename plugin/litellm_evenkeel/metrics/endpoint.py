@@ -1,4 +1,4 @@
-"""The callback in its proxy: scrapes are answered at /metrics, and a worker that ends leaves all that it counted."""
+"""Integration of the callback in its proxy: the /metrics endpoint, and a final write when a worker ends."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ SHUTDOWN = "proxy_shutdown_event"
 
 
 def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
-    """Answer scrapes at /metrics, where LiteLLM's own middleware asks for a key if it is told to."""
+    """Mount the endpoint at /metrics, where LiteLLM's own middleware requires a key if it is configured to."""
     from litellm.integrations.prometheus_metrics_endpoint import make_metrics_asgi_app  # noqa: PLC0415 - of a proxy
     from litellm.proxy import proxy_server  # noqa: PLC0415
 
     registry = REGISTRY
-    undisturbed: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
+    read_lock: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
     if folder is not None:
         _at_shutdown(proxy_server, callback.write_final)
-        undisturbed = DeadWorkerCompactor(folder).read_lock
+        read_lock = DeadWorkerCompactor(folder).read_lock
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
         task = asyncio.get_running_loop().create_task(callback.keep_writing())
-        # A loop holds its tasks weakly.
+        # The event loop holds only weak references to its tasks.
         TASKS.add(task)
         task.add_done_callback(TASKS.discard)
-    answer = make_metrics_asgi_app(registry)
+    metrics_app = make_metrics_asgi_app(registry)
 
-    async def scraped(scope: Any, receive: Any, send: Any) -> None:
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await callback.drain()
-        async with undisturbed():
-            await answer(scope, receive, send)
+        async with read_lock():
+            await metrics_app(scope, receive, send)
 
-    proxy_server.app.mount("/metrics", scraped)
+    proxy_server.app.mount("/metrics", serve)
 
 
-def _at_shutdown(server: Any, leave: Callable[[], None]) -> None:
-    """Have something done when a worker has answered its last request: soon after, uvicorn ends it by a signal."""
-    ended = getattr(server, SHUTDOWN, None)
-    if not asyncio.iscoroutinefunction(ended):
-        LOG.debug("evenkeel: this LiteLLM does not say when it ends: what a worker counted last may be lost then.")
+def _at_shutdown(server: Any, write_final: Callable[[], None]) -> None:
+    """Call `write_final` when a worker has served its last request: soon after, uvicorn ends it by a signal."""
+    original = getattr(server, SHUTDOWN, None)
+    if not asyncio.iscoroutinefunction(original):
+        LOG.debug("evenkeel: this LiteLLM has no %s. The last counts of a worker that ends may be lost.", SHUTDOWN)
         return
 
-    @functools.wraps(ended)
+    @functools.wraps(original)
     async def shutdown(*arguments: Any, **named: Any) -> None:
         try:
-            await ended(*arguments, **named)
+            await original(*arguments, **named)
         finally:
-            leave()
+            write_final()
 
     setattr(server, SHUTDOWN, shutdown)

@@ -1,7 +1,7 @@
-"""What the proxy's router says is left of a model group, where providers do not say it in their answers.
+"""Gauges of what remains of a model group's limits, from the proxy's router, for providers that do not state it.
 
-LiteLLM asks its router, and with it Redis, in the middle of each event. Here a group is asked for once in a while,
-beside the events, and what it says is shown for all who have used it since.
+LiteLLM asks its router, and thereby Redis, during each event. Here each model group is polled at intervals, outside of
+events, and the result is exported for all clients that used the group since the last poll.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.metrics.registry.families import Family
 
-    Ask = Callable[[str], Awaitable[Mapping[str, Any] | None]]
+    ReadUsage = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 GAUGES = {
     "litellm_remaining_requests_metric": "x-ratelimit-remaining-requests",
     "litellm_remaining_tokens_metric": "x-ratelimit-remaining-tokens",
 }
-# What an event has to say for the labels: of the model group, and of whose request it was.
-TOLD = (
+LABEL_NAMES = (
     "model_group",
     "api_provider",
     "api_base",
@@ -34,43 +33,49 @@ TOLD = (
     "api_key_alias",
     "model_id",
 )
-User = tuple[Any, ...]
-# So many of a group are kept until it is asked about.
-MOST_USERS = 10_000
+LabelSet = tuple[Any, ...]
+# Bound on the label sets of one model group that are kept until its next poll.
+MAX_LABEL_SETS = 10_000
 TIMEOUT_SECONDS = 5.0
 POLL_SECONDS = 1.0
-# Of which nothing was said, so long nobody asks again.
+# Interval for model groups whose last poll failed or returned nothing.
 RETRY_SECONDS = 60.0
 
 
 class RemainingQuotaPoller:
-    """One worker's. Its methods are called in one loop."""
+    """Poller of one worker. Its methods are called in one event loop."""
 
     def __init__(
-        self, families: Mapping[str, Family], cleaned: Callable[[Any], Any], ask: Ask, clock: Callable[[], float]
+        self,
+        families: Mapping[str, Family],
+        clean: Callable[[Any], Any],
+        read_usage: ReadUsage,
+        clock: Callable[[], float],
     ) -> None:
-        self._gauges = [(families[name], left) for name, left in GAUGES.items() if name in families]
-        self._cleaned, self._ask, self._clock = cleaned, ask, clock
-        self._users: dict[str, dict[User, None]] = {}
-        """Those whose provider has not said what is left, by group, in the order in which they came: what `TOLD` names,
-        and which of the two."""
-        self._next: dict[str, float] = {}
+        self._gauges = [(families[name], header) for name, header in GAUGES.items() if name in families]
+        self._clean, self._read_usage, self._clock = clean, read_usage, clock
+        self._label_sets: dict[str, dict[LabelSet, None]] = {}
+        """Label sets whose provider stated no remaining limit, by model group, in order of arrival.
+
+        Each has a flag for each gauge whether the provider's value is missing, then the values of `LABEL_NAMES`.
+        """
+        self._next_poll_at: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
     def observe(self, event: Raw) -> None:
-        """Know of an event."""
+        """Keep the labels of an event until its model group's next poll, if the provider stated no remaining limit."""
         payload = event["standard_logging_object"]
         group = payload.get("model_group")
         if not group or not self._gauges:
             return
         headers = payload["hidden_params"].get("additional_headers") or EMPTY
-        silent = tuple([headers.get(told) is None for told in REMAINING_HEADERS])
-        users = self._users.setdefault(group, {})
-        if not any(silent) or len(users) >= MOST_USERS:
+        is_missing = tuple([headers.get(name) is None for name in REMAINING_HEADERS])
+        label_sets = self._label_sets.setdefault(group, {})
+        if not any(is_missing) or len(label_sets) >= MAX_LABEL_SETS:
             return
         metadata = payload["metadata"]
-        user = (
-            silent,
+        label_set = (
+            is_missing,
             group,
             payload.get("custom_llm_provider"),
             payload.get("api_base"),
@@ -79,28 +84,38 @@ class RemainingQuotaPoller:
             metadata["user_api_key_alias"],
             payload.get("model_id"),
         )
-        users[user] = None
+        label_sets[label_set] = None
 
     def poll(self) -> None:
-        """Ask for those groups that were used, if nobody asks already, and if it is time."""
+        """Start a poll of the model groups that were used and are due, unless one is running."""
         now = self._clock()
-        due = [group for group, users in self._users.items() if users and now >= self._next.get(group, 0.0)]
+        due = [
+            group
+            for group, label_sets in self._label_sets.items()
+            if label_sets and now >= self._next_poll_at.get(group, 0.0)
+        ]
         if due and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._look(due))
+            self._task = asyncio.get_running_loop().create_task(self._poll_groups(due))
 
-    async def _look(self, groups: Iterable[str]) -> None:
+    async def _poll_groups(self, groups: Iterable[str]) -> None:
         for group in groups:
             try:
                 async with asyncio.timeout(TIMEOUT_SECONDS):
-                    usage = await self._ask(group)
-            except Exception as error:  # noqa: BLE001 - it is LiteLLM's own, and the next time may go better
-                LOG.warning("evenkeel: the router does not say what is left of a group (%s).", type(error).__name__)
+                    usage = await self._read_usage(group)
+            except Exception as error:  # noqa: BLE001 - LiteLLM's code may raise anything, and the next poll may succeed
+                LOG.warning(
+                    "evenkeel: LiteLLM's router could not read the remaining limits of a model group (%s). "
+                    "Their gauges are not updated; the next attempt is in %g seconds.",
+                    type(error).__name__,
+                    RETRY_SECONDS,
+                )
                 usage = None
-            for silent, *user in self._users.pop(group, ()):
-                self._show(silent, dict(zip(TOLD, user, strict=True)), usage or EMPTY)
-            self._next[group] = self._clock() + (POLL_SECONDS if usage else RETRY_SECONDS)
+            for is_missing, *values in self._label_sets.pop(group, ()):
+                self._show(is_missing, dict(zip(LABEL_NAMES, values, strict=True)), usage or EMPTY)
+            self._next_poll_at[group] = self._clock() + (POLL_SECONDS if usage else RETRY_SECONDS)
 
-    def _show(self, silent: Sequence[bool], told: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
-        for (gauge, left), is_silent in zip(self._gauges, silent, strict=False):
-            if is_silent and usage.get(left) is not None:
-                gauge.child(tuple([str(self._cleaned(told.get(name))) for name in gauge.labelnames])).set(usage[left])
+    def _show(self, is_missing: Sequence[bool], labels: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
+        for (gauge, header), is_wanted in zip(self._gauges, is_missing, strict=False):
+            if is_wanted and usage.get(header) is not None:
+                values = tuple([str(self._clean(labels.get(name))) for name in gauge.labelnames])
+                gauge.child(values).set(usage[header])

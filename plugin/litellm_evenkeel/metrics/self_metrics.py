@@ -1,11 +1,11 @@
-"""What the callback tells of itself: how much it counted, dropped and folded, and how it went with budgets."""
+"""Metrics of the callback itself: counted, dropped and collapsed events, and lookups of budgets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import BudgetEntity
-from litellm_evenkeel.instrumentation.definitions import MetricDefinition as Described, MetricType
+from litellm_evenkeel.instrumentation.definitions import MetricDefinition, MetricType
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
 
 if TYPE_CHECKING:
@@ -16,135 +16,147 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.label_limits import LabelLimits
     from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 
-LARGEST = "livemax"
-LOOKUPS = ("hits", "misses", "stale", "negative", "joined")
+MAX_OF_WORKERS = "livemax"
+LOOKUP_OUTCOMES = ("hits", "misses", "stale", "negative", "joined")
 
-EVENTS = Described(
+EVENTS = MetricDefinition(
     MetricType.COUNTER,
     "metrics_events",
-    "Successes that were seen; those that LiteLLM's own code counted, because they were unusual or unplanned; failures "
-    "that were like others; and distrusted, plans that were given up as LiteLLM does otherwise: alert on these.",
+    "Events by outcome: seen (successes of the expected form); unusual (of another form) and unplanned (without an "
+    "update plan), which LiteLLM's own code counts; failures (counted by a plan); distrusted (plans that were dropped, "
+    "because LiteLLM counts otherwise: alert on these).",
     ("outcome",),
 )
-DROPPED = Described(
-    MetricType.COUNTER, "metrics_dropped", "Events that were not counted, and why. Alert on any.", ("reason",)
+DROPPED = MetricDefinition(
+    MetricType.COUNTER, "metrics_dropped", "Events that were not counted, by reason. Alert on any.", ("reason",)
 )
-WAITING = Described(MetricType.GAUGE, "metrics_waiting", "Events that were taken in and are not counted yet.")
-FLUSH_SECONDS = Described(MetricType.COUNTER, "metrics_flush_seconds", "Seconds that it took to count events.")
-COLLAPSED = Described(
+WAITING = MetricDefinition(MetricType.GAUGE, "metrics_waiting", "Events that wait to be counted.")
+FLUSH_SECONDS = MetricDefinition(MetricType.COUNTER, "metrics_flush_seconds", "Seconds spent counting events.")
+COLLAPSED = MetricDefinition(
     MetricType.COUNTER,
     "metrics_folded",
-    "How often a label was told as other, because it has too many values: several times for some events.",
+    "Label values that were replaced by `other`, because the label has too many; several for some events.",
     ("label",),
 )
-LABEL_VALUES = Described(
+LABEL_VALUES = MetricDefinition(
     MetricType.GAUGE,
     "metrics_label_values",
-    "How many values of a label have series of their own.",
+    "Values of a label that have series of their own.",
     ("label",),
-    LARGEST,
+    MAX_OF_WORKERS,
 )
-SERIES = Described(MetricType.GAUGE, "metrics_series", "How many series there are in all.")
-EXPIRED = Described(MetricType.COUNTER, "metrics_expired", "Series that were removed, as they were silent for long.")
-RETIRED = Described(
+SERIES = MetricDefinition(MetricType.GAUGE, "metrics_series", "Series of all metrics together.")
+EXPIRED = MetricDefinition(MetricType.COUNTER, "metrics_expired", "Series that were removed because they were idle.")
+RETIRED = MetricDefinition(
     MetricType.COUNTER,
     "metrics_retired",
-    "What series that were removed had come to, by their name. With those that are there, it makes the total.",
+    "Totals of removed series, by metric. Together with the existing series, they make the grand total.",
     ("series",),
 )
-ABLATION = Described(
-    MetricType.GAUGE, "metrics_ablation", "1 while a part of the work is left out, or done as once.", ("mode",), LARGEST
+ABLATION = MetricDefinition(
+    MetricType.GAUGE,
+    "metrics_ablation",
+    "1 while `metrics.ablation` omits a part of the work, or restores a behaviour of LiteLLM.",
+    ("mode",),
+    MAX_OF_WORKERS,
 )
-LOOKED_UP = Described(
+LOOKUPS = MetricDefinition(
     MetricType.COUNTER,
     "budget_lookups",
-    "Questions for a budget: hits, misses, stale (answered by an old value, and looked up), negative (known not to be "
-    "there), joined (another one was looking it up already).",
+    "Lookups of budgets by outcome: hits, misses, stale (an old value was used and looked up again), negative (known "
+    "not to exist), joined (another lookup of it was running).",
     ("entity", "outcome"),
 )
-FAILURES = Described(
+FAILURES = MetricDefinition(
     MetricType.COUNTER,
     "budget_lookup_failures",
-    "Lookups of budgets that failed, by where and why. Alert on any.",
+    "Failed lookups of budgets, by source and reason. Alert on any.",
     ("entity", "source", "reason"),
 )
-AGE = Described(
-    MetricType.GAUGE, "budget_age_seconds", "Age of the oldest budget that was used lately.", ("entity",), LARGEST
+AGE = MetricDefinition(
+    MetricType.GAUGE, "budget_age_seconds", "Age of the oldest recently used budget.", ("entity",), MAX_OF_WORKERS
 )
-KNOWN = Described(MetricType.GAUGE, "budget_known", "How many budgets are known.", ("entity",), LARGEST)
-TURNED_AWAY = Described(
+KNOWN = MetricDefinition(MetricType.GAUGE, "budget_known", "Known budgets.", ("entity",), MAX_OF_WORKERS)
+REJECTED = MetricDefinition(
     MetricType.COUNTER,
     "budget_turned_away",
-    "Budgets that were not looked up: too many waited already, or no table can hold such an id.",
+    "Budgets that were not looked up, because too many lookups were waiting or no table can contain such an id.",
 )
-STATEMENTS = Described(MetricType.COUNTER, "budget_statements", "Questions to Postgres, each for many budgets.")
-LOOKING = Described(MetricType.GAUGE, "budget_waiting", "Budgets that are being looked up.")
+STATEMENTS = MetricDefinition(MetricType.COUNTER, "budget_statements", "Postgres queries, each for many budgets.")
+LOOKUPS_WAITING = MetricDefinition(MetricType.GAUGE, "budget_waiting", "Budgets that are being looked up.")
 
 OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, RETIRED, ABLATION)
-OF_BUDGETS = (LOOKED_UP, FAILURES, AGE, KNOWN, TURNED_AWAY, STATEMENTS, LOOKING)
+OF_BUDGETS = (LOOKUPS, FAILURES, AGE, KNOWN, REJECTED, STATEMENTS, LOOKUPS_WAITING)
 ALL = (*OF_EVENTS, *OF_BUDGETS)
 
 
 class SelfMetrics:
-    """Series of ours, brought up to date when somebody looks."""
+    """Families of the callback's own metrics, which are updated before each scrape."""
 
     def __init__(
         self,
         store: MetricStore,
-        series: PlanCache,
+        plan_cache: PlanCache,
         label_limits: LabelLimits,
-        budgets: Callable[[], BudgetCounts | None],
+        budget_counts: Callable[[], BudgetCounts | None],
     ) -> None:
-        self._store, self._series, self._label_limits, self._budgets = store, series, label_limits, budgets
-        self._families = {one: family(store, one) for one in ALL if one is not ABLATION}
+        self._store, self._plan_cache, self._label_limits = store, plan_cache, label_limits
+        self._budget_counts = budget_counts
+        self._families = {definition: family(store, definition) for definition in ALL if definition is not ABLATION}
 
     def refresh(self) -> None:
-        """Bring all of it up to date."""
-        series = self._series
-        for outcome, number in series.counts.items():
-            self._tell(EVENTS, number, outcome)
-        for reason, number in series.queue.dropped.items():
-            self._tell(DROPPED, number, reason)
-        self._tell(WAITING, series.queue.waiting)
-        self._tell(FLUSH_SECONDS, series.queue.busy_seconds)
+        """Update all metrics."""
+        queue = self._plan_cache.queue
+        for outcome, number in self._plan_cache.counts.items():
+            self._set(EVENTS, number, outcome)
+        for reason, number in queue.dropped.items():
+            self._set(DROPPED, number, reason)
+        self._set(WAITING, queue.waiting)
+        self._set(FLUSH_SECONDS, queue.busy_seconds)
         for label, number in self._label_limits.collapsed.items():
-            self._tell(COLLAPSED, number, label)
+            self._set(COLLAPSED, number, label)
         for label, number in self._label_limits.value_counts().items():
-            self._tell(LABEL_VALUES, number, label)
-        self._tell(SERIES, sum(len(one.children) for one in self._store.families.values()))
-        self._tell(EXPIRED, self._store.expired_count)
+            self._set(LABEL_VALUES, number, label)
+        self._set(SERIES, sum(len(counted.children) for counted in self._store.families.values()))
+        self._set(EXPIRED, self._store.expired_count)
         for name, amount in self._store.removed_totals.items():
-            self._tell(RETIRED, amount, name)
-        counts = self._budgets()
+            self._set(RETIRED, amount, name)
+        counts = self._budget_counts()
         if counts is not None:
-            self._tell_budgets(counts)
+            self._set_budgets(counts)
 
-    def _tell_budgets(self, counts: BudgetCounts) -> None:
+    def _set_budgets(self, counts: BudgetCounts) -> None:
         for kind in BudgetEntity:
             of_kind = counts.kinds.get(kind)
             if of_kind is None:
                 continue
-            for outcome in LOOKUPS:
-                self._tell(LOOKED_UP, getattr(of_kind, outcome), kind, outcome)
-            self._tell(AGE, of_kind.oldest_age, kind)
-            self._tell(KNOWN, of_kind.known, kind)
+            for outcome in LOOKUP_OUTCOMES:
+                self._set(LOOKUPS, getattr(of_kind, outcome), kind, outcome)
+            self._set(AGE, of_kind.oldest_age, kind)
+            self._set(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
-            self._tell(FAILURES, number, kind, source, reason)
-        self._tell(TURNED_AWAY, counts.rejected)
-        self._tell(STATEMENTS, counts.statements)
-        self._tell(LOOKING, counts.waiting)
+            self._set(FAILURES, number, kind, source, reason)
+        self._set(REJECTED, counts.rejected)
+        self._set(STATEMENTS, counts.statements)
+        self._set(LOOKUPS_WAITING, counts.waiting)
 
-    def _tell(self, one: Described, number: float | None, *labels: str) -> None:
-        self._families[one].child(labels).value = number
+    def _set(self, definition: MetricDefinition, number: float | None, *labels: str) -> None:
+        self._families[definition].child(labels).value = number
 
 
-def family(store: MetricStore, one: Described) -> Family:
-    """Return a family of ours, as it is described."""
-    made: Family
-    if one.type is MetricType.COUNTER:
-        made = Counter(store, one.base_name, one.help, one.labels)
+def family(store: MetricStore, definition: MetricDefinition) -> Family:
+    """Return a new family with this definition."""
+    new: Family
+    if definition.type is MetricType.COUNTER:
+        new = Counter(store, definition.base_name, definition.help, definition.labels)
     else:
-        made = Gauge(store, one.base_name, one.help, one.labels, multiprocess_mode=one.multiprocess_mode)
-    # LiteLLM's limit is for its own series.
-    made.is_limited = False
-    return made
+        new = Gauge(
+            store,
+            definition.base_name,
+            definition.help,
+            definition.labels,
+            multiprocess_mode=definition.multiprocess_mode,
+        )
+    # LiteLLM's limit on the number of series is meant for its own metrics.
+    new.is_limited = False
+    return new

@@ -1,4 +1,4 @@
-"""What an operator may decide about the Prometheus callback. Whatever is not told has a default that works."""
+"""Settings of the Prometheus callback. Each has a default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from litellm_evenkeel.settings_schema.types import Count, Period  # noqa: TC001 
 
 
 class Ablation(StrEnum):
-    """What LiteLLM's callback once did, or a part of it left out: to find out what costs how much."""
+    """Behaviours of LiteLLM's callback to restore, or parts of the work to omit, in order to measure their cost."""
 
     OFF = "off"
     EARLY_RETURN = "early_return"
@@ -22,20 +22,20 @@ class Ablation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """All of it."""
+    """Settings under `metrics`."""
 
     flush_every: Period = 1.0
-    """How long an event may wait to be counted; a scrape counts all that wait before it answers."""
+    """Maximum time until an event is counted. A scrape counts all waiting events before it responds."""
     most_waiting: Count = 50_000
-    """How many events may wait; beyond it, events are dropped, and counted as such."""
+    """Maximum number of events that wait to be counted. Further ones are dropped, and counted as dropped."""
     most_end_users: Count = 100
-    """How many end users have series of their own; the others are counted together, as `other`."""
+    """Maximum number of end users with series of their own. Further ones are counted together, as `other`."""
     most_client_ips: Count = 100
-    """The same for addresses of clients."""
+    """The same maximum for clients' IP addresses."""
     most_user_agents: Count = 50
-    """The same for what clients call themselves."""
+    """The same maximum for clients' user agents."""
     idle: Period = 600.0
-    """After how long without a request one of those makes room for another."""
+    """Time without a request after which an end user, IP address or user agent may be replaced by another."""
     ablation: Ablation = Ablation.OFF
-    """For investigations only: a behaviour that LiteLLM's callback had, or a part of the work left out. It is announced
-    loudly at the start, and no proxy that serves anybody should have it."""
+    """For investigations only: restores a behaviour of LiteLLM's callback, or omits a part of the work. A critical
+    message at the start says so. Never set it in production."""

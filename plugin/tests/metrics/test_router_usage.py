@@ -104,5 +104,5 @@ async def test_a_router_that_hangs_is_given_up(
     world.router.observe(event("a", "hangs"))
     world.router.observe(event("a"))
     await world.look()
-    assert "does not say what is left of a group (TimeoutError)" in caplog.text
+    assert "could not read the remaining limits of a model group (TimeoutError)" in caplog.text
     assert world.told("a") == 7
