@@ -36,7 +36,7 @@ class World:
         for _ in self.gauges.update_hours_left():
             pass
 
-    def told(self, name: str = HOURS) -> float | None:
+    def value(self, name: str = HOURS) -> float | None:
         return self.registry.get_sample_value(name, TEAM)
 
 
@@ -48,11 +48,11 @@ def world() -> World:
 def test_hours_go_by_and_what_is_over_is_not_known(world: World) -> None:
     world.show(2 * HOUR_SECONDS)
     world.pass_time(HOUR_SECONDS)
-    assert world.told() == pytest.approx(1.0)
+    assert world.value() == pytest.approx(1.0)
     world.pass_time(2 * HOUR_SECONDS)
-    assert (world.told(), world.told(NAMES[0])) == (None, 6.0)
+    assert (world.value(), world.value(NAMES[0])) == (None, 6.0)
     world.show(5 * HOUR_SECONDS)
-    assert world.told() == pytest.approx(5.0)
+    assert world.value() == pytest.approx(5.0)
 
 
 def test_who_was_let_go_is_told_as_not_there(world: World) -> None:
@@ -61,15 +61,15 @@ def test_who_was_let_go_is_told_as_not_there(world: World) -> None:
     # Of whom nothing was shown, nothing is missing.
     assert world.gauges.touch(BudgetEntity.TEAM, "somebody", world.now)
     world.remaining.expire(world.now + 1, world.now + 1)
-    assert world.told(NAMES[0]) is None
+    assert world.value(NAMES[0]) is None
     assert not world.gauges.touch(BudgetEntity.TEAM, "t", world.now)
     world.show(None)
-    assert world.told(NAMES[0]) == 6.0
+    assert world.value(NAMES[0]) == 6.0
 
 
 def test_a_reset_that_is_over_already_is_not_shown(world: World) -> None:
     world.show(-1.0)
-    assert (world.told(), world.told(NAMES[0]), world.told(NAMES[1])) == (None, 6.0, 10.0)
+    assert (world.value(), world.value(NAMES[0]), world.value(NAMES[1])) == (None, 6.0, 10.0)
 
 
 def test_that_time_has_passed_is_no_news(world: World) -> None:
@@ -103,5 +103,5 @@ def test_an_alias_that_changes_leaves_one_series(world: World) -> None:
     world.gauges.show(
         BudgetEntity.TEAM, "t", Budget(world.now, Source.POSTGRES, 10.0, 4.0, world.now + HOUR_SECONDS, **aliased)
     )
-    assert world.told() is None
+    assert world.value() is None
     assert world.registry.get_sample_value(HOURS, {"team": "t", "team_alias": "crew"}) == pytest.approx(1.0)

@@ -58,7 +58,7 @@ class World:
         if self.router._task is not None:
             await self.router._task
 
-    def told(self, key: str, name: str = REQUESTS, group: str = "group") -> float | None:
+    def value(self, key: str, name: str = REQUESTS, group: str = "group") -> float | None:
         return self.registry.get_sample_value(name, {"hashed_api_key": key, "model_group": group})
 
 
@@ -69,17 +69,17 @@ async def test_all_who_used_a_group_are_told_whenever_they_did() -> None:
     # Too soon to ask again; but he is not forgotten.
     world.router.observe(event("b"))
     await world.look()
-    assert (world.asked, world.told("a"), world.told("b")) == (["group"], 7, None)
+    assert (world.asked, world.value("a"), world.value("b")) == (["group"], 7, None)
     world.now += POLL_SECONDS
     await world.look()
-    assert (world.asked, world.told("b"), world.told("b", TOKENS)) == (["group"] * 2, 7, 70)
+    assert (world.asked, world.value("b"), world.value("b", TOKENS)) == (["group"] * 2, 7, 70)
 
 
 async def test_what_a_provider_has_said_itself_is_left_alone() -> None:
     world = World()
     world.router.observe(event("a", x_ratelimit_remaining_requests="3"))
     await world.look()
-    assert (world.told("a"), world.told("a", TOKENS)) == (None, 70)
+    assert (world.value("a"), world.value("a", TOKENS)) == (None, 70)
     world.router.observe(event("b", x_ratelimit_remaining_requests="3", x_ratelimit_remaining_tokens="4"))
     world.now += POLL_SECONDS
     await world.look()
@@ -105,4 +105,4 @@ async def test_a_router_that_hangs_is_given_up(
     world.router.observe(event("a"))
     await world.look()
     assert "could not read the remaining limits of a model group (TimeoutError)" in caplog.text
-    assert world.told("a") == 7
+    assert world.value("a") == 7

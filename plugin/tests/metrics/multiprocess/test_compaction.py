@@ -59,12 +59,12 @@ class Worker:
             for child in family.children.values():
                 child.updated_at = 1.0
 
-    def lets_go(self, user: str, heir: DeadWorkerCompactor) -> None:
+    def lets_go(self, user: str, compactor: DeadWorkerCompactor) -> None:
         self.store.retire("end_user", user)
-        self.writer.write(heir)
+        self.writer.write(compactor)
 
 
-def told(folder: Path) -> dict[str, float]:
+def samples(folder: Path) -> dict[str, float]:
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
     lines = generate_latest(registry).decode().splitlines()
@@ -84,12 +84,12 @@ def test_what_they_were_writing_when_they_were_killed_goes(tmp_path: Path, nobod
 def test_where_nobody_may_write_scrapes_are_answered_and_nothing_is_buried(tmp_path: Path, nobody: int) -> None:
     Worker(tmp_path, nobody, "a")
     (tmp_path / "evenkeel-lock").mkdir()
-    counted = {name: value for name, value in told(tmp_path).items() if name.startswith(("calls", "took"))}
+    counted = {name: value for name, value in samples(tmp_path).items() if name.startswith(("calls", "took"))}
     DeadWorkerCompactor(tmp_path).compact()
 
     async def scraped() -> dict[str, float]:
         async with DeadWorkerCompactor(tmp_path).read_lock():
-            return told(tmp_path)
+            return samples(tmp_path)
 
     # What was said of now goes, for that takes no lock.
     assert asyncio.run(scraped()) == counted
@@ -98,9 +98,9 @@ def test_where_nobody_may_write_scrapes_are_answered_and_nothing_is_buried(tmp_p
 def test_what_they_counted_stays_and_what_they_said_of_now_goes(tmp_path: Path, nobody: int) -> None:
     Worker(tmp_path, nobody, "a", "None")
     Worker(tmp_path, os.getpid(), "a")
-    before = told(tmp_path)
+    before = samples(tmp_path)
     DeadWorkerCompactor(tmp_path).compact()
-    after = told(tmp_path)
+    after = samples(tmp_path)
     assert {**before, "busy": 1.0} == after
     assert (after['calls_total{end_user="a",model="m"}'], after['left{model="m"}']) == (4, 9)
 
@@ -112,7 +112,7 @@ def test_a_worker_whose_supervisor_has_not_noticed_its_end_is_dead(tmp_path: Pat
         Worker(tmp_path, ended.pid, "ann")
         DeadWorkerCompactor(tmp_path, IDLE).compact()
         assert not list(tmp_path.glob(f"*{ended.pid}*"))
-    assert told(tmp_path)['calls_total{end_user="ann",model="m"}'] == 2
+    assert samples(tmp_path)['calls_total{end_user="ann",model="m"}'] == 2
 
 
 def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_path: Path, nobody: int) -> None:
@@ -120,7 +120,7 @@ def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_
     for path in tmp_path.glob("counter_*"):
         path.unlink()
     DeadWorkerCompactor(tmp_path, IDLE).compact()
-    assert told(tmp_path) == {
+    assert samples(tmp_path) == {
         'evenkeel_metrics_retired_total{series="took_count"}': 1,
         'evenkeel_metrics_retired_total{series="took_sum"}': 0.5,
     }
@@ -134,8 +134,8 @@ def test_there_is_one_file_of_a_kind_however_many_have_died(tmp_path: Path, nobo
         "counter_evenkeel-together.db",
         "histogram_evenkeel-together.db",
     ]
-    assert told(tmp_path)['calls_total{end_user="u0",model="m"}'] == 6
-    assert 'left{model="m"}' not in told(tmp_path)
+    assert samples(tmp_path)['calls_total{end_user="u0",model="m"}'] == 6
+    assert 'left{model="m"}' not in samples(tmp_path)
 
 
 def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came_to_is(
@@ -144,7 +144,7 @@ def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came
     Worker(tmp_path, nobody, "old", "None", at=1.0)
     Worker(tmp_path, nobody, "new")
     DeadWorkerCompactor(tmp_path, IDLE).compact()
-    found = told(tmp_path)
+    found = samples(tmp_path)
     assert [f'calls_total{{end_user="{user}",model="m"}}' in found for user in ("old", "None", "new")] == [
         False,
         True,
@@ -163,15 +163,15 @@ A = 'calls_total{end_user="a",model="m"}'
 def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Path) -> None:
     one, other = Worker(tmp_path, os.getpid(), "a", at=1.0), Worker(tmp_path, os.getppid(), "a")
     one.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
-    assert told(tmp_path)[A] == 4
+    assert samples(tmp_path)[A] == 4
     DeadWorkerCompactor(tmp_path, IDLE).compact()
-    assert told(tmp_path)[A] == 4
+    assert samples(tmp_path)[A] == 4
     other.grows_silent()
     other.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
-    assert told(tmp_path)[A] == 4
+    assert samples(tmp_path)[A] == 4
     # Nobody tells it any more, and nobody has heard of it for long: all of it goes at once.
     DeadWorkerCompactor(tmp_path, IDLE).compact()
-    found = told(tmp_path)
+    found = samples(tmp_path)
     assert A not in found
     retired = {"calls_total": 4, "took_count": 2, "took_sum": 1}
     assert {name: found[f'evenkeel_metrics_retired_total{{series="{name}"}}'] for name in retired} == retired
@@ -181,17 +181,17 @@ def test_what_was_heard_of_lately_stays_though_nobody_tells_it(tmp_path: Path) -
     one = Worker(tmp_path, os.getpid(), "a")
     one.lets_go("a", DeadWorkerCompactor(tmp_path, IDLE))
     DeadWorkerCompactor(tmp_path, IDLE).compact()
-    assert told(tmp_path)[A] == 2
+    assert samples(tmp_path)[A] == 2
 
 
 def test_while_somebody_reads_a_worker_keeps_what_it_lets_go(tmp_path: Path) -> None:
     one = Worker(tmp_path, os.getpid(), "a")
     with DeadWorkerCompactor(tmp_path)._locked(is_exclusive=False):
         one.lets_go("a", DeadWorkerCompactor(tmp_path))
-    assert told(tmp_path)[A] == 2
+    assert samples(tmp_path)[A] == 2
     assert not list(tmp_path.glob("*together*"))
     one.writer.write(DeadWorkerCompactor(tmp_path))
-    assert told(tmp_path)[A] == 2
+    assert samples(tmp_path)[A] == 2
     assert len(list(tmp_path.glob("*together.db"))) == 2
 
 
@@ -210,7 +210,7 @@ def test_what_could_not_be_done_at_once_is_done_once(tmp_path: Path, monkeypatch
     for _ in range(2):
         one.writer.write(DeadWorkerCompactor(tmp_path))
         DeadWorkerCompactor(tmp_path).compact()
-        assert told(tmp_path)[A] == 2
+        assert samples(tmp_path)[A] == 2
 
 
 def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
@@ -230,7 +230,7 @@ def test_whoever_is_killed_while_he_lets_go_nothing_is_counted_twice_or_lost(
                 which += 1
         # Somebody else finds what is left of it.
         DeadWorkerCompactor(folder).compact()
-        assert [told(folder)[A.replace('"a"', f'"{user}"')] for user in "ab"] == [2, 2]
+        assert [samples(folder)[A.replace('"a"', f'"{user}"')] for user in "ab"] == [2, 2]
     assert which > 6
 
 
@@ -266,7 +266,7 @@ def test_whoever_is_killed_meanwhile_nothing_is_counted_twice_or_lost(
             except Killed:
                 which += 1
         DeadWorkerCompactor(tmp_path).compact()
-        assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * (which + (not was_killed))
+        assert samples(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * (which + (not was_killed))
     assert which > 6
     assert not (tmp_path / PLAN_FILE).exists()
 
@@ -287,7 +287,7 @@ async def test_who_reads_sees_all_of_it_while_others_bury(tmp_path: Path, nobody
             Worker(tmp_path, nobody, "a")
             counted += 1
             async with DeadWorkerCompactor(tmp_path).read_lock():
-                assert told(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * counted
+                assert samples(tmp_path)['calls_total{end_user="a",model="m"}'] == 2 * counted
     finally:
         is_over.set()
         for thread in threads:
@@ -299,7 +299,7 @@ async def test_who_never_ends_is_not_waited_for(tmp_path: Path, nobody: int, mon
     Worker(tmp_path, nobody, "a")
     with DeadWorkerCompactor(tmp_path)._locked(is_exclusive=True):
         async with asyncio.timeout(5), DeadWorkerCompactor(tmp_path).read_lock():
-            assert told(tmp_path)
+            assert samples(tmp_path)
         # And nobody else begins with it.
         DeadWorkerCompactor(tmp_path).compact()
     assert not list(tmp_path.glob("*together*"))

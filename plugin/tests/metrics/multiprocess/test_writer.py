@@ -41,8 +41,8 @@ def together(folder: Path) -> CollectorRegistry:
 
 
 def lines(registry: CollectorRegistry) -> list[str]:
-    told = generate_latest(registry).decode().splitlines()
-    return sorted(line for line in told if "_created" not in line and not line.startswith("#"))
+    scrape = generate_latest(registry).decode().splitlines()
+    return sorted(line for line in scrape if "_created" not in line and not line.startswith("#"))
 
 
 def test_what_one_worker_writes_is_what_it_would_tell(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ print(value("early"), value("took_count"), value("took_sum"), value("calls_total
 
 def test_metrics_that_were_made_before_the_folder_are_in_it_as_well(tmp_path: Path) -> None:
     environ = {name: value for name, value in os.environ.items() if name.upper() != FOLDER_VARIABLE}
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", MADE_BEFORE, tmp_path], env=environ, capture_output=True, text=True, check=True
     )
-    assert told.stdout.split() == ["3.0", "2.0", "2.0", "2.0", "1.0"]
+    assert output.stdout.split() == ["3.0", "2.0", "2.0", "2.0", "1.0"]

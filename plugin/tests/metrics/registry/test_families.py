@@ -64,18 +64,18 @@ def test_the_same_is_told_as_by_the_client(done: list[tuple[str, tuple[Any, Any]
         ),
     }
     there: set[tuple[Any, Any]] = set()
-    for name, told, verb, amount in done:
-        if verb == "remove" and told not in there:
+    for name, labels, verb, amount in done:
+        if verb == "remove" and labels not in there:
             continue
         for family in made[name]:
             if verb == "remove":
-                family.remove(*told)
+                family.remove(*labels)
             elif amount == 7:
-                getattr(family.labels(who=told[0], what=told[1]), verb)(amount)
+                getattr(family.labels(who=labels[0], what=labels[1]), verb)(amount)
             else:
-                getattr(family.labels(*told), verb)(amount)
+                getattr(family.labels(*labels), verb)(amount)
         if name == "size":
-            (there.discard if verb == "remove" else there.add)(told)
+            (there.discard if verb == "remove" else there.add)(labels)
     assert sorted(scraped(mine)) == sorted(scraped(theirs))
 
 
@@ -98,8 +98,8 @@ def test_a_scrape_for_some_names_asks_only_for_those() -> None:
     ours, registry = store()
     Counter(ours, "calls", "Calls.").inc()
     Gauge(ours, "size", "Size.").set(3)
-    told = generate_latest(registry.restricted_registry(["size"])).decode()
-    assert ("size 3.0" in told, "calls" in told) == (True, False)
+    scrape = generate_latest(registry.restricted_registry(["size"])).decode()
+    assert ("size 3.0" in scrape, "calls" in scrape) == (True, False)
 
 
 class Notes:

@@ -58,11 +58,11 @@ def test_there_are_never_more_than_there_may_be(asked: list[tuple[float, str]]) 
     alive: set[str] = set()
     for pause, user in asked:
         clock.now += pause
-        told = one.bound("end_user", user)
+        exported = one.bound("end_user", user)
         alive -= {value for _, value in retired}
         retired.clear()
-        assert told in {user, OTHER}
-        if told == user:
+        assert exported in {user, OTHER}
+        if exported == user:
             alive.add(user)
         assert len(alive) <= 2
         assert one.value_counts() == {"end_user": len(alive)}

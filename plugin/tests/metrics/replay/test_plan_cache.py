@@ -25,7 +25,7 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - as LiteLLM tells it
 READERS = LiteLLMReaders(
     end_user=lambda params: params.get("user_api_key_end_user_id"),
     tier=lambda payload: payload.get("tier"),
-    skips=lambda told: told["exception"].args == ("skip",),
+    skips=lambda event: event["exception"].args == ("skip",),
     guardrail_seconds=lambda payload: sum(one["duration"] for one in payload["guardrail_information"]),
 )
 
@@ -85,10 +85,10 @@ class Theirs:
         self.twist = 0.0
         """What it does otherwise than it did."""
 
-    async def count(self, told: Raw, answer: object, start: datetime, end: datetime) -> None:
+    async def count(self, event: Raw, answer: object, start: datetime, end: datetime) -> None:
         del answer, start, end
         self.runs += 1
-        payload = told["standard_logging_object"]
+        payload = event["standard_logging_object"]
         metadata = payload["metadata"]
         team, user = (
             str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -100,8 +100,8 @@ class Theirs:
         usage = metadata["usage_object"]
         if usage and usage["prompt_tokens_details"]["cached_tokens"]:
             self.cached.labels(team=team).inc(usage["prompt_tokens_details"]["cached_tokens"])
-        queued = told["litellm_params"]["metadata"]["queue_time_seconds"]
-        self.took.labels(team=team).observe((told["end_time"] - told["start_time"]).total_seconds() + queued)
+        queued = event["litellm_params"]["metadata"]["queue_time_seconds"]
+        self.took.labels(team=team).observe((event["end_time"] - event["start_time"]).total_seconds() + queued)
         left = payload["hidden_params"]["additional_headers"].get("x_ratelimit_remaining_requests")
         if left is None:
             self.left.remove(team)
@@ -119,10 +119,10 @@ def cleaned(value: Any) -> Any:
 
 
 def series(theirs: Theirs, settings: PlanCacheSettings | None = None) -> PlanCache:
-    def watch(told: Raw, *others: Any) -> Any:
-        return record_updates(theirs.store, theirs.count(told, *others))
+    def record(event: Raw, *arguments: Any) -> Any:
+        return record_updates(theirs.store, theirs.count(event, *arguments))
 
-    return PlanCache(theirs.store, READERS, cleaned, watch, clock=lambda: 0.0, settings=settings)
+    return PlanCache(theirs.store, READERS, cleaned, record, clock=lambda: 0.0, settings=settings)
 
 
 def scraped(theirs: Theirs) -> list[str]:
@@ -130,7 +130,7 @@ def scraped(theirs: Theirs) -> list[str]:
     return sorted(line for line in lines if "_created" not in line)
 
 
-async def told(theirs: Theirs, counted: PlanCache | None, events: Sequence[Raw]) -> list[str]:
+async def count_all(theirs: Theirs, counted: PlanCache | None, events: Sequence[Raw]) -> list[str]:
     for one in events:
         if counted is None or not counted.take_success(one, None, BEGAN, after(1)):
             await theirs.count(one, None, BEGAN, after(1))
@@ -159,7 +159,7 @@ events = st.builds(
 @given(st.lists(events, max_size=30))
 def test_what_is_told_is_what_their_own_code_tells(seen: list[Raw]) -> None:
     mine, theirs = Theirs(), Theirs()
-    assert asyncio.run(told(mine, series(mine), seen)) == asyncio.run(told(theirs, None, seen))
+    assert asyncio.run(count_all(mine, series(mine), seen)) == asyncio.run(count_all(theirs, None, seen))
 
 
 async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Theirs) -> None:
@@ -316,8 +316,8 @@ async def test_the_series_that_come_first_have_the_places_however_often_they_com
     theirs.store.max_series = 3
     expected = Theirs()
     expected.store.max_series = 3
-    mine = await told(theirs, series(theirs), busy_after_others(theirs))
-    assert mine == await told(expected, None, busy_after_others(expected))
+    mine = await count_all(theirs, series(theirs), busy_after_others(theirs))
+    assert mine == await count_all(expected, None, busy_after_others(expected))
     assert theirs.registry.get_sample_value("spend_total", {"team": "busy", "user": "user"}) == 4 * 0.25
     assert theirs.registry.get_sample_value("spend_total", {"team": "other", "user": "other"}) == 2 * 0.25
 
@@ -325,7 +325,7 @@ async def test_the_series_that_come_first_have_the_places_however_often_they_com
 async def test_what_their_code_counts_at_once_takes_no_place_of_what_came_before_and_waits(theirs: Theirs) -> None:
     theirs.store.max_series = 2
     seen = [event("a"), event("b"), event("odd", cost=True), event("a")]
-    await told(theirs, series(theirs), seen)
+    await count_all(theirs, series(theirs), seen)
     value = theirs.registry.get_sample_value
     assert [value("spend_total", {"team": team, "user": "user"}) for team in ("a", "b", "odd")] == [0.5, 0.25, None]
     assert value("spend_total", {"team": "other", "user": "other"}) == 1.0
@@ -334,12 +334,12 @@ async def test_what_their_code_counts_at_once_takes_no_place_of_what_came_before
 async def test_series_that_went_get_their_places_anew_in_the_order_of_the_events(theirs: Theirs) -> None:
     theirs.store.max_series = 1
     counted = series(theirs)
-    await told(theirs, counted, [event("b"), event("a")])
+    await count_all(theirs, counted, [event("b"), event("a")])
     with theirs.store.lock:
         for family in theirs.store.families.values():
             family.remove_child(("b", "user"))
         theirs.store.epoch += 1
-    await told(theirs, counted, [event("a"), event("b"), event("a")])
+    await count_all(theirs, counted, [event("a"), event("b"), event("a")])
     assert theirs.registry.get_sample_value("spend_total", {"team": "a", "user": "user"}) == 2 * 0.25
 
 
