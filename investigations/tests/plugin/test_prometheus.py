@@ -189,6 +189,17 @@ async def test_a_scrape_is_answered_even_if_this_workers_series_cannot_be_writte
     assert len(list(folder.iterdir())) > 2
 
 
+async def test_a_worker_that_ends_writes_what_it_counted_since_the_last_write(
+    registry: CollectorRegistry, tmp_path: Path
+) -> None:
+    callback = EvenkeelPrometheusLogger(registry, folder=tmp_path)
+    await callback.async_log_success_event(event(), None, BEGAN, ENDED)
+    callback.write_final()
+    together = CollectorRegistry()
+    MultiProcessCollector(together, str(tmp_path))  # type: ignore[no-untyped-call]
+    assert counted(together, "litellm_requests_metric") == 1
+
+
 async def test_several_scrapes_at_once_leave_whole_files(registry: CollectorRegistry, tmp_path: Path) -> None:
     callback = EvenkeelPrometheusLogger(registry, folder=tmp_path)
     await told(callback, event())

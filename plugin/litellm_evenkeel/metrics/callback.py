@@ -343,7 +343,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def write_final(self) -> None:
         """Count all waiting events, and write the series a last time when this worker ends."""
-        if self._folder is None or "_files" not in vars(self):
+        if self._folder is None or "_writer" not in vars(self):
             return
         # The worker ends, so budgets and limits are not looked up any more.
         self._plan_cache.queue.after_round = tuple
