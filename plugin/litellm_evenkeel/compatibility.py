@@ -1,4 +1,4 @@
-"""Which LiteLLM versions this project touches, and how: the one place where versions are compared."""
+"""Supported LiteLLM versions. All comparisons of LiteLLM versions are made in this module."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from litellm_evenkeel.errors import UnsupportedLiteLLM
 LOG = logging.getLogger("litellm_evenkeel")
 
 COMPROMISED = frozenset({(1, 82, 7), (1, 82, 8)})
-"""Releases that were published by an attacker, however they are spelled, and whatever is built on them.
+"""Releases that an attacker published, in any spelling, including builds and pre-releases of them.
 
-Nothing here ever installs or runs them.
+This project never installs or runs them.
 """
 
 OLDEST_SUPPORTED = "1.100.0"
-"""The first version with the hook that tells of every failed attempt (`async_post_call_failure_deployment_hook`)."""
+"""The first version with a hook for every failed attempt (`async_post_call_failure_deployment_hook`)."""
 
 NEWEST_TESTED = "1.110.2"
-"""The newest version that all of the plugin has run with (`make matrix`); newer ones are let through with a warning."""
+"""The newest version that passed all tests of the plugin (`make matrix`). Newer ones are accepted with a warning."""
 
 
 class Broken(NamedTuple):
-    """Versions that are known not to work."""
+    """A range of versions that are known not to work."""
 
     since: str
+    """The first version that does not work."""
     until: str
-    """The first that works again."""
-    why: str
+    """The first version that works again."""
+    reason: str
+    """A clause for an error text, such as "its router cannot be read"."""
 
 
 BROKEN: tuple[Broken, ...] = ()
-"""Versions in the supported range that are known not to work, and are refused. There are none now."""
+"""Broken versions within the supported range, which the plugin refuses. There are none now."""
 
 IMPORTS_CALLBACKS_SINCE = "1.94.0"
-"""The first version that finds a callback in an installed package; before it, a shim file sits beside the config."""
+"""The first version that imports callbacks from installed packages. Older ones need a shim file beside the config."""
 
 
 FREEZES_GARBAGE_COLLECTOR_SINCE = "1.109.0"
-"""The first version that freezes what it has made (`gc.freeze`) at the end of its start."""
+"""The first version that calls `gc.freeze` at the end of its own start."""
 
 
 class Verdict(Enum):
-    """What a LiteLLM version is to the plugin."""
+    """Compatibility of a LiteLLM version with the plugin."""
 
     SUPPORTED = "supported"
     TOO_OLD = "too old"
@@ -55,9 +57,9 @@ class Verdict(Enum):
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, so that versions can be ordered; pre-release and build marks are left out.
+    """Return the release numbers of a version for comparisons, without pre-release and build parts.
 
-    Installers take `1.082.7` and `1.82.7.0` for 1.82.7, so leading and trailing zeros do not count.
+    Installers treat `1.082.7` and `1.82.7.0` as 1.82.7, so leading and trailing zeros are ignored.
     """
     match = re.match(r"v?(?:0+!)?(\d+(?:\.\d+)*)", version.strip().lower())
     if not match:
@@ -69,41 +71,41 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def freezes_garbage_collector(version: str) -> bool:
-    """Return whether a LiteLLM version freezes what it has made at its start."""
+    """Return whether a LiteLLM version calls `gc.freeze` at the end of its own start."""
     return release(version) >= release(FREEZES_GARBAGE_COLLECTOR_SINCE)
 
 
-def judge(version: str, known: tuple[Broken, ...] = BROKEN) -> Verdict:
+def judge(version: str, broken_ranges: tuple[Broken, ...] = BROKEN) -> Verdict:
     """Return whether the plugin works with a LiteLLM version."""
     if release(version) in COMPROMISED:
         return Verdict.COMPROMISED
     if release(version) < release(OLDEST_SUPPORTED):
         return Verdict.TOO_OLD
-    return Verdict.SUPPORTED if breakage(version, known) is None else Verdict.BROKEN
+    return Verdict.SUPPORTED if breakage(version, broken_ranges) is None else Verdict.BROKEN
 
 
-def breakage(version: str, known: tuple[Broken, ...] = BROKEN) -> Broken | None:
-    """Return why a version is known not to work, or None."""
+def breakage(version: str, broken_ranges: tuple[Broken, ...] = BROKEN) -> Broken | None:
+    """Return the range of broken versions that contains a version, or `None`."""
     number = release(version)
-    return next((one for one in known if release(one.since) <= number < release(one.until)), None)
+    return next((broken for broken in broken_ranges if release(broken.since) <= number < release(broken.until)), None)
 
 
-def require(version: str, known: tuple[Broken, ...] = BROKEN) -> None:
-    """Raise unless the plugin works with this LiteLLM version; warn once if it is newer than any that was tested."""
-    verdict, broken = judge(version, known), breakage(version, known)
+def require(version: str, broken_ranges: tuple[Broken, ...] = BROKEN) -> None:
+    """Raise UnsupportedLiteLLM unless the plugin works with a version. Warn once if it is newer than all tested ones."""
+    verdict, broken = judge(version, broken_ranges), breakage(version, broken_ranges)
     if verdict is Verdict.COMPROMISED:
         raise UnsupportedLiteLLM(
-            f"LiteLLM {version} is a compromised release. Remove it, rotate every credential it saw, "
+            f"LiteLLM {version} is a compromised release. Hint: remove it, rotate every credential it had access to, "
             f"and install another version."
         )
     if verdict is Verdict.TOO_OLD:
         raise UnsupportedLiteLLM(
-            f"LiteLLM {version} is too old for litellm-evenkeel. Install LiteLLM {OLDEST_SUPPORTED} or newer."
+            f"LiteLLM {version} is too old for litellm-evenkeel. Hint: install LiteLLM {OLDEST_SUPPORTED} or newer."
         )
     if broken is not None:
         raise UnsupportedLiteLLM(
-            f"LiteLLM {version} does not work with litellm-evenkeel: {broken.why}. Install LiteLLM {broken.until} or "
-            f"newer, or one before {broken.since}."
+            f"LiteLLM {version} does not work with litellm-evenkeel: {broken.reason}. Hint: install LiteLLM "
+            f"{broken.until} or newer, or a version before {broken.since}."
         )
     if release(version) > release(NEWEST_TESTED):
         _warn(version)
@@ -111,10 +113,10 @@ def require(version: str, known: tuple[Broken, ...] = BROKEN) -> None:
 
 @cache
 def _warn(version: str) -> None:
-    """Warn once in each process."""
+    """Log a warning, once for each process."""
     LOG.warning(
-        "evenkeel: LiteLLM %s is newer than the newest that litellm-evenkeel was tested with, %s. It may lack what the "
-        "plugin needs. See whether there is a newer litellm-evenkeel.",
+        "evenkeel: LiteLLM %s is newer than %s, the newest version that litellm-evenkeel was tested with. Parts of the "
+        "plugin may not work with it. Check for a newer litellm-evenkeel.",
         version,
         NEWEST_TESTED,
     )

@@ -24,6 +24,6 @@ class UnsupportedLiteLLM(EvenkeelError):
 class AdminRequestError(EvenkeelError):
     """A question of an operator's that cannot be answered: what is wrong with it, and the cure."""
 
-    def __init__(self, what: str, cure: str, status: int = 422) -> None:
-        super().__init__(f"{what} {cure}")
-        self.message, self.hint, self.status = what, cure, status
+    def __init__(self, message: str, hint: str, status: int = 422) -> None:
+        super().__init__(f"{message} {hint}")
+        self.message, self.hint, self.status = message, hint, status

@@ -18,7 +18,7 @@ from litellm_evenkeel.settings_schema.types import Count  # noqa: TC001 - read b
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OLDEST = 2
+OLDEST_GENERATION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class GcFreezeSettings:
     """After how many full collections, after the one at the start, all that has survived is frozen."""
 
 
-class Collecting(Protocol):
+class Collector(Protocol):
     """What of the module `gc` is needed."""
 
     callbacks: list[Any]
@@ -51,23 +51,21 @@ class GcFreezer:
     and what is garbage by now is collected, which LiteLLM would freeze with the rest.
     """
 
-    def __init__(
-        self, settings: GcFreezeSettings, collector: Collecting = gc, *, is_start_frozen: bool = False
-    ) -> None:
-        self._left = settings.freezes
+    def __init__(self, settings: GcFreezeSettings, collector: Collector = gc, *, is_start_frozen: bool = False) -> None:
+        self._remaining_freezes = settings.freezes
         self._collector, self._is_start_frozen = collector, is_start_frozen
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Freeze what is there now, and listen for what comes."""
         self._collector.collect()
         if not self._is_start_frozen:
             self._collector.freeze()
-        if self._left:
-            self._collector.callbacks.append(self._heard)
+        if self._remaining_freezes:
+            self._collector.callbacks.append(self._on_collection)
 
-    def _heard(self, phase: str, about: Mapping[str, int]) -> None:
+    def _on_collection(self, phase: str, about: Mapping[str, int]) -> None:
         # Called in the midst of anything: no logging here, nor anything else that waits for a lock.
         # Nor does it take itself off the list: Python goes through that by numbers, and would leave the next one out.
-        if self._left and phase == "stop" and about["generation"] == OLDEST:
+        if self._remaining_freezes and phase == "stop" and about["generation"] == OLDEST_GENERATION:
             self._collector.freeze()
-            self._left -= 1
+            self._remaining_freezes -= 1

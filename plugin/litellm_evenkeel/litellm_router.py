@@ -43,11 +43,11 @@ def has_routing_plugins(router: Any) -> bool:
     return bool(getattr(router, "routing_plugins", None))
 
 
-def deployments_of(router: Any, group: str) -> Sequence[Mapping[str, Any]]:
+def deployments_of(router: Any, model_group: str) -> Sequence[Mapping[str, Any]]:
     """Return the deployments of a model group."""
     if _has_entry_points(router):
-        return router.registry().deployments(group) or ()
-    return router.get_model_list(model_name=group) or ()
+        return router.registry().deployments(model_group) or ()
+    return router.get_model_list(model_name=model_group) or ()
 
 
 def disable_cooldowns(router: Any) -> None:
@@ -60,12 +60,12 @@ def disable_cooldowns(router: Any) -> None:
         router.disable_cooldowns = True
 
 
-async def remaining_usage(router: Any, group: str) -> Mapping[str, Any] | None:
+async def remaining_usage(router: Any, model_group: str) -> Mapping[str, Any] | None:
     """Return how much of a model group's limits is left, by the name of the rate-limit header."""
     if _has_entry_points(router):
-        usage: Mapping[str, Any] | None = await router.health().usage(group, kind="remaining")
+        usage: Mapping[str, Any] | None = await router.health().usage(model_group, kind="remaining")
     else:
-        usage = await router.get_remaining_model_group_usage(group)
+        usage = await router.get_remaining_model_group_usage(model_group)
     return usage
 
 

@@ -66,7 +66,9 @@ KNOWN = (Broken("1.111.0", "1.111.3", "its router cannot be read"),)
 def test_what_is_known_not_to_work_is_refused(version: str, verdict: Verdict) -> None:
     assert judge(version, KNOWN) is verdict
     if verdict is Verdict.BROKEN:
-        with pytest.raises(UnsupportedLiteLLM, match=r"its router cannot be read\. Install LiteLLM 1\.111\.3 or newer"):
+        with pytest.raises(
+            UnsupportedLiteLLM, match=r"its router cannot be read\. Hint: install LiteLLM 1\.111\.3 or newer"
+        ):
             require(version, KNOWN)
 
 

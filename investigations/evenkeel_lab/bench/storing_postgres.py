@@ -11,15 +11,15 @@ from evenkeel_lab.bench.storing import MICROSECONDS, row
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres, connect
 from litellm_evenkeel.journal.postgres import (
+    COLUMN_NAMES,
+    COLUMN_TYPES,
     CREATE,
     CREATE_SCHEMA,
-    KINDS,
-    NAMES,
     SCHEMA,
     TABLE,
     TIME,
     UNNEST,
-    moment,
+    to_datetime,
 )
 from litellm_evenkeel.journal.record import COLUMNS
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 SIZE, BATCHES, WARM_UPS = 100, 20, 3
-VALUES = ", ".join(f"${place}::{kind}" for place, kind in enumerate(KINDS, 1))
-INSERT = f"INSERT INTO {SCHEMA}.{TABLE} ({NAMES}) VALUES ({VALUES})"
+VALUES = ", ".join(f"${place}::{kind}" for place, kind in enumerate(COLUMN_TYPES, 1))
+INSERT = f"INSERT INTO {SCHEMA}.{TABLE} ({COLUMN_NAMES}) VALUES ({VALUES})"
 
 
 def write(seed: int, *, way: str = "unnest", waits: bool = True) -> float:
@@ -48,7 +48,7 @@ async def _written(seed: int, way: str, *, waits: bool) -> float:
             seconds = 0.0
             for batch in range(WARM_UPS + BATCHES):
                 some = [row(seed + batch * SIZE + one) for one in range(SIZE)]
-                told = [(*each[:TIME], moment(each.time), *each[TIME + 1 :]) for each in some]
+                told = [(*each[:TIME], to_datetime(each.time), *each[TIME + 1 :]) for each in some]
                 began = time.perf_counter()
                 await WAYS[way](connection, told)
                 if batch >= WARM_UPS:

@@ -16,7 +16,7 @@ from rich.text import Text
 from evenkeel_lab.cli.admin import Admin, with_proxy
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import LabError, WrongUse
-from litellm_evenkeel.admin.handlers import MOST_ACCOUNTS, USUAL_ACCOUNTS
+from litellm_evenkeel.admin.handlers import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,8 +45,8 @@ ALONE = (
 @click.option(
     "--limit",
     metavar="N",
-    type=click.IntRange(1, MOST_ACCOUNTS),
-    default=USUAL_ACCOUNTS,
+    type=click.IntRange(1, MAX_ACCOUNTS),
+    default=DEFAULT_ACCOUNTS,
     show_default=True,
     help="At most so many, by their names.",
 )

@@ -196,8 +196,8 @@ def migrate(
         looked_at = brought = 0
         if not only_verify:
             with steps.step(f"bringing rows from {here.shown} to {there.shown}"):
-                for done in back_fill(here.store, there.store, here.known_as, anew=anew):
-                    looked_at, brought = done.looked_at, done.brought
+                for done in back_fill(here.store, there.store, here.known_as, restart=anew):
+                    looked_at, brought = done.records_read, done.records_copied
         with steps.step("comparing them"):
             found = compare(here.store, there.store, pause=_wait_for_it, since=since)
     wrong = found.differences

@@ -58,7 +58,7 @@ def _is_taken(path: Path) -> bool:
         return True
     if not os.path.isfile(path) or not os.path.getsize(path):  # noqa: PTH113, PTH202
         return False
-    with closing(SqliteStore(path, makes=False)) as store:
+    with closing(SqliteStore(path, create=False)) as store:
         try:
             store.latest()
         except (JournalMissing, sqlite3.DatabaseError) as error:

@@ -99,7 +99,7 @@ def _judged(version: str, verdict: Verdict, where: str) -> Finding:
         return error("litellm", f"{version} is too old for the plugin", where, cure="Install LiteLLM 1.100.0 or newer.")
     if broken is not None:
         cure = f"Install LiteLLM {broken.until} or newer, or one before {broken.since}."
-        return error("litellm", f"{version} does not work with the plugin: {broken.why}", where, cure=cure)
+        return error("litellm", f"{version} does not work with the plugin: {broken.reason}", where, cure=cure)
     if release(version) > release(NEWEST_TESTED):
         cure = f"See whether there is a newer litellm-evenkeel, and what evenkeel compat {version} says."
         return warning("litellm", f"{version} is newer than any tested with the plugin", where, cure=cure)

@@ -109,7 +109,7 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
             cure="Name the file that evenkeel.journal.path names, as a path of here.",
         )
     known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
-    return Opened(Telling(SqliteStore(path, makes=makes), told.shown), told.shown, f"sqlite {known_as}", str(path))
+    return Opened(Telling(SqliteStore(path, create=makes), told.shown), told.shown, f"sqlite {known_as}", str(path))
 
 
 def _postgres(told: Address, *, makes: bool) -> Opened:
@@ -124,7 +124,7 @@ def _postgres(told: Address, *, makes: bool) -> Opened:
     if _is_torn(address):
         raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=URL_HINT)
     shown = told.by if told.is_secret else shown
-    store = PostgresStore(lambda: url, makes=makes, patience=PATIENCE_SECONDS)
+    store = PostgresStore(lambda: url, create=makes, timeout=PATIENCE_SECONDS)
     return Opened(Telling(store, shown), shown, f"postgres {database_fingerprint(url)}")
 
 

@@ -65,10 +65,10 @@ class Telling:
         with self._told():
             return self._store.newest(most)
 
-    def moved(self, source: str) -> Mapping[int, int]:
+    def backfill_positions(self, source: str) -> Mapping[int, int]:
         """Return up to which of each writer's rows all has been moved here from another store."""
         with self._told():
-            return self._store.moved(source)
+            return self._store.backfill_positions(source)
 
     def close(self) -> None:
         """Let go of it; the next call opens it anew."""

@@ -19,7 +19,7 @@ from evenkeel_lab.stack.part import Part
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.postgres import schema_of
 from evenkeel_lab.stack.subject import prisma_env
-from litellm_evenkeel.journal.settings import LAST_ANSWERS_SECONDS, JournalSettings
+from litellm_evenkeel.journal.settings import FINAL_EVENTS_SECONDS, JournalSettings
 from litellm_evenkeel.support.durations import span
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def stops_within(subject: Subject) -> float:
     told = _of_journal(subject)
     if told is None:
         return STOP_SECONDS
-    return STOP_SECONDS + LAST_ANSWERS_SECONDS + (span(told.get("drain")) or JournalSettings().drain)
+    return STOP_SECONDS + FINAL_EVENTS_SECONDS + (span(told.get("drain")) or JournalSettings().drain)
 
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:

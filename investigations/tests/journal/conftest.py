@@ -21,10 +21,10 @@ class Counting(SqliteStore):
 
     reads = 0
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
+    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
         """Count it."""
         self.reads += 1
-        return super().read(writer, after, upto, most)
+        return super().read(writer, after, last, limit)
 
 
 @pytest.fixture

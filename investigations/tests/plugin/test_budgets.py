@@ -447,7 +447,7 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="litellm_evenkeel")
     async with database(tmp_path) as server:
-        budgets = open_budgets(SHORT, time.time, database=lambda: server.url)
+        budgets = open_budgets(SHORT, time.time, database_url=lambda: server.url)
         assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
         async with busy(budgets):
             main = psutil.Process(server.part.pid)

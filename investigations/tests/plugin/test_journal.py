@@ -62,7 +62,7 @@ def wired(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 def rows(path: Path) -> list[RequestRecord]:
     if not path.exists():
         return []
-    with closing(SqliteStore(path, makes=False)) as store, contextlib.suppress(JournalMissing):
+    with closing(SqliteStore(path, create=False)) as store, contextlib.suppress(JournalMissing):
         return store.newest(1000)
     # It is there, and nothing is in it yet.
     return []

@@ -73,7 +73,7 @@ def test_no_more_is_lost_than_was_promised(tmp_path: Path, ends: signal.Signals,
     finally:
         worker.kill()
         worker.wait()
-    with closing(SqliteStore(path, makes=False)) as store:
+    with closing(SqliteStore(path, create=False)) as store:
         span = store.writers()[1]
     # What is there is there without a gap.
     assert span.first == 1

@@ -15,7 +15,7 @@ from evenkeel_lab.stack.postgres import Postgres
 from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.postgres import PostgresStore
-from litellm_evenkeel.journal.settings import JournalSettings, Order
+from litellm_evenkeel.journal.settings import JournalSettings, WriteOrder
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -60,21 +60,21 @@ class Traffic:
 def moved(source: RecordStore, target: RecordStore, *, batches: int | None = None) -> int:
     """Bring rows over, at most so many batches of them; return how many were looked at."""
     looked_at = 0
-    for number, progress in enumerate(back_fill(source, target, SOURCE, at_once=AT_ONCE), 1):
-        looked_at = progress.looked_at
+    for number, progress in enumerate(back_fill(source, target, SOURCE, batch_records=AT_ONCE), 1):
+        looked_at = progress.records_read
         if number == batches:
             break
     return looked_at
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", Order)
-def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_path: Path, order: Order) -> None:
+@pytest.mark.parametrize("order", WriteOrder)
+def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_path: Path, order: WriteOrder) -> None:
     def file() -> SqliteStore:
         return SqliteStore(tmp_path / "journal.db")
 
     def database() -> PostgresStore:
-        return PostgresStore(lambda: address, patience=60.0)
+        return PostgresStore(lambda: address, timeout=60.0)
 
     source, target = file(), database()
     for first in range(1, ROWS // FORMER_WORKERS + 1, AT_ONCE):

@@ -26,8 +26,8 @@ from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
-from litellm_evenkeel.journal.record import MOST_INTEGER, RequestRecord, real, text, whole
-from litellm_evenkeel.journal.settings import Insert
+from litellm_evenkeel.journal.record import MAX_INTEGER, RequestRecord, safe_float, safe_int, safe_text
+from litellm_evenkeel.journal.settings import InsertMethod
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import BackfillCursor, JournalMissing, PageCursor, RecordsRejected, WriterRange
 
@@ -64,7 +64,7 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
         made: RecordStore = SqliteStore(tmp_path / "journal.db")
     else:
         ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
-        made = PostgresStore(lambda: address, insert=Insert(request.param))
+        made = PostgresStore(lambda: address, insert=InsertMethod(request.param))
     yield made
     made.close()
 
@@ -94,10 +94,10 @@ def test_nothing_may_be_written(store: RecordStore) -> None:
 
 
 def test_writers_are_told_with_their_gaps(store: RecordStore) -> None:
-    store.write([row(number, writer) for number, writer in ((1, 7), (2, 7), (5, 7), (3, MOST_INTEGER))])
-    assert store.writers() == {7: WriterRange(1, 5, 3), MOST_INTEGER: WriterRange(3, 3, 1)}
+    store.write([row(number, writer) for number, writer in ((1, 7), (2, 7), (5, 7), (3, MAX_INTEGER))])
+    assert store.writers() == {7: WriterRange(1, 5, 3), MAX_INTEGER: WriterRange(3, 3, 1)}
     assert store.writers()[7].gaps == 2
-    assert store.latest() == {7: 5, MOST_INTEGER: 3}
+    assert store.latest() == {7: 5, MAX_INTEGER: 3}
 
 
 def test_a_writers_rows_are_read_in_their_order_some_at_a_time(store: RecordStore) -> None:
@@ -136,14 +136,14 @@ def test_a_row_that_cannot_be_kept_is_refused_with_its_batch_and_the_store_goes_
 
 
 def test_how_far_a_move_is_stands_with_the_rows(store: RecordStore) -> None:
-    assert store.moved("a") == {}
+    assert store.backfill_positions("a") == {}
     store.write([row(1)], BackfillCursor("a", 1, 1))
     store.write([row(2)], BackfillCursor("a", 1, 2))
     store.write([row(1, 2)], BackfillCursor("b", 2, 1))
-    assert store.moved("a") == {1: 2}
+    assert store.backfill_positions("a") == {1: 2}
     with pytest.raises(RecordsRejected):
         store.write([row(3), row(4)._replace(status=None)], BackfillCursor("a", 1, 4))  # type: ignore[arg-type]
-    assert store.moved("a") == {1: 2}
+    assert store.backfill_positions("a") == {1: 2}
     assert [one.number for one in store.newest(10)].count(3) == 0
 
 
@@ -153,11 +153,11 @@ def test_after_it_was_closed_it_is_opened_anew(store: RecordStore) -> None:
     assert store.newest(10) == [row(1)]
 
 
-ANY = st.text(alphabet=st.characters(codec=None)).map(text)
+ANY = st.text(alphabet=st.characters(codec=None)).map(safe_text)
 ROWS = st.builds(
     RequestRecord,
-    writer=st.integers(0, MOST_INTEGER),
-    number=st.integers(1, MOST_INTEGER),
+    writer=st.integers(0, MAX_INTEGER),
+    number=st.integers(1, MAX_INTEGER),
     time=st.integers(0, 4 * 10**15),
     key=ANY,
     account=ANY,
@@ -165,11 +165,11 @@ ROWS = st.builds(
     deployment=ANY,
     status=st.integers(100, 999),
     error=ANY,
-    latency=st.floats().map(real),
-    first_token=st.none() | st.floats().map(real),
-    prompt_tokens=st.integers().map(whole),
-    output_tokens=st.integers().map(whole),
-    cost=st.floats().map(real),
+    latency=st.floats().map(safe_float),
+    first_token=st.none() | st.floats().map(safe_float),
+    prompt_tokens=st.integers().map(safe_int),
+    output_tokens=st.integers().map(safe_int),
+    cost=st.floats().map(safe_float),
     retries=st.integers(0, 1000),
     reason=ANY,
     is_stream=st.booleans(),
@@ -180,7 +180,7 @@ ROWS = st.builds(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=st.lists(ROWS, max_size=20, unique_by=lambda one: (one.writer, one.number)))
 def test_whatever_a_row_holds_comes_back_as_it_was(store: RecordStore, records: list[RequestRecord]) -> None:
-    store.prune(MOST_INTEGER // 2048, 100_000)
+    store.prune(MAX_INTEGER // 2048, 100_000)
     store.write(records)
     assert sorted(store.newest(100)) == sorted(records)
 
@@ -190,7 +190,7 @@ def test_rows_move_from_a_file_to_postgres_and_back(address: str, tmp_path: Path
     here, there, again = SqliteStore(tmp_path / "a.db"), PostgresStore(lambda: address), SqliteStore(tmp_path / "b.db")
     here.write([row(number, writer) for writer in (1, 2) for number in range(1, 3001)])
     for source, target in ((here, there), (there, again)):
-        list(back_fill(source, target, "s", at_once=800))
+        list(back_fill(source, target, "s", batch_records=800))
         assert compare(source, target, pause=lambda: None).differences == 0
     assert again.newest(10_000) == here.newest(10_000)
     for one in (here, there, again):
@@ -231,7 +231,7 @@ def test_who_may_make_no_schema_is_content_with_one_that_is_there(address: str) 
 
 def test_what_is_only_read_is_not_made(address: str) -> None:
     ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
-    store = PostgresStore(lambda: address, makes=False)
+    store = PostgresStore(lambda: address, create=False)
     with pytest.raises(JournalMissing):
         store.newest(1)
     store.close()
@@ -246,7 +246,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
     loop = asyncio.new_event_loop()
     server = loop.run_until_complete(asyncio.start_server(silent, "127.0.0.1", 0))
     port = server.sockets[0].getsockname()[1]
-    store = PostgresStore(lambda: f"postgresql://a:b@127.0.0.1:{port}/c", patience=0.3)
+    store = PostgresStore(lambda: f"postgresql://a:b@127.0.0.1:{port}/c", timeout=0.3)
     with pytest.raises(TimeoutError):
         store.write([row(1)])
     store.close()

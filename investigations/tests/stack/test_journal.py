@@ -39,7 +39,7 @@ def file_of(proxy: Proxy) -> Path:
 
 
 def rows(path: Path) -> list[RequestRecord]:
-    with closing(SqliteStore(path, makes=False)) as store:
+    with closing(SqliteStore(path, create=False)) as store:
         return store.newest(1_000_000)
 
 

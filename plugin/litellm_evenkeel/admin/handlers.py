@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 OK, NOT_FOUND, UNPROCESSABLE = 200, 404, 422
-USUAL_ACCOUNTS, MOST_ACCOUNTS = 1000, 10_000
-MOST_CHARACTERS = 512
-MOST_TRIED = 1000
-SHOWN = 5
-OF_ACCOUNTS = ("account", "state", "limit")
-OF_EXPLAIN = ("model", "tokens", "session", "client", "tried", "stream")
-YES, NO = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
+DEFAULT_ACCOUNTS, MAX_ACCOUNTS = 1000, 10_000
+MAX_CHARACTERS = 512
+MAX_LIST_ITEMS = 1000
+MAX_SUGGESTIONS = 5
+ACCOUNTS_PARAMETERS = ("account", "state", "limit")
+EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "tried", "stream")
+TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,15 @@ class AdminHandlers:
     def __init__(self, inspector: RotationInspector, worker: Worker) -> None:
         self._inspector, self._worker = inspector, worker
 
-    async def accounts(self, told: Mapping[str, Any]) -> AdminResponse:
+    async def accounts(self, parameters: Mapping[str, Any]) -> AdminResponse:
         """Say how accounts stand."""
         try:
-            _only_known(told, OF_ACCOUNTS)
-            names = _texts(told.get("account"), "account") or None
-            state = _state(told.get("state"))
-            limit = _whole(told.get("limit"), "limit", USUAL_ACCOUNTS, MOST_ACCOUNTS)
+            _reject_unknown(parameters, ACCOUNTS_PARAMETERS)
+            names = _texts(parameters.get("account"), "account") or None
+            state = _state(parameters.get("state"))
+            limit = _whole(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
             if names is not None:
-                self._all_there(names)
+                self._require_accounts(names)
         except AdminRequestError as refused:
             return _refusal(refused)
         # What comes back is bounded by its limit, so what is looked at may be as well, unless states are asked for.
@@ -94,10 +94,10 @@ class AdminHandlers:
             },
         )
 
-    async def explain(self, told: Mapping[str, Any], client: str = "") -> AdminResponse:
+    async def explain(self, parameters: Mapping[str, Any], client: str = "") -> AdminResponse:
         """Say what the next pick would be; `client` is whose session is meant when the question does not say."""
         try:
-            question = read_question(told)
+            question = parse_explain_query(parameters)
         except AdminRequestError as refused:
             return _refusal(refused)
         found = await self._inspector.explain(replace(question, client=question.client or client))
@@ -105,8 +105,8 @@ class AdminHandlers:
             known = self._inspector.models()
             return _refusal(
                 AdminRequestError(
-                    f"Nobody has asked this worker for a model named {question.model[:MOST_CHARACTERS]!r} yet.",
-                    _nearest(question.model, known) if known else "Send a request for it first, or check its name.",
+                    f"Nobody has asked this worker for a model named {question.model[:MAX_CHARACTERS]!r} yet.",
+                    _suggestion(question.model, known) if known else "Send a request for it first, or check its name.",
                     NOT_FOUND,
                 )
             )
@@ -117,20 +117,22 @@ class AdminHandlers:
     def release(self, account: str) -> AdminResponse:
         """Free an account of what holds it."""
         try:
-            self._all_there([account])
+            self._require_accounts([account])
         except AdminRequestError as refused:
             return _refusal(refused)
         self._inspector.release(account)
         is_everywhere = self._worker.workers == 1 or bool(self._worker.is_shared())
         return self._answer(released=account, everywhere=is_everywhere)
 
-    def _all_there(self, names: Iterable[str]) -> None:
+    def _require_accounts(self, names: Iterable[str]) -> None:
         known = self._inspector.names()
         for name in names:
             if name not in known:
                 raise AdminRequestError(
-                    f"There is no account named {name[:MOST_CHARACTERS]!r} at this worker.",
-                    _nearest(name, known) if known else "Accounts are known from the first request for their model on.",
+                    f"There is no account named {name[:MAX_CHARACTERS]!r} at this worker.",
+                    _suggestion(name, known)
+                    if known
+                    else "Accounts are known from the first request for their model on.",
                     NOT_FOUND,
                 )
 
@@ -138,9 +140,9 @@ class AdminHandlers:
         return AdminResponse(OK, {"worker": self._worker.as_json(), **parts})
 
 
-def read_question(told: Mapping[str, Any]) -> ExplainQuery:
+def parse_explain_query(told: Mapping[str, Any]) -> ExplainQuery:
     """Read what somebody wants explained; raise Refused for what cannot be."""
-    _only_known(told, OF_EXPLAIN)
+    _reject_unknown(told, EXPLAIN_PARAMETERS)
     model = _text(told.get("model"), "model")
     if not model:
         raise AdminRequestError("Nothing says for which model.", "Add model=NAME, as clients write it.")
@@ -157,29 +159,29 @@ def read_question(told: Mapping[str, Any]) -> ExplainQuery:
         )
     tried = _texts(told.get("tried"), "tried")
     session = _text(told.get("session"), "session") or None
-    return ExplainQuery(model, amount, session, client, frozenset(tried), _is_yes(told.get("stream"), "stream"))
+    return ExplainQuery(model, amount, session, client, frozenset(tried), _flag(told.get("stream"), "stream"))
 
 
-def _only_known(told: Mapping[str, Any], names: Sequence[str]) -> None:
+def _reject_unknown(told: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in told:
         if name not in names:
-            raise AdminRequestError(f"There is no parameter {str(name)[:40]!r}.", _nearest(str(name), names))
+            raise AdminRequestError(f"There is no parameter {str(name)[:40]!r}.", _suggestion(str(name), names))
 
 
 def _text(told: object, name: str) -> str:
     if told is None:
         return ""
-    if not isinstance(told, str) or len(told) > MOST_CHARACTERS:
+    if not isinstance(told, str) or len(told) > MAX_CHARACTERS:
         raise AdminRequestError(
-            f"{name}: this is no text of up to {MOST_CHARACTERS} characters.", f"Write {name}=TEXT, once."
+            f"{name}: this is no text of up to {MAX_CHARACTERS} characters.", f"Write {name}=TEXT, once."
         )
     return told.strip()
 
 
 def _texts(told: object, name: str) -> list[str]:
     several = told if isinstance(told, list | tuple) else [told]
-    if len(several) > MOST_TRIED:
-        raise AdminRequestError(f"{name}: {len(several)} of them.", f"At most {MOST_TRIED}.")
+    if len(several) > MAX_LIST_ITEMS:
+        raise AdminRequestError(f"{name}: {len(several)} of them.", f"At most {MAX_LIST_ITEMS}.")
     return [part.strip() for one in several for part in _text(one, name).split(",") if part.strip()]
 
 
@@ -199,23 +201,23 @@ def _state(told: object) -> HealthState | None:
     if not name:
         return None
     if name not in list(HealthState):
-        raise AdminRequestError(f"state: there is no {name[:40]!r}.", _nearest(name, list(HealthState)))
+        raise AdminRequestError(f"state: there is no {name[:40]!r}.", _suggestion(name, list(HealthState)))
     return HealthState(name)
 
 
-def _is_yes(told: object, name: str) -> bool:
+def _flag(told: object, name: str) -> bool:
     text = str(told).lower() if isinstance(told, bool) else _text(told, name).lower()
-    if text not in YES | NO:
+    if text not in TRUE_WORDS | FALSE_WORDS:
         raise AdminRequestError(f"{name}: {text[:40]!r} is neither true nor false.", f"Write {name}=true.")
-    return text in YES
+    return text in TRUE_WORDS
 
 
-def _nearest(name: str, there: Sequence[str]) -> str:
+def _suggestion(name: str, there: Sequence[str]) -> str:
     close = get_close_matches(name, there, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]}?"
-    more = f" and {len(there) - SHOWN} more" if len(there) > SHOWN else ""
-    return f"There are {', '.join(there[:SHOWN])}{more}."
+    more = f" and {len(there) - MAX_SUGGESTIONS} more" if len(there) > MAX_SUGGESTIONS else ""
+    return f"There are {', '.join(there[:MAX_SUGGESTIONS])}{more}."
 
 
 def _refusal(refused: AdminRequestError) -> AdminResponse:

@@ -13,10 +13,10 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from litellm_evenkeel.admin.handlers import UNPROCESSABLE, AdminHandlers, AdminResponse
 
 # As LiteLLM calls them.
-MAY_LOOK = frozenset({"proxy_admin", "proxy_admin_viewer"})
-MAY_ACT = frozenset({"proxy_admin"})
+READ_ROLES = frozenset({"proxy_admin", "proxy_admin_viewer"})
+WRITE_ROLES = frozenset({"proxy_admin"})
 FORBIDDEN = 403
-MOST_BYTES = 100_000
+MAX_BODY_BYTES = 100_000
 
 
 class _Name(StringConvertor):
@@ -30,17 +30,17 @@ register_url_convertor("evenkeel_name", _Name())
 
 def install(handlers: AdminHandlers, metrics: Callable[[], bytes]) -> None:
     """Add the routes of the rotation to the running proxy."""
-    app, authenticated = _of_proxy()
+    app, authenticated = _proxy_app()
     mount(app, handlers, metrics, authenticated)
 
 
 def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
     """Add the route that tells how it goes with a part of the plugin to the running proxy."""
-    app, authenticated = _of_proxy()
+    app, authenticated = _proxy_app()
     mount_health(app, part, document, authenticated)
 
 
-def _of_proxy() -> tuple[FastAPI, Callable[..., Any]]:
+def _proxy_app() -> tuple[FastAPI, Callable[..., Any]]:
     from litellm.proxy.auth.user_api_key_auth import user_api_key_auth  # noqa: PLC0415 - only there in a proxy
     from litellm.proxy.proxy_server import app  # noqa: PLC0415
 
@@ -53,7 +53,7 @@ def mount_health(
     """Add it to an app; `authenticated` is the dependency that says who asks."""
 
     async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _allowed(auth, MAY_LOOK)
+        return _require_role(auth, READ_ROLES)
 
     @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[Depends(looker)])
     async def health() -> Response:
@@ -66,20 +66,20 @@ def mount(
     """Add the routes to an app; `authenticated` is the dependency that says who asks."""
 
     async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _allowed(auth, MAY_LOOK)
+        return _require_role(auth, READ_ROLES)
 
     async def actor(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _allowed(auth, MAY_ACT)
+        return _require_role(auth, WRITE_ROLES)
 
     router = APIRouter(prefix="/evenkeel", tags=["evenkeel"])
 
     @router.get("/accounts", dependencies=[Depends(looker)])
     async def accounts(request: Request) -> Response:
-        return _response(await handlers.accounts(_told(request)))
+        return _response(await handlers.accounts(_parameters(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
     async def explain(request: Request, auth: Annotated[Any, Depends(looker)]) -> Response:
-        told = _told(request)
+        told = _parameters(request)
         if request.method == "POST":
             told |= await _body(request)
         return _response(await handlers.explain(told, client=str(getattr(auth, "api_key", None) or "")))
@@ -95,14 +95,14 @@ def mount(
     app.include_router(router)
 
 
-def _allowed(auth: Any, roles: frozenset[str]) -> Any:
+def _require_role(auth: Any, roles: frozenset[str]) -> Any:
     role = getattr(auth, "user_role", None)
     if getattr(role, "value", role) not in roles:
         raise HTTPException(FORBIDDEN, {"error": "This key is no admin's.", "cure": "Use the key of a proxy admin."})
     return auth
 
 
-def _told(request: Request) -> dict[str, Any]:
+def _parameters(request: Request) -> dict[str, Any]:
     query = request.query_params
     return {name: several if len(several := query.getlist(name)) > 1 else several[0] for name in query}
 
@@ -110,7 +110,7 @@ def _told(request: Request) -> dict[str, Any]:
 async def _body(request: Request) -> dict[str, Any]:
     try:
         raw = await request.body()
-        told = json.loads(raw or b"{}") if len(raw) <= MOST_BYTES else None
+        told = json.loads(raw or b"{}") if len(raw) <= MAX_BODY_BYTES else None
     except (ValueError, RuntimeError):
         # Of a form, nothing is left after LiteLLM has looked into it.
         told = None

@@ -1,4 +1,4 @@
-"""What budgets are left: of keys, teams, users, organisations, customers and providers, known without waiting."""
+"""Budgets of keys, teams, users, organisations, customers and providers, read from a cache without waiting."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""What is known of one budget: whose, how much of it is spent, when it begins anew; each value known or not."""
+"""One dated observation of a budget: owner, maximum, spend and reset time, each of which may be unknown."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-# Two moments that are nearer to each other are the same reset, written in two ways.
+# Reset times that differ by less are the same reset, rounded in two ways by two sources.
 SAME_RESET_SECONDS = 1.0
 
 
 class BudgetEntity(StrEnum):
-    """Whose budget it is."""
+    """The kind of entity that a budget belongs to."""
 
     KEY = "key"
     TEAM = "team"
@@ -21,77 +21,77 @@ class BudgetEntity(StrEnum):
 
 
 class Source(StrEnum):
-    """Where it was learned."""
+    """Where an observation of a budget came from."""
 
     EVENT = "event"
-    """The metadata of a request, as authentication left it there."""
+    """Metadata that LiteLLM's authentication added to a request."""
     PROCESS = "process"
-    """What the proxy keeps in its own memory."""
+    """Caches in the proxy's own memory."""
     REDIS = "redis"
     POSTGRES = "postgres"
 
 
 Entity: TypeAlias = tuple[BudgetEntity, str]
-"""Somebody with a budget: a kind, and the id that LiteLLM's tables have."""
+"""An entity with a budget: its kind, and its id in LiteLLM's tables."""
 Values: TypeAlias = tuple[float | str | bool | None, ...]
 
 
 class Budget(NamedTuple):
-    """One budget. What is None is not known, unless one of the flags says that there is nothing to know.
+    """One observation of a budget. `None` means unknown, unless a flag says that there is no such value.
 
-    A tuple, not a dataclass: several are made for each event, and it is made in a fifth of the time.
+    A tuple, not a dataclass: each event creates several budgets, and a tuple takes a fifth of the time.
     """
 
     as_of: float
-    """Since when it is known, in seconds since 1970: the spend, where that is known."""
+    """Time of the observation, in seconds since 1970; if `spend` is known, the time of the spend."""
     source: Source
     maximum: float | None = None
     spend: float | None = None
     resets_at: float | None = None
-    """When the spend begins at zero again, in seconds since 1970."""
+    """Time of the next reset of the spend to zero, in seconds since 1970."""
     alias: str | None = None
     email: str | None = None
     exists: bool = True
-    """Whether there is such an entity at all."""
+    """Whether the entity exists."""
     is_unlimited: bool = False
-    """Whether it is known that there is no maximum."""
+    """Whether the budget is known to have no maximum."""
     never_resets: bool = False
-    """Whether it is known that nothing begins anew."""
+    """Whether the budget is known to have no reset."""
 
     @property
     def remaining(self) -> float | None:
-        """What is left of it; negative when more is spent than may be, None unless both are known."""
+        """Dollars left: negative if overspent, `None` unless both `maximum` and `spend` are known."""
         return None if self.maximum is None or self.spend is None else self.maximum - self.spend
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing would be learned by asking: who has no maximum has no remainder either."""
+        """Whether a lookup could add nothing. An unlimited budget has no remainder, so it is always complete."""
         if not self.exists or self.is_unlimited:
             return True
         return self.maximum is not None and self.spend is not None and (self.never_resets or self.resets_at is not None)
 
     @property
-    def says_anything(self) -> bool:
-        """Whether anything is known but names."""
+    def has_values(self) -> bool:
+        """Whether anything except names is known."""
         has_value = self.maximum is not None or self.spend is not None or self.resets_at is not None
         return has_value or self.is_unlimited or self.never_resets or not self.exists
 
     @property
     def values(self) -> Values:
-        """What a gauge would show of it: all but since when and from where."""
+        """Values that a gauge shows: all fields except `as_of` and `source`."""
         return self[2:]
 
 
 def absent(as_of: float, source: Source) -> Budget:
-    """Return what is known of an entity that does not exist."""
+    """Return the budget of an entity that does not exist."""
     return Budget(as_of, source, exists=False)
 
 
-def merge(known: Budget | None, told: Budget) -> Budget:
-    """Return what is known now: the newer word on each value counts, and the older one where the newer says nothing."""
+def merge(known: Budget | None, observed: Budget) -> Budget:
+    """Return a budget with the newer of both observations for each value, or the older one where it is unknown."""
     if known is None:
-        return told
-    newer, older = (told, known) if told.as_of >= known.as_of else (known, told)
+        return observed
+    newer, older = (observed, known) if observed.as_of >= known.as_of else (known, observed)
     if not newer.exists or not older.exists:
         return newer
     spend, as_of = newer.spend, newer.as_of
@@ -113,7 +113,7 @@ def merge(known: Budget | None, told: Budget) -> Budget:
 
 
 def _has_been_reset(older: Budget, newer: Budget) -> bool:
-    """Say whether a budget has begun anew between two words on it: the older one's spend is of no use then."""
+    """Return whether a reset lies between two observations, so that the older spend no longer counts."""
     if older.resets_at is None or newer.resets_at is None:
         return False
     return newer.resets_at - older.resets_at > SAME_RESET_SECONDS

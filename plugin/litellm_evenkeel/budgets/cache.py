@@ -1,7 +1,7 @@
-"""What is known of budgets, told at once to whoever asks; what is missing or old is looked up meanwhile.
+"""Cache of budgets that answers at once and loads missing or stale entries in the background.
 
-Nothing here waits. A value is fresh for a while, then it is still told, as the last that is known, and looked up again.
-Of whom nothing exists is remembered too. All times are seconds since 1970.
+Nothing here waits. An entry is fresh for one TTL. After that it is still returned, as the last known value, and loaded
+again. Entities that do not exist are cached too. All times are in seconds since 1970.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.stats import SourceFailures
 
 JITTER = 0.2
-# Who was not asked for in so many times the TTL is of no interest for how old values are.
-LATELY = 2.0
-OF_REQUESTS = tuple(kind for kind in BudgetEntity if kind is not BudgetEntity.PROVIDER)
+# Entries that were not read for so many TTLs do not count for the age of the oldest entry: nothing reloads them.
+RECENT_TTLS = 2.0
+REQUEST_KINDS = tuple(kind for kind in BudgetEntity if kind is not BudgetEntity.PROVIDER)
 
 
 class Listener(Protocol):
-    """Who is told of changes; who is forgotten, as if there was nothing of him. It may not take long, or raise."""
+    """Callback for changed budgets; an evicted one is reported as absent. It must be fast and must not raise."""
 
-    def __call__(self, kind: BudgetEntity, who: str, budget: Budget) -> None:
-        """Know of a value that is another than before."""
+    def __call__(self, kind: BudgetEntity, entity_id: str, budget: Budget, /) -> None:
+        """Handle a budget that differs from the previous one."""
 
 
 class Peek(Protocol):
-    """What the process itself may know: dictionaries are looked into, nothing more."""
+    """Callback that reads a budget from the proxy's own memory. It only looks into dictionaries."""
 
-    def __call__(self, kind: BudgetEntity, who: str) -> Budget | None:
-        """Return what it knows."""
+    def __call__(self, kind: BudgetEntity, entity_id: str, /) -> Budget | None:
+        """Return the budget, or `None` if it is unknown."""
 
 
 class _Entry:
@@ -49,7 +49,7 @@ class _Entry:
 
 
 class _KindCache:
-    """All of one kind, those used last at the end."""
+    """Cached budgets of one kind, the most recently used last."""
 
     __slots__ = ("entries", "hits", "joined", "misses", "negative", "stale")
 
@@ -59,7 +59,7 @@ class _KindCache:
 
 
 class BudgetCache:
-    """One worker's. Its methods are called on one event loop. Without a loader, nothing is looked up."""
+    """Budgets that one worker knows. Call it from one event loop only. Without a loader it never looks anything up."""
 
     def __init__(
         self,
@@ -78,18 +78,21 @@ class BudgetCache:
             listener,
             random,
         )
-        self._most = max(settings.most, 1)
-        self._shelves = {kind: _KindCache() for kind in BudgetEntity}
+        self._max_entries = max(settings.most, 1)
+        self._caches = {kind: _KindCache() for kind in BudgetEntity}
         self._loader = loader
         if loader:
-            loader.on_loaded(self._learned)
+            loader.on_loaded(self._on_loaded)
 
-    def get(self, kind: BudgetEntity, who: str, now: float) -> Budget | None:
-        """Return what is known of a budget, None if nothing is; the rest is asked for, and told to the listener."""
-        cache = self._shelves[kind]
-        entry = cache.entries.get(who)
+    def get(self, kind: BudgetEntity, entity_id: str, now: float) -> Budget | None:
+        """Return the last known budget, or `None`, and request a lookup if it is missing or stale.
+
+        The listener gets the result of the lookup.
+        """
+        cache = self._caches[kind]
+        entry = cache.entries.get(entity_id)
         if entry is not None:
-            cache.entries.move_to_end(who)
+            cache.entries.move_to_end(entity_id)
             entry.used_at = now
             if now < entry.fresh_until:
                 if entry.budget.exists:
@@ -97,39 +100,39 @@ class BudgetCache:
                 else:
                     cache.negative += 1
                 return entry.budget
-        return self._late(kind, who, now)
+        return self._get_stale(kind, entity_id, now)
 
     def record(self, observation: BudgetObservation) -> None:
-        """Know what a request tells of a budget."""
-        told = observation.budget
-        if told.says_anything:
-            # Of providers, the router tells all there is.
-            is_answer = told.is_complete or observation.kind is BudgetEntity.PROVIDER
-            self._know(observation.kind, observation.entity_id, told, is_answer=is_answer, now=told.as_of)
+        """Record an observation of a budget."""
+        budget = observation.budget
+        if budget.has_values:
+            # For providers, the router is the only source: there is nothing more to look up.
+            is_answer = budget.is_complete or observation.kind is BudgetEntity.PROVIDER
+            self._update(observation.kind, observation.entity_id, budget, is_answer=is_answer, now=budget.as_of)
 
     def record_row(self, observation: BudgetObservation) -> None:
-        """Know what one of all rows tells of a budget: of whom nobody has asked for, only while there is room."""
-        entries = self._shelves[observation.kind].entries
-        if observation.entity_id in entries or len(entries) < self._most:
+        """Record an observation from a scan of all rows. Entities that were never requested must not evict others."""
+        entries = self._caches[observation.kind].entries
+        if observation.entity_id in entries or len(entries) < self._max_entries:
             self.record(observation)
 
-    def known(self, kind: BudgetEntity, who: str) -> Budget | None:
-        """Return what is known of a budget, however old, without asking for it."""
-        entry = self._shelves[kind].entries.get(who)
+    def known(self, kind: BudgetEntity, entity_id: str) -> Budget | None:
+        """Return the last known budget at any age, or `None`, without a lookup."""
+        entry = self._caches[kind].entries.get(entity_id)
         return None if entry is None else entry.budget
 
     def observe(self, observation: BudgetObservation, now: float) -> None:
-        """Know what a request tells, and have the rest looked up: of all that is seen soon after, in one go."""
-        self.record(self._fresher(observation, now))
+        """Record the observation of a request, and request a lookup of what it lacks, batched with others."""
+        self.record(self._with_process_spend(observation, now))
         self.get(observation.kind, observation.entity_id, now)
 
     def record_unreadable(self, error: BaseException) -> None:
-        """Know that of a request, nobody could be found out whose it was."""
-        self._failures.record(OF_REQUESTS, Source.EVENT, error)
+        """Count a request whose metadata could not be read."""
+        self._failures.record(REQUEST_KINDS, Source.EVENT, error)
 
     def counts(self, now: float) -> BudgetCounts:
-        """Return how it went so far."""
-        kinds = {kind: self._counts_of(cache, now) for kind, cache in self._shelves.items()}
+        """Return the counters since this worker began."""
+        kinds = {kind: self._kind_counts(cache, now) for kind, cache in self._caches.items()}
         failures, loader = dict(self._failures.counts), self._loader
         if loader is None:
             return BudgetCounts(kinds, failures)
@@ -143,19 +146,19 @@ class BudgetCache:
         )
 
     async def close(self) -> None:
-        """Look up nothing more, and let go of the servers."""
+        """Stop all lookups and close the connections."""
         if self._loader:
             await self._loader.close()
 
-    def _learned(self, entity: Entity, budget: Budget) -> None:
-        kind, who = entity
-        self._know(kind, who, budget, is_answer=True, now=budget.as_of)
+    def _on_loaded(self, entity: Entity, budget: Budget) -> None:
+        kind, entity_id = entity
+        self._update(kind, entity_id, budget, is_answer=True, now=budget.as_of)
 
-    def _late(self, kind: BudgetEntity, who: str, now: float) -> Budget | None:
-        """Return what is known though it is not fresh, and ask."""
-        cache = self._shelves[kind]
-        is_fresh = kind is not BudgetEntity.PROVIDER and self._has_peeked(kind, who, now)
-        entry = cache.entries.get(who)
+    def _get_stale(self, kind: BudgetEntity, entity_id: str, now: float) -> Budget | None:
+        """Return the last known budget although it is not fresh, and request a lookup."""
+        cache = self._caches[kind]
+        is_fresh = kind is not BudgetEntity.PROVIDER and self._refresh_from_process(kind, entity_id, now)
+        entry = cache.entries.get(entity_id)
         if is_fresh and entry:
             cache.hits += 1
             return entry.budget
@@ -163,56 +166,58 @@ class BudgetCache:
             cache.misses += 1
         else:
             cache.stale += 1
-        if kind is not BudgetEntity.PROVIDER and self._loader and self._loader.ask((kind, who)):
+        if kind is not BudgetEntity.PROVIDER and self._loader and self._loader.request((kind, entity_id)):
             cache.joined += 1
         return entry.budget if entry else None
 
-    def _fresher(self, observation: BudgetObservation, now: float) -> BudgetObservation:
-        """Return it with what the process has counted of the spend: what authentication knows may be a minute old."""
-        known = self._peeked(observation.kind, observation.entity_id) if observation.budget.spend is not None else None
+    def _with_process_spend(self, observation: BudgetObservation, now: float) -> BudgetObservation:
+        """Return the observation with this process's spend counter: authentication's spend may be a minute old."""
+        if observation.budget.spend is None:
+            return observation
+        known = self._read_process(observation.kind, observation.entity_id)
         if known is None or known.spend is None or known.as_of < now:
             return observation
         return observation._replace(budget=observation.budget._replace(spend=known.spend, as_of=now))
 
-    def _peeked(self, kind: BudgetEntity, who: str) -> Budget | None:
+    def _read_process(self, kind: BudgetEntity, entity_id: str) -> Budget | None:
         try:
-            return self._peek(kind, who)
-        except Exception as error:  # noqa: BLE001 - what it looks into is LiteLLM's, and changes with its versions
+            return self._peek(kind, entity_id)
+        except Exception as error:  # noqa: BLE001 - it reads LiteLLM's internals, which change with its versions
             self._failures.record((kind,), Source.PROCESS, error)
             return None
 
-    def _has_peeked(self, kind: BudgetEntity, who: str, now: float) -> bool:
-        """Know what the process knows; return whether that is all there is to know."""
-        told = self._peeked(kind, who)
-        if told is None or not told.says_anything:
+    def _refresh_from_process(self, kind: BudgetEntity, entity_id: str, now: float) -> bool:
+        """Update an entry from the process's memory. Return whether that is complete and fresh."""
+        observed = self._read_process(kind, entity_id)
+        if observed is None or not observed.has_values:
             return False
-        is_answer = told.is_complete and told.as_of + self._settings.ttl * (1 - JITTER) > now
-        self._know(kind, who, told, is_answer=is_answer, now=now)
+        is_answer = observed.is_complete and observed.as_of + self._settings.ttl * (1 - JITTER) > now
+        self._update(kind, entity_id, observed, is_answer=is_answer, now=now)
         return is_answer
 
-    def _know(self, kind: BudgetEntity, who: str, told: Budget, *, is_answer: bool, now: float) -> None:
-        entries = self._shelves[kind].entries
-        entry = entries.get(who)
-        budget = merge(entry.budget if entry else None, told)
-        fresh_until = self._fresh_until(told) if is_answer else 0.0
+    def _update(self, kind: BudgetEntity, entity_id: str, observed: Budget, *, is_answer: bool, now: float) -> None:
+        entries = self._caches[kind].entries
+        entry = entries.get(entity_id)
+        budget = merge(entry.budget if entry else None, observed)
+        fresh_until = self._fresh_until(observed) if is_answer else 0.0
         if entry is None:
             before = None
-            entries[who] = _Entry(budget, fresh_until, now)
-            if len(entries) > self._most:
-                gone, _ = entries.popitem(last=False)
-                self._listener(kind, gone, absent(now, Source.PROCESS))
+            entries[entity_id] = _Entry(budget, fresh_until, now)
+            if len(entries) > self._max_entries:
+                evicted, _ = entries.popitem(last=False)
+                self._listener(kind, evicted, absent(now, Source.PROCESS))
         else:
             before, entry.budget, entry.used_at = entry.budget, budget, now
             entry.fresh_until = max(entry.fresh_until, fresh_until)
-            entries.move_to_end(who)
+            entries.move_to_end(entity_id)
         if before is None or before.values != budget.values:
-            self._listener(kind, who, budget)
+            self._listener(kind, entity_id, budget)
 
-    def _fresh_until(self, told: Budget) -> float:
-        ttl = self._settings.ttl if told.exists else self._settings.negative_ttl
-        return told.as_of + ttl * (1 - JITTER + 2 * JITTER * self._random())
+    def _fresh_until(self, observed: Budget) -> float:
+        ttl = self._settings.ttl if observed.exists else self._settings.negative_ttl
+        return observed.as_of + ttl * (1 - JITTER + 2 * JITTER * self._random())
 
-    def _counts_of(self, cache: _KindCache, now: float) -> KindCounts:
+    def _kind_counts(self, cache: _KindCache, now: float) -> KindCounts:
         return KindCounts(
             hits=cache.hits,
             misses=cache.misses,
@@ -224,7 +229,7 @@ class BudgetCache:
         )
 
     def _oldest_age(self, cache: _KindCache, now: float) -> float | None:
-        since, oldest = now - LATELY * self._settings.ttl, None
+        since, oldest = now - RECENT_TTLS * self._settings.ttl, None
         for entry in reversed(cache.entries.values()):
             if entry.used_at < since:
                 break

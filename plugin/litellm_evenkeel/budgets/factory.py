@@ -1,4 +1,4 @@
-"""Budgets as the settings say. No server is asked before it is needed."""
+"""Construction of the budget cache from its settings. No connection is opened before it is needed."""
 
 from __future__ import annotations
 
@@ -24,46 +24,47 @@ def open_budgets(
     settings: BudgetSettings,
     clock: Callable[[], float],
     *,
-    database: Callable[[], str] | None = None,
-    redis: str | None = None,
+    database_url: Callable[[], str] | None = None,
+    redis_url: str | None = None,
     prefix: str = "evenkeel",
     default_customer_budget: Callable[[], str | None] = lambda: None,
     peek: Peek = lambda *_: None,
     listener: Listener = lambda *_: None,
     random: Callable[[], float] = chance.random,
 ) -> BudgetCache:
-    """Return one worker's budgets.
+    """Return the budget cache of one worker.
 
-    `database` tells the address of LiteLLM's database whenever a connection is made, and `redis` is that of the
-    settings, or LiteLLM's where they say so; either may be None if there is none. `clock` tells seconds since 1970.
+    `database_url` returns the address of LiteLLM's database, and is called for every connection. `redis_url` is the
+    address from the settings, or LiteLLM's own if they name it. Either is `None` if there is no such server. `clock`
+    returns seconds since 1970.
     """
     failures = SourceFailures(clock)
     loader = None
-    if settings.database and database:
+    if settings.database and database_url:
         from litellm_evenkeel.budgets.postgres import PostgresBudgets  # noqa: PLC0415 - a driver
 
         tables = PostgresBudgets(
-            database,
+            database_url,
             clock,
             timeout=settings.timeout,
             connections=settings.connections,
             default_budget=default_customer_budget,
         )
-        # What is known is to be fresh again within one TTL of a server's recovery.
+        # No longer pause than one TTL, so that budgets are fresh again within one TTL of a server's recovery.
         breaker = CircuitBreaker(random, settings.ttl)
-        line = GuardedSource(Source.POSTGRES, tables, tables.patience, failures, clock, breaker)
-        shared = _shared(settings, redis, prefix, failures, clock, random)
-        loader = Loader(line, shared, failures, most=max(settings.most, 1), clock=clock)
+        source = GuardedSource(Source.POSTGRES, tables, tables.total_timeout, failures, clock, breaker)
+        shared = _open_redis(settings, redis_url, prefix, failures, clock, random)
+        loader = Loader(source, shared, failures, max_waiting=max(settings.most, 1), clock=clock)
     return BudgetCache(settings, failures, loader, peek=peek, listener=listener, random=random)
 
 
 def load_drivers() -> None:
-    """Import what talks to servers; otherwise that is done when budgets are opened, in the middle of a request."""
+    """Import the drivers early. Otherwise the cache would import them when it opens, in the middle of a request."""
     for driver in ("postgres", "redis"):
         importlib.import_module(f"litellm_evenkeel.budgets.{driver}")
 
 
-def _shared(
+def _open_redis(
     settings: BudgetSettings,
     url: str | None,
     prefix: str,
@@ -73,7 +74,7 @@ def _shared(
 ) -> GuardedCache | None:
     if settings.redis.is_off or not url:
         return None
-    from litellm_evenkeel.budgets.redis import PATIENCE_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
+    from litellm_evenkeel.budgets.redis import TIMEOUT_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
 
-    store = RedisBudgets.of(url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix)
-    return GuardedCache(Source.REDIS, store, PATIENCE_SECONDS, failures, clock, CircuitBreaker(random, settings.ttl))
+    store = RedisBudgets.open(url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix)
+    return GuardedCache(Source.REDIS, store, TIMEOUT_SECONDS, failures, clock, CircuitBreaker(random, settings.ttl))

@@ -1,6 +1,6 @@
-"""Looks budgets up: gathers whom to ask about while a question is under way, and asks one question at a time.
+"""Background loader of budgets: collects requested entities and looks them up in batches, one batch at a time.
 
-Whoever is asked about stays so until there is an answer: when a server comes back, so do values, by themselves.
+A requested entity stays pending until there is an answer. So budgets recover by themselves when a server comes back.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.stats import SourceFailures
     from litellm_evenkeel.support.circuit_breaker import BreakerState
 
-# What is answered in one go holds the loop up for a moment, and requests are served by it.
-AT_ONCE = 500
-# Questions begin at least so far apart, unless there is enough for a whole one: of customers whom nobody knows, there
-# may be thousands a second.
-GATHERED_SECONDS = 0.1
-# No id of LiteLLM's is longer. Those of customers are whatever a client writes.
-LONGEST_ID = 512
-# So many are told before others have their turn.
-TOLD_AT_ONCE = 100
+# A larger batch would block the event loop, which also serves requests, while its rows are processed.
+MAX_BATCH_ENTITIES = 500
+# Minimum time between two batches that are not full. Without it, thousands of unknown customers a second would each
+# cause a query of their own.
+BATCH_INTERVAL_SECONDS = 0.1
+# LiteLLM's own ids are shorter. Customer ids are arbitrary client input, so they must be bounded.
+MAX_ID_CHARACTERS = 512
+# The loader yields to the event loop after so many results, so that requests are not held up.
+ENTITIES_PER_LOOP_TURN = 100
 
 
 class Loader:
-    """One worker's. It is used on one event loop, and asks nothing before somebody wants something."""
+    """Loader of one worker. Use it on one event loop. It starts no task before the first requested entity."""
 
     def __init__(
         self,
@@ -38,126 +38,126 @@ class Loader:
         shared: GuardedCache | None,
         failures: SourceFailures,
         *,
-        most: int,
+        max_waiting: int,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._database, self._shared, self._failures = database, shared, failures
-        self._most, self._clock, self._sleep = most, clock, sleep
-        self._wanted: dict[Entity, None] = {}
+        self._max_waiting, self._clock, self._sleep = max_waiting, clock, sleep
+        self._pending: dict[Entity, None] = {}
         self._wake = asyncio.Event()
-        self._asks_at = -math.inf
-        self._worker: asyncio.Task[None] | None = None
+        self._next_batch_at = -math.inf
+        self._task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._learned: Callable[[Entity, Budget], None] = lambda *_: None
+        self._listener: Callable[[Entity, Budget], None] = lambda *_: None
         self.rejected = 0
 
-    def on_loaded(self, learned: Callable[[Entity, Budget], None]) -> None:
-        """Tell what is found from now on; whoever is told may not take long."""
-        self._learned = learned
+    def on_loaded(self, listener: Callable[[Entity, Budget], None]) -> None:
+        """Set the callback for loaded budgets. `listener` must be fast: it runs on the event loop."""
+        self._listener = listener
 
-    def ask(self, entity: Entity) -> bool:
-        """Have somebody looked up, some time soon; return whether that was being done already."""
-        if entity in self._wanted:
+    def request(self, entity: Entity) -> bool:
+        """Queue a lookup of `entity`. Return whether it was already pending."""
+        if entity in self._pending:
             return True
-        if len(self._wanted) >= self._most or self._is_closed or not _may_be_there(entity[1]):
+        if len(self._pending) >= self._max_waiting or self._is_closed or not _is_valid_id(entity[1]):
             self.rejected += 1
             return False
-        self._wanted[entity] = None
+        self._pending[entity] = None
         if self._database.breaker.is_open:
             self._failures.record_skipped((entity,), self._database.source)
-        if self._worker is None or self._worker.done():
+        if self._task is None or self._task.done():
             self._wake = asyncio.Event()
-            self._worker = asyncio.get_running_loop().create_task(self._work(), name="evenkeel: budgets")
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="evenkeel: budgets")
         self._wake.set()
         return False
 
     @property
     def waiting(self) -> int:
-        """How many are being asked about."""
-        return len(self._wanted)
+        """Number of entities whose lookup is pending."""
+        return len(self._pending)
 
     @property
     def statements(self) -> int:
-        """How many questions the database was asked."""
-        return self._database.asked
+        """Number of queries that were sent to the database."""
+        return self._database.calls
 
     def breaker_states(self) -> Mapping[Source, BreakerState]:
-        """Say how it stands with the servers."""
-        lines = (self._database,) if self._shared is None else (self._shared, self._database)
-        return {line.source: line.breaker.state(self._clock()) for line in lines}
+        """Return the circuit breaker state of each source in use."""
+        sources = (self._database,) if self._shared is None else (self._shared, self._database)
+        return {source.source: source.breaker.state(self._clock()) for source in sources}
 
     async def close(self) -> None:
-        """Give up what is under way, and let go of the servers."""
+        """Cancel pending lookups and close the connections."""
         self._is_closed = True
-        if self._worker:
-            self._worker.cancel()
-            await asyncio.wait([self._worker])
-        self._wanted.clear()
-        for line in (self._database, self._shared):
-            if line:
-                await line.close()
+        if self._task:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._pending.clear()
+        for source in (self._database, self._shared):
+            if source:
+                await source.close()
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while True:
-            if not self._wanted:
+            if not self._pending:
                 self._wake.clear()
                 await self._wake.wait()
-            asks_at = self._database.breaker.retry_at
-            if len(self._wanted) < AT_ONCE:
-                asks_at = max(asks_at, self._asks_at)
+            start_at = self._database.breaker.retry_at
+            if len(self._pending) < MAX_BATCH_ENTITIES:
+                start_at = max(start_at, self._next_batch_at)
             now = self._clock()
-            if now < asks_at:
-                await self._sleep(asks_at - now)
+            if now < start_at:
+                await self._sleep(start_at - now)
             else:
-                self._asks_at = now + GATHERED_SECONDS
-                await self._load(list(islice(self._wanted, AT_ONCE)))
+                self._next_batch_at = now + BATCH_INTERVAL_SECONDS
+                await self._load(list(islice(self._pending, MAX_BATCH_ENTITIES)))
 
     async def _load(self, entities: list[Entity]) -> None:
-        found = await self._from_shared(entities)
-        rest = [entity for entity in entities if entity not in found]
-        await self._tell(found)
-        if not rest:
+        budgets = await self._fetch_shared(entities)
+        missing = [entity for entity in entities if entity not in budgets]
+        await self._deliver(budgets)
+        if not missing:
             return
-        answered = await self._database.fetch(rest)
-        if answered is None:
-            # Others first: it may be one of these that makes trouble.
-            for entity in rest:
-                del self._wanted[entity]
-                self._wanted[entity] = None
+        loaded = await self._database.fetch(missing)
+        if loaded is None:
+            # Move these entities behind the others: one of them may be what makes the query fail.
+            for entity in missing:
+                del self._pending[entity]
+                self._pending[entity] = None
             return
-        await self._tell(answered)
-        for entity in rest:
-            self._wanted.pop(entity, None)
-        if self._shared and self._shared.is_due:
-            await self._shared.store(answered)
+        await self._deliver(loaded)
+        for entity in missing:
+            self._pending.pop(entity, None)
+        if self._shared and self._shared.may_call:
+            await self._shared.store(loaded)
 
-    async def _from_shared(self, entities: list[Entity]) -> Mapping[Entity, Budget]:
+    async def _fetch_shared(self, entities: list[Entity]) -> Mapping[Entity, Budget]:
         if self._shared is None:
             return {}
-        if not self._shared.is_due:
+        if not self._shared.may_call:
             if self._shared.breaker.is_open:
                 self._failures.record_skipped(entities, self._shared.source)
             return {}
         return await self._shared.fetch(entities) or {}
 
-    async def _tell(self, found: Mapping[Entity, Budget]) -> None:
-        for place, (entity, budget) in enumerate(found.items(), 1):
-            self._wanted.pop(entity, None)
+    async def _deliver(self, budgets: Mapping[Entity, Budget]) -> None:
+        for position, (entity, budget) in enumerate(budgets.items(), 1):
+            self._pending.pop(entity, None)
             try:
-                self._learned(entity, budget)
-            except Exception as error:  # noqa: BLE001 - somebody's who listens; the next are to hear of theirs all the same
+                self._listener(entity, budget)
+            except Exception as error:  # noqa: BLE001 - a listener's error must not keep the other results from being delivered
                 self._failures.record((entity[0],), budget.source, error)
-            if place % TOLD_AT_ONCE == 0:
+            if position % ENTITIES_PER_LOOP_TURN == 0:
                 await asyncio.sleep(0)
 
 
-def _may_be_there(who: str) -> bool:
-    """Say whether a table may hold an id: one that none can would fail all that are asked about with it."""
-    if len(who) > LONGEST_ID or "\0" in who:
+def _is_valid_id(entity_id: str) -> bool:
+    """Return whether a table can hold an id. An invalid one would make the query of its whole batch fail."""
+    if len(entity_id) > MAX_ID_CHARACTERS or "\0" in entity_id:
         return False
     try:
-        who.encode()
+        entity_id.encode()
     except UnicodeEncodeError:
         return False
     return True

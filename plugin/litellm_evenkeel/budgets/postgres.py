@@ -1,4 +1,4 @@
-"""Budgets in LiteLLM's own tables, which are only read: one statement for all kinds, on connections of its own."""
+"""Budget source that reads LiteLLM's own tables: one statement for all kinds, on connections of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets.budget import Entity
 
-# The columns hold moments without a zone, and mean UTC: an epoch of those is one since 1970 in UTC.
+# The timestamp columns have no zone and mean UTC, so `extract(epoch ...)` is correct without a conversion.
 STATEMENT = """
 SELECT 'key', token, spend, max_budget, extract(epoch FROM budget_reset_at)::float8, key_alias, NULL
 FROM "LiteLLM_VerificationToken" WHERE token = ANY($1::text[])
@@ -40,21 +40,22 @@ FROM "LiteLLM_EndUserTable" AS customer
 LEFT JOIN "LiteLLM_BudgetTable" AS budget ON budget.budget_id = coalesce(customer.budget_id, $6::text)
 WHERE customer.user_id = ANY($5::text[])
 """
-TABLES = (BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER, BudgetEntity.ORG, BudgetEntity.CUSTOMER)
-"""The kinds that it knows, in the order in which the statement wants their ids."""
-# Together within the second in which it is to be known that a server is gone.
-CONNECT_SECONDS = 0.9
-BEYOND_SERVER_SECONDS = 0.2
-IDLE_SECONDS = 300.0
-UNSUPPORTED_PARAMETER = "08P01"
+KINDS = (BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER, BudgetEntity.ORG, BudgetEntity.CUSTOMER)
+"""Kinds of entities in the database, in the order of the statement's parameters."""
+# Below one second, within which an unreachable server must be noticed.
+CONNECT_TIMEOUT_SECONDS = 0.9
+CANCEL_GRACE_SECONDS = 0.2
+MAX_IDLE_SECONDS = 300.0
+UNSUPPORTED_PARAMETER_STATE = "08P01"
 
 
 class PostgresBudgets:
-    """Reads them in the database of an address, which is read anew for each connection: passwords may rotate.
+    """Driver for the tables of LiteLLM's database. Use it from one task at a time.
 
-    The server cancels what takes longer than `timeout`, and we give it up a little later. No statement is prepared
-    under a name, so that a pooler such as PgBouncer may stand between; where one refuses what is set for a session,
-    it is set for each transaction. Use it from one task at a time.
+    `url` is called for every connection, because passwords may rotate. The server cancels statements that take longer
+    than `timeout` seconds, and the client gives up shortly after. Statements are not prepared under a name, so that a
+    pooler such as PgBouncer may be in between. Where the pooler refuses session parameters, the timeout is set in each
+    transaction instead.
     """
 
     def __init__(
@@ -72,54 +73,54 @@ class PostgresBudgets:
         self._is_pooled = False
 
     @property
-    def patience(self) -> float:
-        """After so long, it has failed in some way that it should have noticed itself."""
-        return 2 * CONNECT_SECONDS + self._timeout + 2 * BEYOND_SERVER_SECONDS
+    def total_timeout(self) -> float:
+        """Upper bound in seconds for one lookup with a new connection. A longer one hangs where no timeout applies."""
+        return 2 * CONNECT_TIMEOUT_SECONDS + self._timeout + 2 * CANCEL_GRACE_SECONDS
 
     def is_ready(self) -> bool:
-        """Whether it may be asked: it connects when it is."""
+        """Return `True`: `fetch` connects by itself."""
         return True
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget]:
-        """Return what is known of each; who is not there does not exist."""
-        # Before it is asked: what happens meanwhile is newer.
+        """Return the budget of each entity. An entity without a row does not exist."""
+        # Taken before the query, so that observations made during it count as newer.
         as_of = self._clock()
-        found = {entity: absent(as_of, Source.POSTGRES) for entity in entities}
-        ids = [[who for kind, who in entities if kind is one] for one in TABLES]
+        budgets = {entity: absent(as_of, Source.POSTGRES) for entity in entities}
+        ids = [[entity_id for kind, entity_id in entities if kind is wanted] for wanted in KINDS]
         if any(ids):
-            for row in await self._rows([*ids, self._default_budget()]):
-                found[BudgetEntity(row[0]), row[1]] = _budget(row, as_of)
-        return found
+            for row in await self._query([*ids, self._default_budget()]):
+                budgets[BudgetEntity(row[0]), row[1]] = _budget(row, as_of)
+        return budgets
 
     def drop(self) -> None:
-        """Let go of the connections; the next question opens new ones."""
+        """Terminate all connections. The next lookup opens new ones."""
         pool, self._pool = self._pool, None
         if pool:
             pool.terminate()
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close all connections."""
         pool, self._pool = self._pool, None
         if pool:
             await pool.close()
 
-    async def _rows(self, values: list[Any]) -> list[Any]:
+    async def _query(self, values: list[Any]) -> list[Any]:
         if self._pool is None:
             self._pool = await asyncpg.create_pool(
                 min_size=0,
                 max_size=self._connections,
-                max_inactive_connection_lifetime=IDLE_SECONDS,
+                max_inactive_connection_lifetime=MAX_IDLE_SECONDS,
                 connect=self._connect,
-                reset=_nothing_to_reset,
+                reset=_skip_reset,
             )
         pool = self._pool
         connection = await pool.acquire()
         try:
-            async with asyncio.timeout(self._timeout + BEYOND_SERVER_SECONDS):
-                rows = await self._asked(connection, values)
+            async with asyncio.timeout(self._timeout + CANCEL_GRACE_SECONDS):
+                rows = await self._execute(connection, values)
         except BaseException:
-            # Given back as it is, it would be waited for until the server has heard that nobody waits for it. One that
-            # the server has closed was given back already.
+            # Releasing a busy connection would wait until the server has handled the cancellation. A connection that
+            # the server closed has been released already, which raises InterfaceError.
             with contextlib.suppress(asyncpg.InterfaceError):
                 connection.terminate()
             raise
@@ -127,45 +128,46 @@ class PostgresBudgets:
             await pool.release(connection)
         return rows
 
-    async def _asked(self, connection: Any, values: list[Any]) -> list[Any]:
+    async def _execute(self, connection: Any, values: list[Any]) -> list[Any]:
         if not self._is_pooled:
             return list(await connection.fetch(STATEMENT, *values))
         async with connection.transaction(readonly=True):
-            await connection.execute(f"SET LOCAL statement_timeout = {self._milliseconds}")
+            await connection.execute(f"SET LOCAL statement_timeout = {self._timeout_milliseconds}")
             return list(await connection.fetch(STATEMENT, *values))
 
     @property
-    def _milliseconds(self) -> int:
+    def _timeout_milliseconds(self) -> int:
         return max(int(self._timeout * 1000), 1)
 
-    async def _connect(self, *_: Any, **asked: Any) -> Any:
-        safe = {"default_transaction_read_only": "on", "statement_timeout": str(self._milliseconds)}
+    async def _connect(self, *_: Any, **pool_arguments: Any) -> Any:
+        session = {"default_transaction_read_only": "on", "statement_timeout": str(self._timeout_milliseconds)}
         self._is_pooled = self._is_pooled or is_pooled(self._url())
         if not self._is_pooled:
             try:
-                return await self._connected(safe, asked)
+                return await self._open_connection(session, pool_arguments)
             except asyncpg.PostgresError as error:
-                if error.sqlstate != UNSUPPORTED_PARAMETER:
+                if error.sqlstate != UNSUPPORTED_PARAMETER_STATE:
                     raise
-        connection = await self._connected({}, asked)
+        connection = await self._open_connection({}, pool_arguments)
         self._is_pooled = True
         return connection
 
-    async def _connected(self, safe: dict[str, str], asked: dict[str, Any]) -> Any:
+    async def _open_connection(self, session: dict[str, str], pool_arguments: dict[str, Any]) -> Any:
         url = self._url()
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
             await check_listening(url)
-            told = arguments(url)
-            named = {"application_name": "litellm-evenkeel budgets"} if safe else {}
+            address = arguments(url)
+            application = {"application_name": "litellm-evenkeel budgets"} if session else {}
+            server_settings = {**application, **address["server_settings"], **session}
             return await asyncpg.connect(
-                **{**asked, **told, "server_settings": {**named, **told["server_settings"], **safe}},
-                timeout=CONNECT_SECONDS,
+                **{**pool_arguments, **address, "server_settings": server_settings},
+                timeout=CONNECT_TIMEOUT_SECONDS,
                 statement_cache_size=0,
             )
 
 
-async def _nothing_to_reset(_: Any) -> None:
-    """Spare the server a statement after each of ours, which change nothing."""
+async def _skip_reset(_: Any) -> None:
+    """Skip asyncpg's reset statement after each query: read-only queries leave no session state."""
 
 
 def _budget(row: Any, as_of: float) -> Budget:

@@ -1,4 +1,4 @@
-"""What the proxy keeps of budgets in its own memory: under which names, and how that is read. It is only looked at."""
+"""Budgets in the proxy's own memory: LiteLLM's cache keys, and how its rows are read. Nothing is written there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
-from litellm_evenkeel.budgets.request_hints import moment, number, text
+from litellm_evenkeel.budgets.request_hints import number, text, timestamp
 
-# LiteLLM keeps rows for so long, and not all of them say since when.
-KEPT_SECONDS = 60.0
+# LiteLLM caches rows for so long. A row without a timestamp may be this old.
+MAX_ROW_AGE_SECONDS = 60.0
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MISSING: Any = object()
 _ROWS = {
@@ -37,45 +37,46 @@ _ALIASES = {
 _IN_BUDGET_TABLE = frozenset({BudgetEntity.ORG, BudgetEntity.CUSTOMER})
 
 
-def row_name(kind: BudgetEntity, who: str) -> str | None:
-    """Return under which name the cache of authentication has somebody's row, None if it can have none."""
-    # A user and a key lie under their bare ids: what looks like a key's is one's.
+def row_name(kind: BudgetEntity, entity_id: str) -> str | None:
+    """Return the key of an entity's row in the authentication cache, or `None` if there can be none."""
+    # Users and keys are both cached under their bare ids, so only an id that looks like a key's hash is a key's.
     if kind not in _ROWS or (
-        kind in {BudgetEntity.KEY, BudgetEntity.USER} and (_HASH.fullmatch(who) is None) is (kind is BudgetEntity.KEY)
+        kind in {BudgetEntity.KEY, BudgetEntity.USER}
+        and (_HASH.fullmatch(entity_id) is None) is (kind is BudgetEntity.KEY)
     ):
         return None
-    return _ROWS[kind].format(who)
+    return _ROWS[kind].format(entity_id)
 
 
-def counter_name(kind: BudgetEntity, who: str) -> str | None:
-    """Return under which name the counters of spend have somebody's, None if there is none."""
+def counter_name(kind: BudgetEntity, entity_id: str) -> str | None:
+    """Return the key of an entity's spend counter, or `None` if LiteLLM has none for this kind."""
     form = _COUNTERS.get(kind)
-    return None if form is None else form.format(who)
+    return None if form is None else form.format(entity_id)
 
 
 def budget_of(kind: BudgetEntity, row: object, counter: object, now: float) -> Budget | None:
-    """Return what is known of a row and a counter, either of which may be missing; None if nothing is.
+    """Return the budget from a cached row and a spend counter, either of which may be missing; `None` without both.
 
-    The counter has what was spent until now; a row is as old as it says, or as old as one may be.
+    The counter is current. A row is as old as its timestamp says, or `MAX_ROW_AGE_SECONDS` old without one.
     """
     spend, as_of = number(counter), now
     if not isinstance(row, Mapping):
         return None if spend is None else Budget(now, Source.PROCESS, spend=spend)
     if spend is None:
-        spend, told = number(row.get("spend")), number(row.get("last_refreshed_at"))
-        as_of = now - KEPT_SECONDS if told is None else min(told, now)
-    of_limit: Mapping[str, Any] = row
+        spend, refreshed_at = number(row.get("spend")), number(row.get("last_refreshed_at"))
+        as_of = now - MAX_ROW_AGE_SECONDS if refreshed_at is None else min(refreshed_at, now)
+    limits: Mapping[str, Any] = row
     if kind in _IN_BUDGET_TABLE:
         table = row.get("litellm_budget_table", _MISSING)
-        # Who has no budget has no maximum; who was read without it may have one.
-        of_limit = table if isinstance(table, Mapping) else {"max_budget": None} if table is None else {}
-    limit, reset = of_limit.get("max_budget", _MISSING), of_limit.get("budget_reset_at", _MISSING)
+        # `None` means that there is no budget, so no maximum. If the table was not joined, there may be one.
+        limits = table if isinstance(table, Mapping) else {"max_budget": None} if table is None else {}
+    limit, reset = limits.get("max_budget", _MISSING), limits.get("budget_reset_at", _MISSING)
     return Budget(
         as_of=as_of,
         source=Source.PROCESS,
         maximum=number(limit),
         spend=spend,
-        resets_at=moment(reset) if isinstance(reset, str) else None,
+        resets_at=timestamp(reset) if isinstance(reset, str) else None,
         alias=text(row.get(_ALIASES.get(kind, ""))),
         email=text(row.get("user_email")) if kind is BudgetEntity.USER else None,
         is_unlimited=limit is None,

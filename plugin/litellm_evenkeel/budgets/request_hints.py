@@ -1,7 +1,7 @@
-"""What a request's metadata tells of budgets. It is read for each success event: nothing here may cost much.
+"""Observations of budgets from a request's metadata. They are read for each success event, so they must be cheap.
 
-Authentication writes there what it has looked up (`user_api_key_*`). A name that is missing was not looked up; one that
-is there with None was, and there is no such value. But a spend of None is never zero: it is what nobody has looked up.
+LiteLLM's authentication adds what it has looked up (`user_api_key_*`). A missing name was not looked up; a name with
+`None` was, and has no value. The spend is an exception: `None` there means unknown, never zero.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_MOMENTS = 4096
+MAX_CACHED_TIMESTAMPS = 4096
 _MISSING: Any = object()
 _KEY, _TEAM, _USER, _ORG, _CUSTOMER = (
     BudgetEntity.KEY,
@@ -29,7 +29,7 @@ _EVENT = Source.EVENT
 
 
 class RequestOwners(NamedTuple):
-    """Whose request it was; what is None, empty or no text is nobody's."""
+    """Ids of the entities that pay for a request. `None`, an empty text or another type means that there is none."""
 
     key: str | None = None
     team: str | None = None
@@ -39,7 +39,7 @@ class RequestOwners(NamedTuple):
 
 
 class BudgetObservation(NamedTuple):
-    """What one request tells of one budget."""
+    """Observation of one budget, with its entity."""
 
     kind: BudgetEntity
     entity_id: str
@@ -47,129 +47,129 @@ class BudgetObservation(NamedTuple):
 
 
 def observations(
-    metadata: Mapping[str, Any], ids: RequestOwners, at: float, cost: float = 0.0
+    metadata: Mapping[str, Any], owners: RequestOwners, ended_at: float, cost: float = 0.0
 ) -> tuple[BudgetObservation, ...]:
-    """Return a hint for everybody whose request it was, even if it tells nothing.
+    """Return an observation for each owner of a request, even if nothing is known of its budget.
 
-    `metadata` is what stands in LiteLLM's `litellm_params`, `at` when the request ended, and `cost` what it added to
-    every spend that is known: authentication has read them before.
+    `metadata` comes from LiteLLM's `litellm_params`, and `ended_at` is in seconds since 1970. `cost` (dollars) is added
+    to each known spend, because authentication read the spend before the request.
     """
-    key, team, user, org, customer = ids
+    key, team, user, org, customer = owners
     get = metadata.get
-    found: list[BudgetObservation] = []
+    observed: list[BudgetObservation] = []
     if key.__class__ is str and key:
-        found.append(_key(get, key, at, cost))
+        observed.append(_key(get, key, ended_at, cost))
     if team.__class__ is str and team:
-        found.append(_team(get, team, at, cost))
+        observed.append(_team(get, team, ended_at, cost))
     if user.__class__ is str and user:
-        found.append(_user(get, user, at, cost))
+        observed.append(_user(get, user, ended_at, cost))
     if org.__class__ is str and org:
-        found.append(_org(get, org, at, cost))
+        observed.append(_org(get, org, ended_at, cost))
     if customer.__class__ is str and customer:
-        # What it has spent is not carried; None is written where its maximum was not looked up, too.
-        budget = Budget(at, _EVENT, number(get("user_api_end_user_max_budget")))
-        found.append(BudgetObservation(_CUSTOMER, customer, budget))
-    return tuple(found)
+        # The metadata has no spend of customers. A maximum of `None` does not mean unlimited: it may be not looked up.
+        budget = Budget(ended_at, _EVENT, number(get("user_api_end_user_max_budget")))
+        observed.append(BudgetObservation(_CUSTOMER, customer, budget))
+    return tuple(observed)
 
 
-def _key(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
-    spend, told = number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
+def _key(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
+    spend, reset_at = number(get("user_api_key_spend")), get("user_api_key_budget_reset_at", _MISSING)
     limit = get("user_api_key_max_budget", _MISSING)
     budget = Budget(
-        at,
+        ended_at,
         _EVENT,
         number(limit),
         None if spend is None else spend + cost,
-        moment(told) if told.__class__ is str else None,
+        timestamp(reset_at) if reset_at.__class__ is str else None,
         text(get("user_api_key_alias")),
         None,
         True,  # noqa: FBT003 - by position it costs less
-        limit is None and told is not _MISSING,
-        told is None,
+        limit is None and reset_at is not _MISSING,
+        reset_at is None,
     )
-    return BudgetObservation(_KEY, who, budget)
+    return BudgetObservation(_KEY, entity_id, budget)
 
 
-def _team(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
-    spend, told = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
+def _team(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
+    spend, reset_at = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
     maximum, is_unlimited = number(get("user_api_key_team_max_budget")), False
     if maximum is None:
-        # The key's own row may have come without its team: only the team's says that there is none.
-        of_table = get("user_api_key_team_table_max_budget", _MISSING)
-        maximum, is_unlimited = number(of_table), of_table is None
+        # The key's row may have been read without its team. Only the team's own row shows that there is no maximum.
+        table_maximum = get("user_api_key_team_table_max_budget", _MISSING)
+        maximum, is_unlimited = number(table_maximum), table_maximum is None
     budget = Budget(
-        at,
+        ended_at,
         _EVENT,
         maximum,
         None if spend is None else spend + cost,
-        moment(told) if told.__class__ is str else None,
+        timestamp(reset_at) if reset_at.__class__ is str else None,
         text(get("user_api_key_team_alias")),
         None,
         True,  # noqa: FBT003 - as above
         is_unlimited,
-        told is None,
+        reset_at is None,
     )
-    return BudgetObservation(_TEAM, who, budget)
+    return BudgetObservation(_TEAM, entity_id, budget)
 
 
-def _user(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
-    spend, told = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
+def _user(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
+    spend, reset_at = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
     maximum, is_unlimited = number(get("user_api_key_user_max_budget")), False
     if maximum is None:
-        of_table = get("user_api_key_user_table_max_budget", _MISSING)
-        maximum, is_unlimited = number(of_table), of_table is None
+        table_maximum = get("user_api_key_user_table_max_budget", _MISSING)
+        maximum, is_unlimited = number(table_maximum), table_maximum is None
     budget = Budget(
-        at,
+        ended_at,
         _EVENT,
         maximum,
         None if spend is None else spend + cost,
-        moment(told) if told.__class__ is str else None,
+        timestamp(reset_at) if reset_at.__class__ is str else None,
         text(get("user_api_key_user_alias")),
         text(get("user_api_key_user_email")),
         True,  # noqa: FBT003 - as above
         is_unlimited,
-        told is None,
+        reset_at is None,
     )
-    return BudgetObservation(_USER, who, budget)
+    return BudgetObservation(_USER, entity_id, budget)
 
 
-def _org(get: Any, who: str, at: float, cost: float) -> BudgetObservation:
-    spend, told = number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
-    # When it begins anew is never carried.
+def _org(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
+    spend, limit = number(get("user_api_key_org_spend")), get("user_api_key_org_max_budget", _MISSING)
+    # The metadata never has the reset time of an organisation.
     budget = Budget(
-        at,
+        ended_at,
         _EVENT,
-        number(told),
+        number(limit),
         None if spend is None else spend + cost,
         None,
         text(get("user_api_key_org_alias")),
         None,
         True,  # noqa: FBT003 - as above
-        told is None,
+        limit is None,
     )
-    return BudgetObservation(_ORG, who, budget)
+    return BudgetObservation(_ORG, entity_id, budget)
 
 
-def number(told: Any) -> float | None:
-    """Return a number, None for whatever is none: LiteLLM's values come from custom authentication too."""
-    if type(told) is float:
-        return told if -math.inf < told < math.inf else None
-    if type(told) is int:
-        return float(told) if abs(told) < 10**300 else None
+def number(value: Any) -> float | None:
+    """Return a finite number, or `None` for anything else: custom authentication may set values of any type."""
+    if type(value) is float:
+        return value if -math.inf < value < math.inf else None
+    if type(value) is int:
+        return float(value) if abs(value) < 10**300 else None
     return None
 
 
-def text(told: Any) -> str | None:
-    """Return a text, None for whatever is none."""
-    return told if type(told) is str else None
+def text(value: Any) -> str | None:
+    """Return a text, or `None` for anything else."""
+    return value if type(value) is str else None
 
 
-@lru_cache(MOST_MOMENTS)
-def moment(told: str) -> float | None:
-    """Return a moment in seconds since 1970. The same few texts come again and again."""
+@lru_cache(MAX_CACHED_TIMESTAMPS)
+def timestamp(iso: str) -> float | None:
+    """Return an ISO 8601 time in seconds since 1970, or `None`. Cached, because the same few reset times repeat."""
     try:
-        moment = datetime.fromisoformat(told)
-        # LiteLLM's database knows no zones: what names none is meant as UTC.
+        moment = datetime.fromisoformat(iso)
+        # LiteLLM's database stores times without a zone, in UTC.
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

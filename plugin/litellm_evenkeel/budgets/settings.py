@@ -1,4 +1,4 @@
-"""How budgets are looked up, as operators may set it."""
+"""Settings of budget lookups, `evenkeel.budgets`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.settings_schema.types import Count, Period, Secret
 
 SCHEMES = ("redis://", "rediss://", "unix://")
-OFF, OF_LITELLM = "off", "litellm"
+OFF, LITELLM = "off", "litellm"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -17,49 +17,50 @@ class BudgetRedis(Secret):
     """`off`, `litellm` for the Redis that LiteLLM uses, or an address: `redis://`, `rediss://` or `unix://`."""
 
     @classmethod
-    def of(cls, told: object, where: str) -> Self:
-        """Read it; a password in it is in no error."""
-        # YAML reads a bare `off` as a switch.
-        if told is False:
+    def of(cls, value: object, path: str) -> Self:
+        """Return the setting from `value`, or raise SettingsError without it: an address may contain a password."""
+        # YAML 1.1 reads a bare `off` as `False`.
+        if value is False:
             return cls(OFF)
-        if isinstance(told, str) and (told in {OFF, OF_LITELLM} or told.startswith(SCHEMES)):
-            return cls(told)
+        if isinstance(value, str) and (value in {OFF, LITELLM} or value.startswith(SCHEMES)):
+            return cls(value)
         raise SettingsError(
-            f"{where}: this is no address of a Redis. Let it begin with {', '.join(SCHEMES)}, or write litellm or off."
+            f"{path}: expected off, litellm or the address of a Redis. Hint: an address begins with "
+            f"{', '.join(SCHEMES)}."
         )
 
     @property
     def is_off(self) -> bool:
-        """Whether there is none."""
+        """Whether no Redis is used."""
         return self.value == OFF
 
     @property
-    def is_of_litellm(self) -> bool:
-        """Whether the Redis that LiteLLM uses is meant."""
-        return self.value == OF_LITELLM
+    def uses_litellm_redis(self) -> bool:
+        """Whether LiteLLM's own Redis is used."""
+        return self.value == LITELLM
 
     def __str__(self) -> str:
-        return self.value if self.is_off or self.is_of_litellm else repr(self)
+        return self.value if self.is_off or self.uses_litellm_redis else repr(self)
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetSettings:
-    """All of it."""
+    """Settings of budget gauges and of the lookups behind them."""
 
     enabled: bool = True
-    """Whether there are gauges of budgets at all."""
+    """Whether to export budget gauges."""
     database: bool = True
-    """Whether LiteLLM's database is asked for what a request does not tell; it is only read."""
+    """Whether to look up budgets in LiteLLM's database (read only) when a request's metadata lacks them."""
     redis: BudgetRedis = BudgetRedis(OFF)
-    """Where workers share what they have looked up in the database: off (nowhere), litellm for the Redis that LiteLLM
-    uses, or an address."""
+    """The Redis through which workers share budgets that they looked up in the database: off, litellm for the Redis
+    that LiteLLM uses, or an address."""
     ttl: Period = 30.0
-    """After how long a budget is looked up again; each time up to a fifth sooner or later."""
+    """Time until a budget is looked up again, varied by up to a fifth."""
     negative_ttl: Period = 60.0
-    """After how long it is looked up again whether somebody exists who did not."""
+    """Time until the plugin checks again for an entity that did not exist."""
     most: Count = 10_000
-    """How many budgets of each kind are remembered; beyond it, those that were used longest ago are forgotten."""
+    """Maximum number of cached budgets of each kind. Beyond it, the least recently used are evicted."""
     timeout: Period = 0.5
-    """After how long the database cancels a question."""
+    """Time after which the database cancels a lookup."""
     connections: Count = 2
-    """How many connections to the database a worker may have."""
+    """Maximum number of database connections of a worker."""

@@ -1,4 +1,4 @@
-"""One server, as whoever loads budgets sees it: asked with a deadline, and left alone while it fails."""
+"""Budget sources behind a timeout and a circuit breaker, as the loader uses them."""
 
 from __future__ import annotations
 
@@ -17,110 +17,113 @@ T = TypeVar("T")
 
 
 class BudgetSource(Protocol):
-    """A driver. What goes wrong with it is raised."""
+    """Driver of one budget source. Its methods raise the driver's own errors."""
 
     def is_ready(self) -> bool:
-        """Say whether it may be asked; if not, it sees to it that it will be."""
+        """Return whether `fetch` may be called. If not, start what makes it ready, such as connecting."""
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget]:
-        """Return what it knows of each; what it does not name, it knows nothing of."""
+        """Return the known budgets. An entity that is not in the result is unknown."""
 
     def drop(self) -> None:
-        """Let go of connections that may not answer any more, without waiting for anybody."""
+        """Drop connections that may be broken, without waiting."""
 
     async def close(self) -> None:
-        """Let go of the server; nothing is asked afterwards."""
+        """Close the connections. No other method is called afterwards."""
 
 
 class WritableBudgetSource(BudgetSource, Protocol):
-    """A driver that also keeps what others have found."""
+    """Driver of a source that workers also write to."""
 
-    async def store(self, found: Mapping[Entity, Budget]) -> None:
-        """Keep it for others."""
+    async def store(self, budgets: Mapping[Entity, Budget]) -> None:
+        """Write budgets for the other workers."""
 
 
 class GuardedSource:
-    """A server behind a breaker. Nothing here raises, and nothing lasts longer than `patience`."""
+    """Budget source behind a circuit breaker. Calls never raise, and end within `timeout` seconds."""
 
     def __init__(
         self,
         source: Source,
-        lookup: BudgetSource,
-        patience: float,
+        driver: BudgetSource,
+        timeout: float,
         failures: SourceFailures,
         clock: Callable[[], float],
         breaker: CircuitBreaker,
     ) -> None:
         self.source, self.breaker = source, breaker
-        self.asked = 0
-        self._lookup, self._patience, self._failures, self._clock = lookup, patience, failures, clock
+        self.calls = 0
+        self._driver, self._timeout, self._failures, self._clock = driver, timeout, failures, clock
 
     @property
-    def is_due(self) -> bool:
-        """Whether it may be asked: its last failure was long enough ago."""
+    def may_call(self) -> bool:
+        """Whether a call is allowed: the pause after the last failure is over."""
         return self._clock() >= self.breaker.retry_at
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget] | None:
-        """Return what it knows of each, None if it has failed or is not ready."""
-        return await self._do(entities, lambda: self._lookup.fetch(entities))
+        """Return the known budgets, or `None` if the source failed or is not ready."""
+        return await self._call(entities, lambda: self._driver.fetch(entities))
 
-    async def _do(self, entities: Sequence[Entity], doing: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    async def _call(self, entities: Sequence[Entity], doing: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         try:
-            if not self._lookup.is_ready():
+            if not self._driver.is_ready():
                 return None
-            self.asked += 1
-            found = await run_with_timeout(doing(), self._patience)
-        except Exception as error:  # noqa: BLE001 - whatever a driver raises, budgets are only not known
-            self._lookup.drop()
+            self.calls += 1
+            result = await run_with_timeout(doing(), self._timeout)
+        except Exception as error:  # noqa: BLE001 - whatever a driver raises, budgets only stay unknown
+            self._driver.drop()
             self.breaker.record_failure(self._clock())
             self._failures.record((kind for kind, _ in entities), self.source, error)
             return None
         self.breaker.record_success()
-        return found
+        return result
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close the connections."""
         try:
-            await run_with_timeout(self._lookup.close(), self._patience)
+            await run_with_timeout(self._driver.close(), self._timeout)
         except Exception:  # noqa: BLE001 - as above
-            self._lookup.drop()
+            self._driver.drop()
 
 
 class GuardedCache(GuardedSource):
-    """One that keeps things, too."""
+    """Guarded source that workers also write to."""
 
     def __init__(
         self,
         source: Source,
         store: WritableBudgetSource,
-        patience: float,
+        timeout: float,
         failures: SourceFailures,
         clock: Callable[[], float],
         breaker: CircuitBreaker,
     ) -> None:
-        super().__init__(source, store, patience, failures, clock, breaker)
+        super().__init__(source, store, timeout, failures, clock, breaker)
         self._store = store
 
-    async def store(self, found: Mapping[Entity, Budget]) -> None:
-        """Keep it for others, if that is soon done."""
-        await self._do(tuple(found), lambda: self._store.store(found))
+    async def store(self, budgets: Mapping[Entity, Budget]) -> None:
+        """Write budgets for the other workers, unless that fails or takes too long."""
+        await self._call(tuple(budgets), lambda: self._store.store(budgets))
 
 
-async def run_with_timeout(doing: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Wait for something so long. It is a task of its own, for drivers that take their time to be cancelled."""
-    task = asyncio.ensure_future(doing)
+async def run_with_timeout(operation: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Return the result of `operation`, or raise TimeoutError after `seconds`.
+
+    The operation runs in a task of its own, because a driver may take long to end after it is cancelled.
+    """
+    task = asyncio.ensure_future(operation)
     try:
         await asyncio.wait((task,), timeout=seconds)
     finally:
         if not task.done():
             task.cancel()
-            task.add_done_callback(_forgotten)
+            task.add_done_callback(_retrieve_exception)
     if not task.done() or task.cancelled():
         raise TimeoutError
     return task.result()
 
 
-def _forgotten(task: asyncio.Task[T]) -> None:
-    """Look at how it ended, so that asyncio does not complain that nobody has."""
+def _retrieve_exception(task: asyncio.Task[T]) -> None:
+    """Retrieve the exception of an abandoned task. Otherwise asyncio logs that it was never retrieved."""
     if not task.cancelled():
         task.exception()

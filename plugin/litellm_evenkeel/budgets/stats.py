@@ -1,4 +1,4 @@
-"""How it went with budgets since this worker began, for metrics and for whoever looks whether all is well."""
+"""Counters of budget lookups since this worker began, for metrics and for the health route."""
 
 from __future__ import annotations
 
@@ -17,106 +17,105 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.budget import BudgetEntity, Entity
 
 LOG = logging.getLogger("litellm_evenkeel.budgets")
-TOLD_EACH_SECONDS = 60.0
-CURES = {
-    DriverError.TIMEOUT: "See whether the server is overloaded, or hangs; evenkeel.budgets.timeout is how long it may "
-    "take.",
-    DriverError.REFUSED: "See whether the server is up and reached from here.",
-    DriverError.DENIED: "See that the proxy's user of it may read there.",
-    DriverError.SCHEMA: "See that LiteLLM's migrations have run in the schema that its address names.",
-    DriverError.ERROR: "See the server's own log.",
+WARNING_INTERVAL_SECONDS = 60.0
+HINTS = {
+    DriverError.TIMEOUT: "Check whether the server is overloaded or hangs, or raise evenkeel.budgets.timeout.",
+    DriverError.REFUSED: "Check that the server is up and reachable from the proxy.",
+    DriverError.DENIED: "Check that the proxy's user may read there.",
+    DriverError.SCHEMA: "Check that LiteLLM's migrations have run in the schema that the address names.",
+    DriverError.ERROR: "Check the server's own log.",
 }
-# What it is read from is LiteLLM's, and changes with its versions.
-OF_LITELLM = "This LiteLLM may keep it otherwise. See whether there is a newer litellm-evenkeel."
+# These sources are LiteLLM's internals, which change with its versions.
+LITELLM_HINT = "This version of LiteLLM may store budgets differently. Check for a newer litellm-evenkeel."
 
 
 class SourceFailures:
-    """By kind, source and reason."""
+    """Counters and warnings of failed lookups, by kind, source and reason."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.counts: Counter[tuple[BudgetEntity, Source, DriverError]] = Counter()
         self._clock = clock
-        self._told_at: dict[tuple[BudgetEntity, Source, DriverError], float] = {}
+        self._last_warned_at: dict[tuple[BudgetEntity, Source, DriverError], float] = {}
 
     def record(self, kinds: Iterable[BudgetEntity], source: Source, error: BaseException) -> None:
-        """Know of lookups that failed together: the kind of each."""
-        why = driver_error(error)
+        """Count lookups that failed together. `kinds` has one item for each lookup."""
+        reason = driver_error(error)
         for kind, count in Counter(kinds).items():
-            self.counts[kind, source, why] += count
-            self._tell(kind, source, why, error)
+            self.counts[kind, source, reason] += count
+            self._warn(kind, source, reason, error)
 
     def record_skipped(self, entities: Iterable[Entity], source: Source) -> None:
-        """Know of lookups that were not made. Why has been told before."""
+        """Count lookups that an open circuit breaker skipped. The failures that opened it have been logged."""
         for kind, _ in entities:
             self.counts[kind, source, DriverError.CIRCUIT_OPEN] += 1
 
-    def _tell(self, kind: BudgetEntity, source: Source, why: DriverError, error: BaseException) -> None:
+    def _warn(self, kind: BudgetEntity, source: Source, reason: DriverError, error: BaseException) -> None:
         now = self._clock()
-        told_at = self._told_at.get((kind, source, why))
-        if told_at is not None and now - told_at < TOLD_EACH_SECONDS:
+        last_warned_at = self._last_warned_at.get((kind, source, reason))
+        if last_warned_at is not None and now - last_warned_at < WARNING_INTERVAL_SECONDS:
             return
-        self._told_at[kind, source, why] = now
+        self._last_warned_at[kind, source, reason] = now
         LOG.warning(
-            "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). What was known of them stays. %s",
-            kind.value, source.value, why.value, cause(error),
-            OF_LITELLM if source in {Source.EVENT, Source.PROCESS} else CURES[why],
+            "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). The gauges keep their last values. %s",
+            kind.value, source.value, reason.value, cause(error),
+            LITELLM_HINT if source in {Source.EVENT, Source.PROCESS} else HINTS[reason],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class KindCounts:
-    """How it went with one kind."""
+    """Cache counters of one kind of entity."""
 
     hits: int = 0
-    """Answers that were known and fresh."""
+    """Reads of a fresh entry."""
     misses: int = 0
-    """Answers of which nothing was known."""
+    """Reads without an entry."""
     stale: int = 0
-    """Answers that were known, and due to be looked up again."""
+    """Reads of an entry that was due to be looked up again."""
     negative: int = 0
-    """Answers that there is no such entity."""
+    """Reads of a fresh entry that says that the entity does not exist."""
     joined: int = 0
-    """Of misses and stale answers, those that somebody else was being asked about already."""
+    """Misses and stale reads whose lookup was already pending."""
     known: int = 0
-    """How many entities are known now."""
+    """Number of entries now."""
     oldest_age: float | None = None
-    """Seconds since the oldest value was learned of those that were used lately; None if none was."""
+    """Age in seconds of the oldest recently used entry, or `None` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetCounts:
-    """All numbers are since the start, but for those of now."""
+    """Counters of all budget lookups of this worker."""
 
     kinds: Mapping[BudgetEntity, KindCounts]
     failures: Mapping[tuple[BudgetEntity, Source, DriverError], int]
-    """Entities whose lookup failed, once for each time."""
+    """Failed lookups of entities; an entity counts each time."""
     statements: int = 0
-    """Questions to Postgres, whether it has answered or not."""
+    """Queries to Postgres, including those that failed."""
     waiting: int = 0
-    """Entities that are being asked about now."""
+    """Entities whose lookup is pending now."""
     rejected: int = 0
-    """Entities that were not asked about: too many waited, or no table can hold such an id."""
+    """Entities that were not looked up, because too many were pending or no table can hold such an id."""
     sources: Mapping[Source, BreakerState] | None = None
-    """How it stands with the servers, of those that are used."""
+    """Circuit breaker state of each source in use, or `None` without a loader."""
 
 
 def health(counts: BudgetCounts) -> dict[str, object]:
-    """Return it as JSON has it: no id is in it."""
-    standings = counts.sources or {}
+    """Return the counters as a JSON document. It contains no ids."""
+    states = counts.sources or {}
     return {
-        "ok": all(one is BreakerState.CLOSED for one in standings.values()),
-        "sources": {str(source): str(one) for source, one in standings.items()},
+        "ok": all(state is BreakerState.CLOSED for state in states.values()),
+        "sources": {str(source): str(state) for source, state in states.items()},
         "entities": {
             str(kind): {
-                "known": one.known,
-                "oldest_age_seconds": None if one.oldest_age is None else round(one.oldest_age, 3),
-                "hits": one.hits,
-                "misses": one.misses,
-                "stale": one.stale,
-                "negative": one.negative,
-                "joined": one.joined,
+                "known": kind_counts.known,
+                "oldest_age_seconds": None if kind_counts.oldest_age is None else round(kind_counts.oldest_age, 3),
+                "hits": kind_counts.hits,
+                "misses": kind_counts.misses,
+                "stale": kind_counts.stale,
+                "negative": kind_counts.negative,
+                "joined": kind_counts.joined,
             }
-            for kind, one in counts.kinds.items()
+            for kind, kind_counts in counts.kinds.items()
         },
         "lookup_failures": [
             {"entity": str(kind), "source": str(source), "reason": str(reason), "count": count}

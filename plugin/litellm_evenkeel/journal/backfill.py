@@ -17,37 +17,42 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.store import RecordStore
 
-AT_ONCE = 2000
+BATCH_RECORDS = 2000
 # Where rows keep coming, what came during a round is brought in the next one, which is shorter.
-MOST_ROUNDS = 20
+MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far it is."""
 
-    looked_at: int
+    records_read: int
     """Rows of the source that were looked at, in this run."""
-    brought: int
+    records_copied: int
     """Rows of those that the other store did not have."""
 
 
 def back_fill(
-    source: RecordStore, target: RecordStore, known_as: str, *, anew: bool = False, at_once: int = AT_ONCE
+    source: RecordStore,
+    target: RecordStore,
+    source_name: str,
+    *,
+    restart: bool = False,
+    batch_records: int = BATCH_RECORDS,
 ) -> Iterator[Progress]:
     """Bring over what the target lacks, until there was nothing left to look at; yield after each batch.
 
     `known_as` is what the target knows the source by; `anew` looks at rows again that were brought over before.
     """
     looked_at = brought = 0
-    for turn in range(MOST_ROUNDS):
-        done = {} if anew and turn == 0 else target.moved(known_as)
+    for turn in range(MAX_ROUNDS):
+        done = {} if restart and turn == 0 else target.backfill_positions(source_name)
         before = looked_at
         for writer, last in sorted(source.latest().items()):
             number = done.get(writer, 0)
-            while number < last and (records := source.read(writer, number, last, at_once)):
+            while number < last and (records := source.read(writer, number, last, batch_records)):
                 number = records[-1].number
-                brought += target.write(records, BackfillCursor(known_as, writer, number))
+                brought += target.write(records, BackfillCursor(source_name, writer, number))
                 looked_at += len(records)
                 yield Progress(looked_at, brought)
         if looked_at == before:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.journal import Journal
 
 # Of failed attempts it is not known yet whether their requests will be served elsewhere.
-MOST_ATTEMPTS = 1000
+MAX_PENDING_ATTEMPTS = 1000
 # Where LiteLLM finds out whose a key is, and what it says of one that it does not know, too.
-AUTHENTICATION = "litellm.proxy.auth.user_api_key_auth"
-SAID_OF_STRANGERS = frozenset({"api_key", "token", "parent_otel_span", "request_route"})
+AUTHENTICATION_MODULE = "litellm.proxy.auth.user_api_key_auth"
+UNKNOWN_KEY_FIELDS = frozenset({"api_key", "token", "parent_otel_span", "request_route"})
 UNAUTHORIZED = 401
 
 
@@ -40,7 +40,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         """Write down an answer."""
         del response_obj, start_time, end_time
         try:
-            told = event_parser.answered(kwargs)
+            told = event_parser.parse_success(kwargs)
             if told is not None:
                 self.journal.append(told)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others have to hear of the event
@@ -54,8 +54,8 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         try:
             if not isinstance(kwargs.get("standard_logging_object"), dict):
                 return
-            self._attempts[_known_by(kwargs)] = event_parser.attempted(kwargs)
-            if len(self._attempts) > MOST_ATTEMPTS:
+            self._attempts[_attempt_id(kwargs)] = event_parser.parse_attempt(kwargs)
+            if len(self._attempts) > MAX_PENDING_ATTEMPTS:
                 self._attempts.popitem(last=False)
         except Exception as error:  # noqa: BLE001
             self._errors("remembering an attempt", error)
@@ -70,7 +70,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         """Write down what a client has failed to get."""
         del traceback_str
         try:
-            attempt = self._attempts.pop(_known_by(request_data), None)
+            attempt = self._attempts.pop(_attempt_id(request_data), None)
             told = request_data.get("standard_logging_object")
             if isinstance(told, dict) and told.get("status") == "success":
                 # It was answered, and written down; then the proxy withheld the answer.
@@ -80,33 +80,33 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
                 attempt = None
             failure = event_parser.Failure(type(original_exception).__name__, _status(original_exception))
             self.journal.append(
-                event_parser.failed(request_data, failure, _sender(user_api_key_dict), attempt, time.time())
+                event_parser.parse_failure(request_data, failure, _caller(user_api_key_dict), attempt, time.time())
             )
         except Exception as error:  # noqa: BLE001
             self._errors("writing down a failure", error)
 
 
-def _known_by(details: Mapping[str, Any]) -> tuple[int, object]:
+def _attempt_id(details: Mapping[str, Any]) -> tuple[int, object]:
     """Return by what an attempt is known again: LiteLLM's account of it, which both tell, and when that begins."""
     told = details.get("standard_logging_object")
     return id(told), told.get("startTime") if isinstance(told, dict) else None
 
 
-def _sender(told: Any) -> event_parser.Caller:
+def _caller(told: Any) -> event_parser.Caller:
     """Return with which key a request came; more is said of one that LiteLLM knows than of any other."""
-    is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - SAID_OF_STRANGERS)
+    is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - UNKNOWN_KEY_FIELDS)
     return event_parser.Caller(getattr(told, "api_key", None), is_known)
 
 
 def _status(error: Exception) -> int:
     """Return the status with which LiteLLM answers for an error."""
     caught = error.__traceback__
-    if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION:
-        return _status_of_authentication(error)
+    if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION_MODULE:
+        return _authentication_status(error)
     return event_parser.status(error)
 
 
-def _status_of_authentication(error: Exception) -> int:
+def _authentication_status(error: Exception) -> int:
     """Return it for what authentication raised: LiteLLM makes an answer of that only after it has told of it."""
     from litellm.proxy.auth import auth_exception_handler  # noqa: PLC0415 - only of use in a proxy
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import RecordStore
 
 
-def open_journal(settings: JournalSettings, where: str, database: Callable[[], str]) -> Journal:
+def open_journal(settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> Journal:
     """Return a worker's journal; `database` tells the address of LiteLLM's own when it is needed."""
     second = settings.second.kind
     if second is settings.store:
-        raise SettingsError(f"{where}.second: rows are in {second} already. Write none, or the other one.")
-    first = _store(settings.store, settings, where, database)
-    return Journal(first, None if second is None else _store(second, settings, where, database), settings)
+        raise SettingsError(f"{settings_path}.second: rows are in {second} already. Write none, or the other one.")
+    first = _store(settings.store, settings, settings_path, database)
+    return Journal(first, None if second is None else _store(second, settings, settings_path, database), settings)
 
 
 def _store(kind: StoreKind, settings: JournalSettings, where: str, database: Callable[[], str]) -> RecordStore:
@@ -32,7 +32,7 @@ def _store(kind: StoreKind, settings: JournalSettings, where: str, database: Cal
         path = Path(settings.path).absolute()
         if not path.parent.is_dir():
             raise SettingsError(f"{where}.path: there is no folder {path.parent}. Make it, or name a file elsewhere.")
-        return SqliteStore(path, synchronous=settings.synchronous, busy=settings.busy)
+        return SqliteStore(path, synchronous=settings.synchronous, busy_seconds=settings.busy)
     from litellm_evenkeel.journal.postgres import PostgresStore  # noqa: PLC0415 - a driver
 
     own = settings.url

@@ -7,7 +7,7 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.settings import Order
+from litellm_evenkeel.journal.settings import WriteOrder
 from litellm_evenkeel.journal.writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.stats import WriterCounts
     from litellm_evenkeel.journal.store import RecordStore
 
-BITS = 62
+WRITER_ID_BITS = 62
 
 
 class Journal:
@@ -32,27 +32,27 @@ class Journal:
     def __init__(
         self, first: RecordStore, second: RecordStore | None, settings: JournalSettings, *, writer: int | None = None
     ) -> None:
-        self.writer = secrets.randbits(BITS) if writer is None else writer
+        self.writer = secrets.randbits(WRITER_ID_BITS) if writer is None else writer
         """By what this worker's rows are known."""
         self._numbers, self._drain = count(1), settings.drain
         self._second = None if second is None else RecordWriter(second, settings)
-        is_after = self._second is not None and settings.order is Order.SEQUENTIAL
-        self._first = RecordWriter(first, settings, written=self._kept if is_after else None)
-        self._beside = None if is_after else self._second
+        is_after = self._second is not None and settings.order is WriteOrder.SEQUENTIAL
+        self._first = RecordWriter(first, settings, on_written=self._forward if is_after else None)
+        self._parallel = None if is_after else self._second
 
     def append(self, record: RequestRecord) -> None:
         """Have a row written some time soon, as the next of this worker's."""
         record = record._replace(writer=self.writer, number=next(self._numbers))
         self._first.enqueue(record)
-        if self._beside is not None:
-            self._beside.enqueue(record)
+        if self._parallel is not None:
+            self._parallel.enqueue(record)
 
     def counts(self) -> tuple[WriterCounts, ...]:
         """Return how it goes with each store."""
         return tuple(one.counts() for one in (self._first, self._second) if one is not None)
 
     @property
-    def is_double(self) -> bool:
+    def has_second_store(self) -> bool:
         """Whether there are two stores."""
         return self._second is not None
 
@@ -62,7 +62,7 @@ class Journal:
         if self._second is None:
             return 0
         first, second = self.counts()
-        if self._beside is None:
+        if self._parallel is None:
             return second.dropped
         return first.dropped + second.dropped
 
@@ -71,12 +71,12 @@ class Journal:
         until = time.monotonic() + self._drain
         if self._second is not None:
             # One that comes after the first still has to hear from that.
-            (self._second.flush_until if self._beside is None else self._second.begin_shutdown)(until)
+            (self._second.flush_until if self._parallel is None else self._second.begin_shutdown)(until)
         for one in (self._first, self._second):
             if one is not None:
                 one.close(until)
 
-    def _kept(self, records: Sequence[RequestRecord]) -> None:
+    def _forward(self, records: Sequence[RequestRecord]) -> None:
         assert self._second is not None
         for record in records:
             self._second.enqueue(record)

@@ -44,9 +44,9 @@ MISMATCHES = MetricDefinition(
 ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
 
 
-def of(journal: Journal) -> tuple[MetricDefinition, ...]:
+def definitions(journal: Journal) -> tuple[MetricDefinition, ...]:
     """Return what there is to tell of a worker's journal."""
-    return tuple(one for one in ALL if journal.is_double or one is not MISMATCHES)
+    return tuple(one for one in ALL if journal.has_second_store or one is not MISMATCHES)
 
 
 def samples(journal: Journal) -> Iterator[Sample]:
@@ -61,5 +61,5 @@ def samples(journal: Journal) -> Iterator[Sample]:
         yield Sample(FAILURES, store, one.failures)
         yield Sample(LOCKED, store, one.locked)
         yield Sample(PRUNED, store, one.pruned)
-    if journal.is_double:
+    if journal.has_second_store:
         yield Sample(MISMATCHES, (), journal.mismatches)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-MOST_INTEGER = 2**63 - 1
-MOST_CHARACTERS = 256
+MAX_INTEGER = 2**63 - 1
+MAX_TEXT_CHARACTERS = 256
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -55,22 +55,22 @@ class RequestRecord(NamedTuple):
 COLUMNS: tuple[str, ...] = RequestRecord._fields
 
 
-def text(told: object) -> str:
+def safe_text(told: object) -> str:
     """Return what every store can keep of a text, and every terminal show: bounded, in one line, and of printed signs.
 
     Clients choose what their models are called; a line that looks like another row is none of theirs to write.
     """
     if not told:
         return ""
-    found = str(told)[:MOST_CHARACTERS]
+    found = str(told)[:MAX_TEXT_CHARACTERS]
     return found if found.isprintable() else "".join(one if one.isprintable() else REPLACED for one in found)
 
 
-def whole(told: object) -> int:
+def safe_int(told: object) -> int:
     """Return a number that every store can keep; 0 for what is none."""
-    return min(int(told), MOST_INTEGER) if isinstance(told, int | float) and 0 <= told < math.inf else 0
+    return min(int(told), MAX_INTEGER) if isinstance(told, int | float) and 0 <= told < math.inf else 0
 
 
-def real(told: object) -> float:
+def safe_float(told: object) -> float:
     """Return a finite number that is not below zero; 0 for what is none."""
     return float(told) if isinstance(told, int | float) and 0 <= told < math.inf else 0.0

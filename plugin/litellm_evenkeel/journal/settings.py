@@ -16,7 +16,7 @@ class StoreKind(StrEnum):
     POSTGRES = "postgres"
 
 
-class Second(StrEnum):
+class SecondStore(StrEnum):
     """What keeps them besides, while they move there."""
 
     NONE = "none"
@@ -26,10 +26,10 @@ class Second(StrEnum):
     @property
     def kind(self) -> StoreKind | None:
         """Which kind of a store it is."""
-        return None if self is Second.NONE else StoreKind(self.value)
+        return None if self is SecondStore.NONE else StoreKind(self.value)
 
 
-class Order(StrEnum):
+class WriteOrder(StrEnum):
     """How two stores are written."""
 
     SEQUENTIAL = "sequential"
@@ -47,7 +47,7 @@ class Synchronous(StrEnum):
     """After every batch."""
 
 
-class Insert(StrEnum):
+class InsertMethod(StrEnum):
     """How rows come into Postgres."""
 
     UNNEST = "unnest"
@@ -56,10 +56,10 @@ class Insert(StrEnum):
     """Postgres' own way for bulk."""
 
 
-Some = Annotated[int, Bounds(1)]
+PositiveCount = Annotated[int, Bounds(1)]
 
 # Before it drains: for so long LiteLLM may go on telling of answers when a worker ends, of two hundred at a time.
-LAST_ANSWERS_SECONDS = 10.0
+FINAL_EVENTS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,20 @@ class JournalSettings:
     """The file of SQLite, which is made where it is missing; its folder has to be there."""
     url: Secret | None = None
     """The address of Postgres; without one, that of LiteLLM's own database. The table is made where it is missing."""
-    second: Second = Second.NONE
+    second: SecondStore = SecondStore.NONE
     """Where rows are written besides, while they move there. Whatever goes wrong there keeps nothing from the first."""
-    order: Order = Order.SEQUENTIAL
+    order: WriteOrder = WriteOrder.SEQUENTIAL
     """How two stores are written: sequential, one after the other, or parallel."""
     synchronous: Synchronous = Synchronous.NORMAL
     """When SQLite waits for the disk: normal, now and then, so that a loss of power may take the last rows, or full,
     after each batch."""
-    insert: Insert = Insert.UNNEST
+    insert: InsertMethod = InsertMethod.UNNEST
     """How rows come into Postgres: unnest, one statement with arrays, or copy."""
-    flush_rows: Some = 500
+    flush_rows: PositiveCount = 500
     """How many rows are written together at most, and how many that wait are written at once. 1: each by itself."""
     flush_every: Seconds = 0.05
     """For how long a row waits for others to be written with."""
-    most_waiting: Some = 20_000
+    most_waiting: PositiveCount = 20_000
     """How many rows may wait while a store cannot be written; what comes beyond them is dropped, and counted."""
     busy: Period = 5.0
     """For how long a write waits while another process has the file locked, before it is tried anew."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.settings import Synchronous
-from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest
+from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ CREATE TABLE evenkeel_journal_moved (
 ) WITHOUT ROWID;
 PRAGMA user_version = {FORMAT};
 """
-NAMES = ", ".join(COLUMNS)
+COLUMN_NAMES = ", ".join(COLUMNS)
 INSERT = (
-    f"INSERT INTO evenkeel_journal ({NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "
+    f"INSERT INTO evenkeel_journal ({COLUMN_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "
     "ON CONFLICT (writer, number) DO NOTHING"
 )
-MOVED = """
+SAVE_POSITION = """
 INSERT INTO evenkeel_journal_moved VALUES (?, ?, ?)
 ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
 """
@@ -53,22 +53,25 @@ DELETE FROM evenkeel_journal WHERE (writer, number) IN (
     SELECT writer, number FROM evenkeel_journal WHERE time < ? ORDER BY time LIMIT ?
 )
 """
-READ = f"SELECT {NAMES} FROM evenkeel_journal WHERE writer = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?"
+READ = f"""
+SELECT {COLUMN_NAMES} FROM evenkeel_journal WHERE writer = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?
+"""
 ORDER = "time {0}, writer {0}, number {0}"
 PAGE = f"""
-SELECT {NAMES} FROM evenkeel_journal WHERE (time, writer, number) > (?, ?, ?) ORDER BY {ORDER.format("ASC")} LIMIT ?
+SELECT {COLUMN_NAMES} FROM evenkeel_journal
+WHERE (time, writer, number) > (?, ?, ?) ORDER BY {ORDER.format("ASC")} LIMIT ?
 """
-NEWEST = f"SELECT {NAMES} FROM evenkeel_journal ORDER BY {ORDER.format('DESC')} LIMIT ?"
+NEWEST = f"SELECT {COLUMN_NAMES} FROM evenkeel_journal ORDER BY {ORDER.format('DESC')} LIMIT ?"
 WRITERS = "SELECT writer, min(number), max(number), count(*) FROM evenkeel_journal GROUP BY writer"
-LATEST = latest("evenkeel_journal")
-MOVES = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
+LATEST = latest_query("evenkeel_journal")
+BACKFILL_POSITIONS = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
 # SQLite does not wait for those that open a new file at the same moment: one of them gives it a log, and the others are
 # refused whatever their patience.
-OPENS_AGAIN_SECONDS = 0.02
-MILLISECONDS = 1000
+OPEN_RETRY_SECONDS = 0.02
+MILLISECONDS_PER_SECOND = 1000
 # Of an error's code, what it has in common with others of its kind.
-PRIMARY = 0xFF
-REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, UnicodeError)
+PRIMARY_CODE_MASK = 0xFF
+REJECTION_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, UnicodeError)
 
 
 class SqliteStore:
@@ -81,31 +84,31 @@ class SqliteStore:
         path: Path,
         *,
         synchronous: Synchronous = Synchronous.NORMAL,
-        busy: float = 5.0,
-        makes: bool = True,
+        busy_seconds: float = 5.0,
+        create: bool = True,
     ) -> None:
         """`makes` says whether a journal is made where there is none."""
-        self._path, self._synchronous, self._busy, self._makes = path, synchronous, busy, makes
+        self._path, self._synchronous, self._busy_seconds, self._may_create = path, synchronous, busy_seconds, create
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self.locked = 0
         """Writes that found the file locked by another process, and waited for that."""
 
-    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
         try:
-            with self._writing() as connection:
+            with self._transaction() as connection:
                 found = connection.executemany(INSERT, records).rowcount
-                if moved is not None:
-                    connection.execute(MOVED, (moved.source, moved.writer, moved.number))
-        except REFUSED as error:
+                if cursor is not None:
+                    connection.execute(SAVE_POSITION, (cursor.source, cursor.writer, cursor.number))
+        except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
         return found
 
-    def prune(self, before: int, most: int) -> int:
+    def prune(self, before: int, limit: int) -> int:
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
-        with self._writing() as connection:
-            return connection.execute(PRUNE, (before, most)).rowcount
+        with self._transaction() as connection:
+            return connection.execute(PRUNE, (before, limit)).rowcount
 
     def writers(self) -> Mapping[int, WriterRange]:
         """Return whose rows there are, and which; all of them are looked at."""
@@ -115,21 +118,21 @@ class SqliteStore:
         """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         return dict(self._open().execute(LATEST).fetchall())
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
+    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
-        return list(map(_row, self._open().execute(READ, (writer, after, upto, most))))
+        return list(map(_row, self._open().execute(READ, (writer, after, last, limit))))
 
-    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
+    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
-        return list(map(_row, self._open().execute(PAGE, (*after, most))))
+        return list(map(_row, self._open().execute(PAGE, (*after, limit))))
 
-    def newest(self, most: int) -> list[RequestRecord]:
+    def newest(self, limit: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
-        return list(map(_row, self._open().execute(NEWEST, (most,))))[::-1]
+        return list(map(_row, self._open().execute(NEWEST, (limit,))))[::-1]
 
-    def moved(self, source: str) -> Mapping[int, int]:
+    def backfill_positions(self, source: str) -> Mapping[int, int]:
         """Return up to which of each writer's rows all has been moved here from another store."""
-        return dict(self._open().execute(MOVES, (source,)))
+        return dict(self._open().execute(BACKFILL_POSITIONS, (source,)))
 
     def close(self) -> None:
         """Let go of the file; the next call opens it anew."""
@@ -138,7 +141,7 @@ class SqliteStore:
             connection.close()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Be the file's only writer for a transaction, from its begin.
 
         Who reads first, and then wants to write, is refused at once when another has written meanwhile.
@@ -164,21 +167,21 @@ class SqliteStore:
                 raise
             self.locked += 1
         finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self._busy * MILLISECONDS)}")
+            connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * MILLISECONDS_PER_SECOND)}")
         if not connection.in_transaction:
             connection.execute("BEGIN IMMEDIATE")
 
     def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and not self._is_there():
+        if self._connection is not None and not self._is_same_file():
             # What is written to a file that was moved away or deleted is written for nobody; and what was is still in
             # the log beside it, which bears the name of the file that is made now.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.close()
         if self._connection is None:
-            mode = "rwc" if self._makes else "rw"
+            mode = "rwc" if self._may_create else "rw"
             address = f"{self._path.absolute().as_uri()}?mode={mode}"
-            connection = sqlite3.connect(address, uri=True, timeout=self._busy, isolation_level=None)
+            connection = sqlite3.connect(address, uri=True, timeout=self._busy_seconds, isolation_level=None)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -187,7 +190,7 @@ class SqliteStore:
             self._connection, self._inode = connection, self._path.stat().st_ino
         return self._connection
 
-    def _is_there(self) -> bool:
+    def _is_same_file(self) -> bool:
         try:
             return self._path.stat().st_ino == self._inode
         except FileNotFoundError:
@@ -195,24 +198,24 @@ class SqliteStore:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         is_there = _holds_journal(connection)
-        if not is_there and not self._makes:
+        if not is_there and not self._may_create:
             raise JournalMissing("there is none in it")
         # Who only reads changes nothing in a file, not even how it is written.
-        if self._makes:
-            self._write_ahead(connection)
+        if self._may_create:
+            self._enable_wal(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         if not is_there:
             self._create(connection)
 
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
-        patient_until = time.monotonic() + self._busy
+    def _enable_wal(self, connection: sqlite3.Connection) -> None:
+        patient_until = time.monotonic() + self._busy_seconds
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= patient_until:
                     raise
-                time.sleep(OPENS_AGAIN_SECONDS)
+                time.sleep(OPEN_RETRY_SECONDS)
             else:
                 break
 
@@ -244,7 +247,7 @@ def _holds_journal(connection: sqlite3.Connection) -> bool:
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & PRIMARY == sqlite3.SQLITE_BUSY
+    return error.sqlite_errorcode & PRIMARY_CODE_MASK == sqlite3.SQLITE_BUSY
 
 
 def _row(told: Sequence[Any]) -> RequestRecord:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.record import RequestRecord
 
 
-def latest(table: str) -> str:
+def latest_query(table: str) -> str:
     """Return it as SQLite and Postgres understand it."""
     return f"""
 WITH RECURSIVE known (writer) AS (
@@ -72,11 +72,11 @@ class RecordStore(Protocol):
     locked: int
     """Writes that found a file locked by another process, and waited for that."""
 
-    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
+    def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Keep rows, all or none of them, and return how many of them were new."""
         ...
 
-    def prune(self, before: int, most: int) -> int:
+    def prune(self, before: int, limit: int) -> int:
         """Delete some rows that are older than that, in microseconds since 1970; return how many."""
         ...
 
@@ -88,19 +88,19 @@ class RecordStore(Protocol):
         """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
         ...
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
+    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
         """Return some of a writer's rows beyond a number, in the order of their numbers."""
         ...
 
-    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
+    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
         """Return some rows of all writers beyond a place, the oldest first."""
         ...
 
-    def newest(self, most: int) -> list[RequestRecord]:
+    def newest(self, limit: int) -> list[RequestRecord]:
         """Return the newest rows of all writers, the oldest of them first."""
         ...
 
-    def moved(self, source: str) -> Mapping[int, int]:
+    def backfill_positions(self, source: str) -> Mapping[int, int]:
         """Return up to which of each writer's rows all has been moved here from another store."""
         ...
 

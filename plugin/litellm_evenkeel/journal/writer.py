@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import RecordStore
 
 LOG = logging.getLogger("litellm_evenkeel.journal")
-FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 0.05, 5.0, 0.2
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS, SHUTDOWN_RETRY_SECONDS = 0.05, 5.0, 0.2
 # The same trouble is logged once in so many seconds.
-QUIET_SECONDS = 30.0
-PRUNED_EACH_SECONDS, PRUNED_AT_ONCE = 60.0, 5000
+WARNING_INTERVAL_SECONDS = 30.0
+PRUNE_INTERVAL_SECONDS, PRUNE_BATCH_ROWS = 60.0, 5000
 MICROSECONDS = 1_000_000
 
 
@@ -42,34 +42,38 @@ class RecordWriter:
         settings: JournalSettings,
         *,
         clock: Callable[[], float] = time.time,
-        written: Callable[[Sequence[RequestRecord]], None] | None = None,
+        on_written: Callable[[Sequence[RequestRecord]], None] | None = None,
     ) -> None:
         """`written` is told of every batch that is in the store, in the writer's thread."""
-        self._store, self._settings, self._clock, self._tell = store, settings, clock, written
+        self._store, self._settings, self._clock, self._on_written = store, settings, clock, on_written
         self._records: deque[RequestRecord] = deque()
         self._batch: list[RequestRecord] = []
-        self._some, self._enough, self._hurried = threading.Event(), threading.Event(), threading.Event()
-        self._is_left = False
-        self._gives_up_at, self._pause, self._size = math.inf, FIRST_PAUSE, settings.flush_rows
+        self._has_records, self._has_full_batch, self._is_shutting_down = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
+        self._is_closed = False
+        self._give_up_at, self._retry_seconds, self._batch_rows = math.inf, FIRST_RETRY_SECONDS, settings.flush_rows
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
         self._batches = self._failures = self._pruned = 0
-        self._trouble, self._quiet_until = "", 0.0
-        self._prunes_at = self._due_at = time.monotonic()
-        self._thread = threading.Thread(target=self._work, name=f"evenkeel: journal, {store.name}", daemon=True)
+        self._last_error, self._no_warning_until = "", 0.0
+        self._next_prune_at = self._batch_due_at = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"evenkeel: journal, {store.name}", daemon=True)
         self._thread.start()
 
     def enqueue(self, record: RequestRecord) -> None:
         """Have a row written some time soon; without a wait, and from one thread at a time."""
         self._offered += 1
         waiting = len(self._records)
-        if waiting >= self._settings.most_waiting or self._is_left:
+        if waiting >= self._settings.most_waiting or self._is_closed:
             self._overflowed += 1
             return
         self._records.append(record)
-        if not self._some.is_set():
-            self._some.set()
-        if waiting + 1 >= self._settings.flush_rows and not self._enough.is_set():
-            self._enough.set()
+        if not self._has_records.is_set():
+            self._has_records.set()
+        if waiting + 1 >= self._settings.flush_rows and not self._has_full_batch.is_set():
+            self._has_full_batch.set()
 
     def counts(self) -> WriterCounts:
         """Return how it goes."""
@@ -85,20 +89,20 @@ class RecordWriter:
             failures=self._failures,
             locked=self._store.locked,
             pruned=self._pruned,
-            trouble=self._trouble,
+            trouble=self._last_error,
         )
 
     def flush_until(self, until: float) -> None:
         """Write what waits, and what still comes, at once, for as long as a worker that ends has time for that."""
-        if not self._hurried.is_set():
-            self._gives_up_at = until
-            self._hurried.set()
-        self._some.set()
-        self._enough.set()
+        if not self._is_shutting_down.is_set():
+            self._give_up_at = until
+            self._is_shutting_down.set()
+        self._has_records.set()
+        self._has_full_batch.set()
 
     def begin_shutdown(self, until: float) -> None:
         """Do so, and take nothing more."""
-        self._is_left = True
+        self._is_closed = True
         self.flush_until(until)
 
     def close(self, until: float | None = None) -> None:
@@ -106,16 +110,16 @@ class RecordWriter:
         until = time.monotonic() + self._settings.drain if until is None else until
         self.begin_shutdown(until)
         # What is under way then may still hang in a store, which nothing can help.
-        self._thread.join(max(until - time.monotonic(), 0.0) + LAST_PAUSE)
+        self._thread.join(max(until - time.monotonic(), 0.0) + SHUTDOWN_RETRY_SECONDS)
         lost = self.counts().waiting + self._abandoned
         if lost:
-            why = self._trouble or "it has not answered in time"
+            why = self._last_error or "it has not answered in time"
             LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, why)
 
-    def _work(self) -> None:
-        while not self._is_left or self._records or self._batch:
+    def _run(self) -> None:
+        while not self._is_closed or self._records or self._batch:
             self._wait()
-            if self._is_due() and not self._written_some() and not self._may_go_on():
+            if self._is_due() and not self._write_batch() and not self._wait_for_retry():
                 self._abandon()
             self._prune()
         with contextlib.suppress(Exception):
@@ -125,61 +129,61 @@ class RecordWriter:
         """Wait until a batch is due, or rows are too old."""
         if self._batch:
             return
-        self._some.clear()
-        if not self._records and not self._is_left:
-            self._some.wait(max(self._prunes_at - time.monotonic(), 0.0) if self._may_prune() else None)
-            self._due_at = time.monotonic() + self._settings.flush_every
-        self._enough.clear()
+        self._has_records.clear()
+        if not self._records and not self._is_closed:
+            self._has_records.wait(max(self._next_prune_at - time.monotonic(), 0.0) if self._may_prune() else None)
+            self._batch_due_at = time.monotonic() + self._settings.flush_every
+        self._has_full_batch.clear()
         if self._records and not self._is_due():
-            until = min(self._due_at, self._prunes_at) if self._may_prune() else self._due_at
-            self._enough.wait(max(until - time.monotonic(), 0.0))
+            until = min(self._batch_due_at, self._next_prune_at) if self._may_prune() else self._batch_due_at
+            self._has_full_batch.wait(max(until - time.monotonic(), 0.0))
 
     def _is_due(self) -> bool:
         """Return whether a batch is to be written now."""
         if self._batch or len(self._records) >= self._settings.flush_rows:
             return True
-        return bool(self._records) and (self._hurried.is_set() or time.monotonic() >= self._due_at)
+        return bool(self._records) and (self._is_shutting_down.is_set() or time.monotonic() >= self._batch_due_at)
 
-    def _written_some(self) -> bool:
+    def _write_batch(self) -> bool:
         """Write a batch, or a part of it; return whether nothing has gone wrong with the store."""
         if not self._batch:
             self._batch = [self._records.popleft() for _ in range(min(len(self._records), self._settings.flush_rows))]
             if not self._records:
                 # The oldest that waits after this write comes while it is under way; of what is left over now, nobody
                 # knows better than before.
-                self._due_at = time.monotonic() + self._settings.flush_every
-        records = self._batch[: self._size]
+                self._batch_due_at = time.monotonic() + self._settings.flush_every
+        records = self._batch[: self._batch_rows]
         try:
             self._store.write(records)
         except RecordsRejected as error:
-            self._trouble = str(error)
+            self._last_error = str(error)
             if len(records) > 1:
                 # The others are not to be lost for one of them.
-                self._size = len(records) // 2
+                self._batch_rows = len(records) // 2
                 return True
             self._refused += 1
-            self._say("a row cannot be kept, and is dropped")
+            self._warn("a row cannot be kept, and is dropped")
         except Exception as error:  # noqa: BLE001 - whatever it is, the store is tried again
             self._record_failure(error)
             return False
         else:
             self._written += len(records)
             self._batches += 1
-            self._trouble, self._pause = "", FIRST_PAUSE
-            if self._tell is not None:
-                self._tell(records)
-        self._size = min(2 * self._size, self._settings.flush_rows)
+            self._last_error, self._retry_seconds = "", FIRST_RETRY_SECONDS
+            if self._on_written is not None:
+                self._on_written(records)
+        self._batch_rows = min(2 * self._batch_rows, self._settings.flush_rows)
         del self._batch[: len(records)]
         return True
 
-    def _may_go_on(self) -> bool:
+    def _wait_for_retry(self) -> bool:
         """Wait after a failure; return whether it is to be tried again."""
-        if self._hurried.is_set():
-            time.sleep(LAST_PAUSE)
+        if self._is_shutting_down.is_set():
+            time.sleep(SHUTDOWN_RETRY_SECONDS)
         else:
-            self._hurried.wait(self._pause)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        return time.monotonic() < self._gives_up_at
+            self._is_shutting_down.wait(self._retry_seconds)
+            self._retry_seconds = min(2 * self._retry_seconds, MAX_RETRY_SECONDS)
+        return time.monotonic() < self._give_up_at
 
     def _abandon(self) -> None:
         self._abandoned += len(self._batch) + len(self._records)
@@ -188,39 +192,39 @@ class RecordWriter:
 
     def _may_prune(self) -> bool:
         # A worker that ends has no time for that.
-        return self._settings.keep > 0 and not self._hurried.is_set()
+        return self._settings.keep > 0 and not self._is_shutting_down.is_set()
 
     def _prune(self) -> None:
-        if not self._may_prune() or time.monotonic() < self._prunes_at:
+        if not self._may_prune() or time.monotonic() < self._next_prune_at:
             return
-        wait = PRUNED_EACH_SECONDS
+        wait = PRUNE_INTERVAL_SECONDS
         try:
             before = int((self._clock() - self._settings.keep) * MICROSECONDS)
-            pruned = self._store.prune(before, PRUNED_AT_ONCE)
+            pruned = self._store.prune(before, PRUNE_BATCH_ROWS)
         except Exception as error:  # noqa: BLE001 - as above
             self._record_failure(error)
         else:
             self._pruned += pruned
-            if pruned == PRUNED_AT_ONCE:
+            if pruned == PRUNE_BATCH_ROWS:
                 wait = self._settings.flush_every
-        self._prunes_at = time.monotonic() + wait
+        self._next_prune_at = time.monotonic() + wait
 
     def _record_failure(self, error: Exception) -> None:
         self._failures += 1
         # What of a file is wrong no name of an error says.
         is_ours = isinstance(error, JournalMissing)
-        self._trouble = str(error) if is_ours else getattr(error, "sqlite_errorname", type(error).__name__)
-        self._say("it cannot be written, and is tried again; meanwhile, no request waits")
+        self._last_error = str(error) if is_ours else getattr(error, "sqlite_errorname", type(error).__name__)
+        self._warn("it cannot be written, and is tried again; meanwhile, no request waits")
 
-    def _say(self, what: str) -> None:
+    def _warn(self, what: str) -> None:
         now = time.monotonic()
-        if now < self._quiet_until:
+        if now < self._no_warning_until:
             return
-        self._quiet_until = now + QUIET_SECONDS
+        self._no_warning_until = now + WARNING_INTERVAL_SECONDS
         LOG.warning(
             "evenkeel: the journal in %s (%s): %s. %d rows wait, %d are dropped so far.",
             self._store.name,
-            self._trouble,
+            self._last_error,
             what,
             self.counts().waiting,
             self.counts().dropped,

@@ -12,18 +12,18 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm_evenkeel import compatibility
 from litellm_evenkeel.gc_freeze import GcFreezer
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.proxy_process import of_proxy
+from litellm_evenkeel.wiring.proxy_process import proxy_config
 
 LOG = logging.getLogger("litellm_evenkeel.gc_freeze")
 
 
 def gc_freeze() -> CustomLogger:
     """Freeze what this worker has made so far, and what survives the next full collections."""
-    terms = settings(of_proxy().get(SECTION)).gc_freeze
+    terms = settings(proxy_config().get(SECTION)).gc_freeze
     version = metadata.version("litellm")
     is_start_frozen = compatibility.freezes_garbage_collector(version)
     began = time.perf_counter()
-    GcFreezer(terms, is_start_frozen=is_start_frozen).begin()
+    GcFreezer(terms, is_start_frozen=is_start_frozen).start()
     seconds = time.perf_counter() - began
     if not is_start_frozen:
         LOG.info(

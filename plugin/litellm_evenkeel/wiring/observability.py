@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 # LiteLLM's command reads it; who starts workers otherwise does not say how many.
-WORKERS = "NUM_WORKERS"
+WORKERS_VARIABLE = "NUM_WORKERS"
 
 
-def begin(
+def expose(
     inspector: RotationInspector,
-    counted: RotationMetrics,
-    happened: Callable[[str, Exception], None],
+    metrics: RotationMetrics,
+    on_error: Callable[[str, Exception], None],
     *,
     is_shared: Callable[[], bool | None] = lambda: None,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
     """Let Prometheus and, in a proxy, its admins look; errors of ours are told to `happened`."""
-    if counted.registry is None:
+    if metrics.registry is None:
         # Those of the first rotation of this process are there; of this one, nobody asked.
         return
-    gauges = Gauges(inspector, counted.accounts, counted.models, is_shared)
-    export_samples(gauges.samples, metric_definitions.READ, counted.registry, environ, on_error=happened)
+    gauges = Gauges(inspector, metrics.accounts, metrics.models, is_shared)
+    export_samples(gauges.samples, metric_definitions.READ, metrics.registry, environ, on_error=on_error)
     if SERVER in sys.modules:
         # Not there, and not wanted, without a proxy.
         from litellm_evenkeel.admin import routes  # noqa: PLC0415 - not there without a proxy
 
-        registry = counted.registry
+        registry = metrics.registry
         handlers = AdminHandlers(inspector, Worker(os.getpid(), workers(environ), is_shared))
         routes.install(handlers, lambda: exposition(registry, environ))
 
@@ -68,5 +68,5 @@ def deployments(model: str) -> Sequence[Mapping[str, Any]]:
 
 def workers(environ: Mapping[str, str]) -> int | None:
     """Return how many workers there are, if anybody says so."""
-    told = environ.get(WORKERS, "")
+    told = environ.get(WORKERS_VARIABLE, "")
     return int(told) if told.isdecimal() and told.isascii() and len(told) < len("10000") else None

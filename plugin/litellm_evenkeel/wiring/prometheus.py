@@ -18,7 +18,7 @@ from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.postgres import database_fingerprint
 from litellm_evenkeel.support.redis import require_address
 from litellm_evenkeel.wiring import server_urls
-from litellm_evenkeel.wiring.proxy_process import callbacks, of_proxy
+from litellm_evenkeel.wiring.proxy_process import callbacks, proxy_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def prometheus() -> EvenkeelPrometheusLogger:
             f"litellm_settings: {LITELLM_CALLBACK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would "
             f"count each request. Remove {LITELLM_CALLBACK!r}: ours has the same series."
         )
-    config = of_proxy()
+    config = proxy_config()
     own = settings(config.get(SECTION))
 
     def budgets(listener: Listener, peek: Peek) -> BudgetCache:
@@ -62,7 +62,7 @@ def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
     where = f"{SECTION}.budgets.redis"
     if settings.redis.is_off:
         return None
-    found = server_urls.redis(config, os.environ, where) if settings.redis.is_of_litellm else settings.redis.value
+    found = server_urls.redis(config, os.environ, where) if settings.redis.uses_litellm_redis else settings.redis.value
     require_address(found, where)
     return found
 
@@ -72,7 +72,7 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
 
     def database() -> str:
         # Read anew for each connection: whoever rotates passwords writes the new one there.
-        return server_urls.postgres(of_proxy(), os.environ, where)
+        return server_urls.postgres(proxy_config(), os.environ, where)
 
     try:
         of = database_fingerprint(database())
@@ -81,8 +81,8 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
     return open_budgets(
         settings,
         clock.now,
-        database=None if of is None else database,
-        redis=redis,
+        database_url=None if of is None else database,
+        redis_url=redis,
         # A server may be shared by proxies of several databases, in each of which an id is somebody else.
         prefix=f"evenkeel:{of}",
         default_customer_budget=default_customer_budget,

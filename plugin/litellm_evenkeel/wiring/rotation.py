@@ -22,7 +22,7 @@ from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import observability, server_urls
-from litellm_evenkeel.wiring.proxy_process import of_proxy
+from litellm_evenkeel.wiring.proxy_process import proxy_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 def rotation() -> AccountRotation_PROXY_:
     """Make the rotation of this worker."""
-    config = of_proxy()
+    config = proxy_config()
     terms = settings(config.get(SECTION)).rotation
     deployments = config.get("model_list") or ()
     for deployment in deployments:
@@ -44,22 +44,22 @@ def rotation() -> AccountRotation_PROXY_:
     for doubt in settings_warnings(terms.accounts, deployments, ACCOUNTS):
         LOG.warning("evenkeel: %s", doubt)
     metrics, clock = observability.metrics(), _clock()
-    coordinator = _shared(terms, config, clock)
+    coordinator = _coordinator(terms, config, clock)
     sessions = SessionTable(terms.sticky)
     errors = ErrorReporter("rotation", metrics.plugin_error)
     router = AccountRouter(
         terms,
         clock=clock,
         random=random.random,
-        spec=_Seats(terms).seat,
+        spec=_SpecReader(terms).spec,
         observer=metrics,
         sessions=sessions,
-        replicator=_remote(terms, config, clock, sessions),
+        replicator=_replicator(terms, config, clock, sessions),
         sharing=coordinator,
         errors=errors.report,
     )
     inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=observability.deployments)
-    observability.begin(
+    observability.expose(
         inspector,
         metrics,
         errors.report,
@@ -70,7 +70,7 @@ def rotation() -> AccountRotation_PROXY_:
     return made(terms, router, errors, begin)
 
 
-def _shared(
+def _coordinator(
     settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float]
 ) -> QuotaCoordinator | None:
     """Return this worker's part in what workers share, if they do."""
@@ -85,7 +85,7 @@ def _shared(
     )
 
 
-def _remote(
+def _replicator(
     settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float], sessions: SessionTable
 ) -> SessionReplicator | None:
     """Return where this worker's pins are kept for others, if anywhere."""
@@ -102,13 +102,13 @@ def _remote(
     )
 
 
-class _Seats:
+class _SpecReader:
     """Reads deployments that come at run time; what is wrong in one of those must not keep it from working."""
 
     def __init__(self, settings: RotationSettings) -> None:
         self._settings = settings
 
-    def seat(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
+    def spec(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
         """Return a deployment's seat."""
         try:
             return DeploymentSpec.from_litellm(deployment, self._settings.accounts, requested)

@@ -8,29 +8,29 @@ from urllib.parse import quote
 
 from litellm_evenkeel.errors import SettingsError
 
-LOOKED_AT = "router_settings, litellm_settings.cache_params, REDIS_URL and REDIS_HOST"
+REDIS_SOURCES = "router_settings, litellm_settings.cache_params, REDIS_URL and REDIS_HOST"
 
 
-def redis(config: Mapping[str, Any], environ: Mapping[str, str], where: str) -> str:
+def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
     """Return the address of the Redis that LiteLLM uses; `where` is named if there is none."""
     router, caching = _section(config, "router_settings"), _section(config, "litellm_settings")
     cache = _section(caching, "cache_params")
     named = {name.removeprefix("REDIS_").lower(): value for name, value in environ.items() if name.startswith("REDIS_")}
-    for told in (_plain(router), _plain(cache), named):
+    for told in (_without_prefix(router), _without_prefix(cache), named):
         if told.get("url"):
             return str(told["url"])
         if told.get("host"):
-            return _joined(told)
+            return _build_url(told)
     raise SettingsError(
-        f"{where}: LiteLLM uses no Redis: {LOOKED_AT} name none. Write an address such as redis://host."
+        f"{path}: LiteLLM uses no Redis: {REDIS_SOURCES} name none. Write an address such as redis://host."
     )
 
 
-def postgres(config: Mapping[str, Any], environ: Mapping[str, str], where: str) -> str:
+def postgres(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
     """Return the address of LiteLLM's database; `where` is named if there is none."""
     found = _section(config, "general_settings").get("database_url") or environ.get("DATABASE_URL")
     if not found:
-        raise SettingsError(f"{where}: LiteLLM has no database: neither general_settings nor DATABASE_URL names one.")
+        raise SettingsError(f"{path}: LiteLLM has no database: neither general_settings nor DATABASE_URL names one.")
     return str(found)
 
 
@@ -39,11 +39,11 @@ def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _plain(section: Mapping[str, Any]) -> dict[str, Any]:
+def _without_prefix(section: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("redis_"): value for name, value in section.items() if value}
 
 
-def _joined(told: Mapping[str, Any]) -> str:
+def _build_url(told: Mapping[str, Any]) -> str:
     scheme = "rediss" if str(told.get("ssl", "")).lower() == "true" else "redis"
     user, password = (quote(str(told.get(name) or ""), safe="") for name in ("username", "password"))
     access = f"{user}:{password}@" if password else ""

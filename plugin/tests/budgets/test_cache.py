@@ -313,7 +313,7 @@ async def test_without_a_database_only_requests_tell(world: World) -> None:
     from litellm_evenkeel.budgets import open_budgets  # noqa: PLC0415 - the only test of it here
 
     budgets = open_budgets(
-        replace(world.settings, database=False), world.clock, database=lambda: "postgresql://nowhere"
+        replace(world.settings, database=False), world.clock, database_url=lambda: "postgresql://nowhere"
     )
     assert budgets.get(*TEAM, world.now) is None
     budgets.record(BudgetObservation(*TEAM, told(world.now, 1.0, 2.0)))

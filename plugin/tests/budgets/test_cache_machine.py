@@ -45,7 +45,7 @@ class Desk:
     def breaker_states(self) -> dict[Source, BreakerState]:
         return {}
 
-    def ask(self, entity: Entity) -> bool:
+    def request(self, entity: Entity) -> bool:
         was_asked = entity in self.asked
         self.asked[entity] = None
         return was_asked
@@ -120,7 +120,7 @@ class Cache(RuleBasedStateMachine):
     def a_request_tells(self, entity: Entity, spend: float | None, maximum: float | None) -> None:
         hint = Budget(self.now, Source.EVENT, maximum=maximum, spend=spend, alias="a", never_resets=spend is not None)
         self.budgets.record(BudgetObservation(*entity, hint))
-        if hint.says_anything:
+        if hint.has_values:
             self.learn(entity, hint, is_answer=hint.is_complete)
 
     @invariant()

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets import BreakerState, Budget, BudgetEntity, DriverError, Source
-from litellm_evenkeel.budgets.loader import AT_ONCE, GATHERED_SECONDS
+from litellm_evenkeel.budgets.loader import BATCH_INTERVAL_SECONDS, MAX_BATCH_ENTITIES
 from litellm_evenkeel.support.circuit_breaker import FAILURE_THRESHOLD, JITTER
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ async def test_of_a_stream_of_unknown_ones_some_are_gathered_for_each_question(w
         for _ in range(5):
             await asyncio.sleep(0)
     await world.settle()
-    assert len(world.database.asked) <= 1 + (world.now - began) / GATHERED_SECONDS
+    assert len(world.database.asked) <= 1 + (world.now - began) / BATCH_INTERVAL_SECONDS
     assert sum(map(len, world.database.asked)) == 200
 
 
 async def test_a_question_names_so_many_at_most(world: World) -> None:
-    for number in range(2 * AT_ONCE + 1):
+    for number in range(2 * MAX_BATCH_ENTITIES + 1):
         world.get(BudgetEntity.CUSTOMER, str(number))
     await world.settle()
-    assert [len(one) for one in world.database.asked] == [AT_ONCE, AT_ONCE, 1]
+    assert [len(one) for one in world.database.asked] == [MAX_BATCH_ENTITIES, MAX_BATCH_ENTITIES, 1]
 
 
 async def test_no_more_wait_than_are_remembered(make_world: Callable[..., World]) -> None:
@@ -138,7 +138,7 @@ async def test_a_driver_that_will_not_be_interrupted_is_not_waited_for(world: Wo
 
 async def test_others_are_asked_about_before_those_that_failed(world: World) -> None:
     world.database.error = ValueError("one of them makes trouble")
-    for number in range(AT_ONCE):
+    for number in range(MAX_BATCH_ENTITIES):
         world.get(BudgetEntity.CUSTOMER, str(number))
     await until(lambda: world.database.asked)
     world.get(*TEAM)
@@ -208,4 +208,4 @@ async def test_it_can_be_closed_in_the_midst_of_it(world: World) -> None:
     await world.budgets.close()
     assert world.database.is_closed
     assert world.loader.waiting == 0
-    assert world.loader.ask(TEAM) is False
+    assert world.loader.request(TEAM) is False

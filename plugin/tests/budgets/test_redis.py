@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.budgets import Budget, Source
-from litellm_evenkeel.budgets.redis import read, written
+from litellm_evenkeel.budgets.redis import decode, encode
 
 amounts = st.none() | st.floats(-1e9, 1e9)
 names = st.sampled_from([None, "", "ä\n", "x@example.com"])
@@ -18,8 +18,8 @@ budgets = st.builds(
 
 @given(budgets)
 def test_what_is_written_is_read_as_it_was(budget: Budget) -> None:
-    assert read(written(budget)) == budget
-    assert read(written(budget).encode()) == budget
+    assert decode(encode(budget)) == budget
+    assert decode(encode(budget).encode()) == budget
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_what_is_written_is_read_as_it_was(budget: Budget) -> None:
     ],
 )  # fmt: skip
 def test_what_nobody_of_ours_has_written_is_nothing(text: str | bytes | None) -> None:
-    assert read(text) is None
+    assert decode(text) is None

@@ -55,7 +55,7 @@ def test_none_where_it_was_not_looked_up_says_nothing() -> None:
         (RequestOwners(org="o"), {"user_api_key_org_alias": "a"}),
         (RequestOwners(customer="c"), {"user_api_end_user_max_budget": None}),
     ):
-        assert not only(metadata, ids).says_anything
+        assert not only(metadata, ids).has_values
 
 
 @pytest.mark.parametrize("whose", ["team", "user"])

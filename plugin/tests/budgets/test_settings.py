@@ -21,14 +21,16 @@ def test_redis_is_off_however_yaml_reads_it(told: object) -> None:
 
 
 def test_redis_is_litellms_or_an_address_that_is_shown_to_nobody() -> None:
-    assert loader.read(BudgetSettings, {"redis": "litellm"}).redis.is_of_litellm
+    assert loader.read(BudgetSettings, {"redis": "litellm"}).redis.uses_litellm_redis
     settings = loader.read(BudgetSettings, {"redis": "redis://:hush@cache:6379/1"})
     assert settings.redis.value == "redis://:hush@cache:6379/1"
     assert "hush" not in f"{settings} {settings.redis!r} {settings.redis}"
 
 
 def test_what_is_no_address_is_refused_without_repeating_it() -> None:
-    with pytest.raises(SettingsError, match=r"budgets\.redis: this is no address of a Redis") as refused:
+    with pytest.raises(
+        SettingsError, match=r"budgets\.redis: expected off, litellm or the address of a Redis"
+    ) as refused:
         loader.read(BudgetSettings, {"redis": "postgres://:hush@db"}, "evenkeel.budgets")
     assert "hush" not in str(refused.value)
 

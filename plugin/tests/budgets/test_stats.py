@@ -9,7 +9,7 @@ import pytest
 from redis import exceptions as of_redis
 
 from litellm_evenkeel.budgets import BudgetEntity, DriverError, Source
-from litellm_evenkeel.budgets.stats import TOLD_EACH_SECONDS, SourceFailures
+from litellm_evenkeel.budgets.stats import WARNING_INTERVAL_SECONDS, SourceFailures
 from litellm_evenkeel.support.driver_errors import cause, driver_error
 
 SECRET = "postgresql://ann:hush@db.example.com/team-77"
@@ -67,7 +67,7 @@ def test_an_operator_hears_of_each_trouble_once_a_minute(caplog: pytest.LogCaptu
         failures.record([BudgetEntity.TEAM], Source.POSTGRES, ConnectionRefusedError(SECRET))
         failures.record([BudgetEntity.TEAM], Source.REDIS, TimeoutError(SECRET))
         assert len(caplog.records) == 4
-        now = TOLD_EACH_SECONDS
+        now = WARNING_INTERVAL_SECONDS
         failures.record([BudgetEntity.TEAM], Source.POSTGRES, TimeoutError(SECRET))
         assert len(caplog.records) == 5
     assert failures.counts[BudgetEntity.TEAM, Source.POSTGRES, DriverError.TIMEOUT] == 201

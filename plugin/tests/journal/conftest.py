@@ -100,7 +100,7 @@ class Shelf:
     def newest(self, most: int) -> list[RequestRecord]:
         return self.page(PageCursor(-1), len(self.records))[-most:]
 
-    def moved(self, source: str) -> dict[int, int]:
+    def backfill_positions(self, source: str) -> dict[int, int]:
         return {writer: number for (name, writer), number in self.marks.items() if name == source}
 
     def close(self) -> None:

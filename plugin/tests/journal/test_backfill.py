@@ -47,7 +47,7 @@ def test_a_back_fill_brings_what_is_missing_and_touches_nothing_else(made: Made,
         source.write(rows_of(here, made))
         target.write(rows_of(there, made))
         before = held(target)
-        list(back_fill(source, target, "s", at_once=4))
+        list(back_fill(source, target, "s", batch_records=4))
         assert held(target) == {**held(source), **before}
 
 
@@ -58,16 +58,16 @@ def test_what_was_deleted_there_is_brought_again_when_all_is_looked_at_anew(
 ) -> None:
     with two() as (source, target):
         source.write(rows_of(numbers, made))
-        list(back_fill(source, target, "s", at_once=4))
-        moved = target.moved("s")
+        list(back_fill(source, target, "s", batch_records=4))
+        moved = target.backfill_positions("s")
         for number in deleted:
             # Whose rows came at that moment.
             target.prune(TIME + number, 1)
-        list(back_fill(source, target, "s", at_once=4))
+        list(back_fill(source, target, "s", batch_records=4))
         assert len(held(target)) <= len(held(source))
-        list(back_fill(source, target, "s", anew=True, at_once=4))
+        list(back_fill(source, target, "s", restart=True, batch_records=4))
         assert held(target) == held(source)
-        assert target.moved("s") == moved
+        assert target.backfill_positions("s") == moved
 
 
 @FEW
@@ -75,12 +75,12 @@ def test_what_was_deleted_there_is_brought_again_when_all_is_looked_at_anew(
 def test_whatever_breaks_off_the_next_one_goes_on_there(made: Made, numbers: Numbers, batches: int) -> None:
     with two() as (source, target):
         source.write(rows_of(numbers, made))
-        first = back_fill(source, target, "s", at_once=3)
+        first = back_fill(source, target, "s", batch_records=3)
         for _ in zip(range(batches), first, strict=False):
             pass
         first.close()
         there = len(held(target))
-        done = [one.looked_at for one in back_fill(source, target, "s", at_once=3)]
+        done = [one.records_read for one in back_fill(source, target, "s", batch_records=3)]
         assert max(done, default=0) == len(numbers) - there
         assert held(target) == held(source)
 
@@ -88,7 +88,7 @@ def test_whatever_breaks_off_the_next_one_goes_on_there(made: Made, numbers: Num
 def test_what_comes_meanwhile_is_brought_too(made: Made) -> None:
     with two() as (source, target):
         source.write([made(number) for number in range(1, 11)])
-        filling = back_fill(source, target, "s", at_once=5)
+        filling = back_fill(source, target, "s", batch_records=5)
         next(filling)
         source.write([made(11), made(1, writer=2)])
         list(filling)

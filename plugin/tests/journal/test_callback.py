@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 import httpx
 import pytest
 
-from litellm_evenkeel.journal.callback import MOST_ATTEMPTS, Journal_PROXY_
+from litellm_evenkeel.journal.callback import MAX_PENDING_ATTEMPTS, Journal_PROXY_
 from litellm_evenkeel.routing_decision import REQUEST_KEY, RoutingDecision
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ async def test_what_another_server_said_is_the_answer(rig: Rig) -> None:
 async def test_attempts_of_which_nothing_more_is_heard_are_forgotten(rig: Rig) -> None:
     first = rig.details("failure")
     await rig.fails(first)
-    kept = [rig.details("failure", startTime=float(number)) for number in range(MOST_ATTEMPTS)]
+    kept = [rig.details("failure", startTime=float(number)) for number in range(MAX_PENDING_ATTEMPTS)]
     for one in kept:
         await rig.fails(one)
     await rig.told(first)

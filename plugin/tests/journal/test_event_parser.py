@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.journal.event_parser import Attempt, Caller, Failure, answered, attempted, failed, hashed, status
+from litellm_evenkeel.journal.event_parser import (
+    Attempt,
+    Caller,
+    Failure,
+    hash_key,
+    parse_attempt,
+    parse_failure,
+    parse_success,
+    status,
+)
 from litellm_evenkeel.journal.record import RequestRecord
 from litellm_evenkeel.routing_decision import REQUEST_KEY, RoutingDecision
 
@@ -45,7 +54,7 @@ def event(**told: Any) -> dict[str, Any]:
 
 
 def test_an_answer_is_a_row() -> None:
-    assert answered(event()) == RequestRecord(
+    assert parse_success(event()) == RequestRecord(
         writer=0,
         number=0,
         time=int(CAME * 1e6),
@@ -68,13 +77,13 @@ def test_an_answer_is_a_row() -> None:
 
 
 def test_the_rotation_knows_better_which_account_it_was_and_why() -> None:
-    found = answered(event() | {REQUEST_KEY: Call()})
+    found = parse_success(event() | {REQUEST_KEY: Call()})
     assert found is not None
     assert (found.account, found.reason, found.retries) == ("acme", "sticky", 2)
 
 
 def test_a_stream_has_a_first_token() -> None:
-    found = answered(event(stream=True))
+    found = parse_success(event(stream=True))
     assert found is not None
     assert found.is_stream
     assert found.first_token == FIRST - CAME
@@ -84,13 +93,13 @@ def test_a_stream_has_a_first_token() -> None:
 def test_of_a_fallback_the_model_is_what_was_asked_for(name: str) -> None:
     told = event(model_group="spare")
     told["litellm_params"][name] = {"original_model_group": "gpt-4o", "model_group": "spare"}
-    found = answered(told)
+    found = parse_success(told)
     assert found is not None
     assert found.model == "gpt-4o"
 
 
 def test_of_what_litellm_had_itself_no_account_is_named() -> None:
-    found = answered(event(cache_hit=True) | {REQUEST_KEY: Call()})
+    found = parse_success(event(cache_hit=True) | {REQUEST_KEY: Call()})
     assert found is not None
     assert found.is_cached
     assert (found.account, found.deployment, found.reason) == ("", "", "")
@@ -100,13 +109,13 @@ def test_of_what_litellm_had_itself_no_account_is_named() -> None:
 def test_where_nobody_says_when_it_came_it_came_when_it_was_made(came: object) -> None:
     told = event()
     told["litellm_params"]["proxy_server_request"] = {"arrival_time": came}
-    found = answered(told)
+    found = parse_success(told)
     assert found is not None
     assert found.latency == ENDED - BEGAN
 
 
 def test_an_event_of_nothing_is_no_row() -> None:
-    assert answered({}) is None
+    assert parse_success({}) is None
 
 
 REFUSED = Failure("Refused", 429)
@@ -119,7 +128,7 @@ def request(**told: Any) -> dict[str, Any]:
 
 def test_a_failure_is_a_row() -> None:
     attempt = Attempt("d-1", "acme", RoutingDecision("acme", "strategy", 2), 1)
-    found = failed(request(stream=True), REFUSED, KNOWN, attempt, ENDED)
+    found = parse_failure(request(stream=True), REFUSED, KNOWN, attempt, ENDED)
     assert (found.status, found.error, found.latency) == (429, "Refused", ENDED - CAME)
     assert (found.account, found.deployment, found.reason, found.retries) == ("acme", "d-1", "strategy", 1)
     assert found.is_stream
@@ -134,21 +143,21 @@ class Auth:
 def test_a_failure_counts_from_its_arrival_as_an_answer_does(name: str) -> None:
     sent = {"arrival_time": CAME - 1}
     told = request(proxy_server_request=sent, **{name: {"user_api_key_auth": Auth()}})
-    found = failed(told, REFUSED, KNOWN, None, ENDED)
+    found = parse_failure(told, REFUSED, KNOWN, None, ENDED)
     assert (found.time, found.latency) == (int((CAME - 1) * 1e6), ENDED - CAME + 1)
     for wrong in (None, "soon", CAME + 1, 5.0):
         sent["arrival_time"] = wrong  # type: ignore[assignment]
-        assert failed(told, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
+        assert parse_failure(told, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
 
 
 def test_when_it_came_is_not_for_a_client_to_say() -> None:
     forged = request(proxy_server_request={"arrival_time": CAME - 1}, metadata={"user_api_key_auth": {"api_key": HASH}})
-    assert failed(forged, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
+    assert parse_failure(forged, REFUSED, KNOWN, None, ENDED).latency == ENDED - CAME
 
 
 def test_a_client_cannot_write_what_litellm_knows() -> None:
     forged = request(start_time=1.0, combined_usage_object={"prompt_tokens": 10**9}, response_cost=1e9, stream="yes")
-    found = failed(forged, REFUSED, KNOWN, None, ENDED)
+    found = parse_failure(forged, REFUSED, KNOWN, None, ENDED)
     assert found.time == int(ENDED * 1e6)
     assert (found.prompt_tokens, found.cost, found.is_stream) == (0, 0.0, False)
 
@@ -159,7 +168,7 @@ class Usage:
 
 
 def test_what_a_broken_stream_has_used_is_known() -> None:
-    found = failed(request(combined_usage_object=Usage(), response_cost=0.5), REFUSED, KNOWN, None, ENDED)
+    found = parse_failure(request(combined_usage_object=Usage(), response_cost=0.5), REFUSED, KNOWN, None, ENDED)
     assert (found.prompt_tokens, found.output_tokens, found.cost) == (7, 2, 0.5)
 
 
@@ -174,19 +183,22 @@ def test_a_status_is_what_the_error_says(told: object, expected: int) -> None:
 
 
 def test_a_key_is_never_written() -> None:
-    assert hashed(HASH) == HASH
-    assert hashed("sk-secret") not in {"sk-secret", ""}
-    assert hashed("sk-secret") == hashed("sk-secret")
-    assert hashed(None) == ""
+    assert hash_key(HASH) == HASH
+    assert hash_key("sk-secret") not in {"sk-secret", ""}
+    assert hash_key("sk-secret") == hash_key("sk-secret")
+    assert hash_key(None) == ""
 
 
 @pytest.mark.parametrize("sent", [HASH, "ab" * 32, "sk-x"])
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
 def test_who_is_not_known_writes_under_nobodys_key(sent: str, status: int) -> None:
     failure, stranger = Failure("Refused", status), Caller(sent, is_known=False)
-    assert failed(request(), failure, stranger, None, ENDED).key not in {"", sent}
-    assert failed(request(), failure, KNOWN, None, ENDED).key == HASH
-    assert failed(request(), failure, Caller(HASH, is_known=False), Attempt("d-1", "acme", None, 0), ENDED).key == HASH
+    assert parse_failure(request(), failure, stranger, None, ENDED).key not in {"", sent}
+    assert parse_failure(request(), failure, KNOWN, None, ENDED).key == HASH
+    assert (
+        parse_failure(request(), failure, Caller(HASH, is_known=False), Attempt("d-1", "acme", None, 0), ENDED).key
+        == HASH
+    )
 
 
 JSON = st.recursive(
@@ -201,7 +213,7 @@ NAMES = st.sampled_from(
 
 @given(st.dictionaries(NAMES, JSON))
 def test_whatever_a_client_sends_becomes_a_row(sent: dict[str, Any]) -> None:
-    found = failed(sent, REFUSED, Caller("sk-a", is_known=True), None, ENDED)
+    found = parse_failure(sent, REFUSED, Caller("sk-a", is_known=True), None, ENDED)
     assert found.time == int(ENDED * 1e6)
     assert (found.account, found.prompt_tokens, found.output_tokens, found.cost) == ("", 0, 0, 0.0)
 
@@ -214,8 +226,8 @@ PARAMS = st.sampled_from([*event()["litellm_params"], "litellm_metadata"])
 def test_whatever_litellm_tells_becomes_a_row(payload: dict[str, Any], params: dict[str, Any]) -> None:
     told = event(**payload)
     told["litellm_params"] |= params
-    found = answered(told)
+    found = parse_success(told)
     assert found is not None
-    assert attempted(told).retries >= 0
+    assert parse_attempt(told).retries >= 0
     for one in found:
         assert one is None or isinstance(one, int | float | str)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.journal.journal import Journal
-from litellm_evenkeel.journal.settings import JournalSettings, Order
+from litellm_evenkeel.journal.settings import JournalSettings, WriteOrder
 from litellm_evenkeel.journal.store import RecordsRejected
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def test_workers_are_told_apart(new_shelf: Any) -> None:
         one.close()
 
 
-@pytest.mark.parametrize("order", Order)
-def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, order: Order) -> None:
+@pytest.mark.parametrize("order", WriteOrder)
+def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
     first, second = new_shelf(), new_shelf()
     journal = Journal(first, second, replace(TERMS, order=order))
     for _ in range(100):
@@ -56,9 +56,9 @@ def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, ord
     assert journal.mismatches == 0
 
 
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", WriteOrder)
 def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
-    new_shelf: Any, record: RequestRecord, order: Order, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, order: WriteOrder, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     second.open.clear()
@@ -71,8 +71,8 @@ def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
     assert len(second.records) == 40
 
 
-@pytest.mark.parametrize("order", Order)
-def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord, order: Order) -> None:
+@pytest.mark.parametrize("order", WriteOrder)
+def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
     first, second = new_shelf(), new_shelf()
     second.fails = lambda rows: RecordsRejected("no") if any(record.number % 10 == 0 for record in rows) else None
     journal = Journal(first, second, replace(TERMS, order=order))
@@ -87,7 +87,7 @@ def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
 ) -> None:
     first, second = new_shelf(), new_shelf()
     first.fails = lambda _: OSError()
-    journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL))
+    journal = Journal(first, second, replace(TERMS, order=WriteOrder.SEQUENTIAL))
     for _ in range(20):
         journal.append(record)
     eventually(lambda: journal.counts()[0].failures > 1)
@@ -97,9 +97,9 @@ def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
     journal.close()
 
 
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", WriteOrder)
 def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
-    new_shelf: Any, record: RequestRecord, order: Order, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, order: WriteOrder, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     settings = replace(TERMS, order=order, drain=1.0)
@@ -113,14 +113,14 @@ def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
     began = time.monotonic()
     journal.close()
     assert time.monotonic() - began < 2 * settings.drain
-    assert [one.abandoned for one in journal.counts()] == [1, 20 if order is Order.SEQUENTIAL else 21]
+    assert [one.abandoned for one in journal.counts()] == [1, 20 if order is WriteOrder.SEQUENTIAL else 21]
 
 
 def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, record: RequestRecord) -> None:
     first, second = new_shelf(), new_shelf()
     troubles = iter([OSError(), OSError()])
     first.fails = lambda _: next(troubles, None)
-    journal = Journal(first, second, replace(TERMS, order=Order.SEQUENTIAL, flush_every=600.0, drain=10.0))
+    journal = Journal(first, second, replace(TERMS, order=WriteOrder.SEQUENTIAL, flush_every=600.0, drain=10.0))
     for _ in range(20):
         journal.append(record)
     journal.close()

@@ -58,7 +58,7 @@ def test_a_file_is_written_ahead_and_as_safely_as_asked(tmp_path: Path, made: Ma
 
 def test_a_file_that_another_has_locked_is_told_and_written_later(tmp_path: Path, made: Made) -> None:
     path = tmp_path / "j.db"
-    store = SqliteStore(path, busy=0.05)
+    store = SqliteStore(path, busy_seconds=0.05)
     store.write([made(1)])
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -112,7 +112,7 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, made: Made) ->
     assert store.write([made(2)]) == 1
     assert [record.number for record in store.newest(10)] == [2]
     store.close()
-    old = SqliteStore(tmp_path / "old.db", makes=False)
+    old = SqliteStore(tmp_path / "old.db", create=False)
     assert [record.number for record in old.newest(10)] == [1]
     old.close()
 
@@ -120,7 +120,7 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, made: Made) ->
 def test_what_is_only_read_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()
-    store = SqliteStore(path, makes=False)
+    store = SqliteStore(path, create=False)
     with pytest.raises(JournalMissing, match="none in it"):
         store.newest(1)
     assert path.read_bytes() == b""
@@ -135,7 +135,7 @@ def test_a_file_of_another_program_stays_as_it_is(tmp_path: Path, made: Made, ve
         other.execute(f"PRAGMA user_version = {version}")
     other.close()
     before = path.read_bytes()
-    store = SqliteStore(path, makes=makes)
+    store = SqliteStore(path, create=makes)
     with pytest.raises(JournalMissing, match="something else"):
         store.write([made(1)])
     with pytest.raises(JournalMissing, match="something else"):
@@ -165,7 +165,7 @@ def test_who_reads_a_journal_does_not_change_how_it_is_written(tmp_path: Path, m
     with sqlite3.connect(path) as other:
         other.execute("PRAGMA journal_mode = DELETE")
     other.close()
-    reading = SqliteStore(path, makes=False)
+    reading = SqliteStore(path, create=False)
     assert [record.number for record in reading.newest(1)] == [1]
     reading.close()
     with sqlite3.connect(path) as other:

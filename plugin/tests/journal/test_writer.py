@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
-from litellm_evenkeel.journal.writer import PRUNED_AT_ONCE, RecordWriter
+from litellm_evenkeel.journal.writer import PRUNE_BATCH_ROWS, RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,15 +168,15 @@ def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) ->
 
 
 def test_old_rows_are_deleted_also_where_rows_keep_coming(shelf: Any, eventually: Eventually, made: Made) -> None:
-    now, numbers = 1_800_000_000.0, itertools.count(PRUNED_AT_ONCE + 2)
+    now, numbers = 1_800_000_000.0, itertools.count(PRUNE_BATCH_ROWS + 2)
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     # One more than are deleted before the first row comes.
-    shelf.write([made(number, time=old) for number in range(1, PRUNED_AT_ONCE + 2)])
+    shelf.write([made(number, time=old) for number in range(1, PRUNE_BATCH_ROWS + 2)])
     writer = RecordWriter(shelf, replace(TERMS, keep=50.0, flush_every=0.2, flush_rows=1), clock=lambda: now)
     # While a row is written, the next comes.
     shelf.fails = lambda _: writer.enqueue(made(next(numbers), time=young))
     writer.enqueue(made(next(numbers), time=young))
-    eventually(lambda: writer.counts().pruned == PRUNED_AT_ONCE + 1)
+    eventually(lambda: writer.counts().pruned == PRUNE_BATCH_ROWS + 1)
     writer.close()
 
 

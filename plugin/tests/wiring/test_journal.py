@@ -71,5 +71,5 @@ def test_what_is_dropped_as_a_worker_ends_is_told(tmp_path: Path) -> None:
 def test_what_waits_is_written_at_exit_whatever_litellm_has_become(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     run(WORKER, tmp_path / "prometheus", str(path), '{"flush_every": 600}', "_flush_on_exit")
-    with closing(SqliteStore(path, makes=False)) as store:
+    with closing(SqliteStore(path, create=False)) as store:
         assert len(store.newest(10)) == 1

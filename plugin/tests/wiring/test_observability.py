@@ -30,7 +30,7 @@ def begun(counted: RotationMetrics, environ: dict[str, str]) -> None:
         observer=counted,
     )
     inspector = RotationInspector(router, counted.counts, clock=lambda: 1e6)
-    observability.begin(inspector, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
+    observability.expose(inspector, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
 
 
 def test_one_process_is_read_at_each_scrape() -> None:
