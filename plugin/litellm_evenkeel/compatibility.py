@@ -91,7 +91,7 @@ def breakage(version: str, broken_ranges: tuple[Broken, ...] = BROKEN) -> Broken
 
 
 def require(version: str, broken_ranges: tuple[Broken, ...] = BROKEN) -> None:
-    """Raise UnsupportedLiteLLM unless the plugin works with a version. Warn once if it is newer than all tested ones."""
+    """Raise UnsupportedLiteLLM unless the plugin works with a version. Warn once if it is newer than tested."""
     verdict, broken = judge(version, broken_ranges), breakage(version, broken_ranges)
     if verdict is Verdict.COMPROMISED:
         raise UnsupportedLiteLLM(

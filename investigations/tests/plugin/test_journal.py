@@ -154,10 +154,10 @@ async def test_what_waits_is_written_when_the_proxy_ends_and_nothing_keeps_it_fr
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"path": "/nowhere/at/all.db"}, "there is no folder /nowhere/at"),
-        ({"second": "sqlite"}, "rows are in sqlite already"),
+        ({"path": "/nowhere/at/all.db"}, "expected a file in a folder that exists, got /nowhere/at/all.db"),
+        ({"second": "sqlite"}, "got sqlite for both"),
         ({"store": "postgres"}, "LiteLLM has no database"),
-        ({"store": "postgres", "url": "mysql://h/d"}, "url: this is no address of a Postgres. Write postgresql://"),
+        ({"store": "postgres", "url": "mysql://h/d"}, "url: expected the address of a Postgres database. Hint: Write"),
         ({"store": "postgres", "url": None}, "url: nothing is written here, or a variable that is not set"),
         ({"flush_rows": 0}, "flush_rows"),
     ],

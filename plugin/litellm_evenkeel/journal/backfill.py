@@ -1,8 +1,8 @@
-"""Rows brought from one store to another, while both are written.
+"""Back-fill: copies records from one store to another while both are written.
 
-Each writer numbers its rows, and writes them in that order. So up to which number all of a writer's rows have been
-brought over is one number, which the other store keeps beside the rows themselves, in the same transaction: whatever
-breaks off, the next back-fill goes on there, and leaves nothing out. Rows that are there already stay as they are.
+Each writer numbers its records and writes them in that order. So one number for each writer is enough to say which
+records have been copied. The target stores this cursor in the same transaction as the records: after an interruption,
+the next back-fill continues there and misses nothing. Records that the target already has are left unchanged.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import RecordStore
 
 BATCH_RECORDS = 2000
-# Where rows keep coming, what came during a round is brought in the next one, which is shorter.
+# Records that arrive during one round are copied in the next one, which is shorter. The bound ends a back-fill whose
+# source grows as fast as it is read.
 MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is."""
+    """Progress of a back-fill since its start."""
 
     records_read: int
-    """Rows of the source that were looked at, in this run."""
+    """Records that were read from the source."""
     records_copied: int
-    """Rows of those that the other store did not have."""
+    """Records among them that the target did not have."""
 
 
 def back_fill(
@@ -40,9 +41,10 @@ def back_fill(
     restart: bool = False,
     batch_records: int = BATCH_RECORDS,
 ) -> Iterator[Progress]:
-    """Bring over what the target lacks, until there was nothing left to look at; yield after each batch.
+    """Copy the records that the target lacks until none are left; yield the progress after each batch.
 
-    `known_as` is what the target knows the source by; `anew` looks at rows again that were brought over before.
+    `source_name` identifies the source in the target's cursors. `restart` ignores these cursors and reads all records
+    again.
     """
     looked_at = brought = 0
     for turn in range(MAX_ROUNDS):

@@ -1,4 +1,4 @@
-"""The journal as LiteLLM sees it: events in, rows out. No request waits for it, and none fails by it."""
+"""LiteLLM callback that turns events into journal records. No request waits for it or fails because of it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.journal import Journal
 
-# Of failed attempts it is not known yet whether their requests will be served elsewhere.
+# Failed attempts are kept until it is known whether their request failed. Most requests succeed at another deployment,
+# and then no event removes the attempt, so the number is bounded.
 MAX_PENDING_ATTEMPTS = 1000
-# Where LiteLLM finds out whose a key is, and what it says of one that it does not know, too.
+# The module in which LiteLLM authenticates a key, and the fields that it sets even for an unknown key.
 AUTHENTICATION_MODULE = "litellm.proxy.auth.user_api_key_auth"
 UNKNOWN_KEY_FIELDS = frozenset({"api_key", "token", "parent_otel_span", "request_route"})
 UNAUTHORIZED = 401
 
 
-# LiteLLM leaves out callbacks when a client asks for no log, but for those with this in their names. The journal holds
-# nothing of what was asked or answered.
+# A client may disable logging for its request. LiteLLM then skips all callbacks without `_PROXY_` in their class name.
+# The journal has to count such requests too, and it stores no prompts and no answers.
 class Journal_PROXY_(CustomLogger):  # noqa: N801
-    """The callback."""
+    """LiteLLM callback of the journal."""
 
     def __init__(self, journal: Journal, errors: Callable[[str, Exception], None]) -> None:
         super().__init__()
@@ -37,19 +38,19 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Write down an answer."""
+        """Append a record of a successful request."""
         del response_obj, start_time, end_time
         try:
-            told = event_parser.parse_success(kwargs)
-            if told is not None:
-                self.journal.append(told)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others have to hear of the event
+            record = event_parser.parse_success(kwargs)
+            if record is not None:
+                self.journal.append(record)
+        except Exception as error:  # noqa: BLE001 - an error here must not keep the event from other callbacks
             self._errors("writing down an answer", error)
 
     async def async_log_failure_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Remember where an attempt failed: the hook that tells of a request's failure does not know any more."""
+        """Store the failed attempt, because the hook for the failed request no longer knows the deployment."""
         del response_obj, start_time, end_time
         try:
             if not isinstance(kwargs.get("standard_logging_object"), dict):
@@ -67,16 +68,16 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         user_api_key_dict: Any,
         traceback_str: str | None = None,
     ) -> None:
-        """Write down what a client has failed to get."""
+        """Append a record of a failed request."""
         del traceback_str
         try:
             attempt = self._attempts.pop(_attempt_id(request_data), None)
-            told = request_data.get("standard_logging_object")
-            if isinstance(told, dict) and told.get("status") == "success":
-                # It was answered, and written down; then the proxy withheld the answer.
+            payload = request_data.get("standard_logging_object")
+            if isinstance(payload, dict) and payload.get("status") == "success":
+                # The request succeeded and has a record, but then the proxy withheld the answer.
                 return
             if not isinstance(request_data.get("first_api_call_start_time"), datetime):
-                # No deployment was asked: what names one is what the client has sent.
+                # No attempt was made. Anything here that names a deployment was sent by the client.
                 attempt = None
             failure = event_parser.Failure(type(original_exception).__name__, _status(original_exception))
             self.journal.append(
@@ -87,19 +88,19 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
 
 
 def _attempt_id(details: Mapping[str, Any]) -> tuple[int, object]:
-    """Return by what an attempt is known again: LiteLLM's account of it, which both tell, and when that begins."""
-    told = details.get("standard_logging_object")
-    return id(told), told.get("startTime") if isinstance(told, dict) else None
+    """Return an id that the event and the hook share: the identity of LiteLLM's payload, and its start time."""
+    payload = details.get("standard_logging_object")
+    return id(payload), payload.get("startTime") if isinstance(payload, dict) else None
 
 
-def _caller(told: Any) -> event_parser.Caller:
-    """Return with which key a request came; more is said of one that LiteLLM knows than of any other."""
-    is_known = bool(getattr(told, "token", None) and set(getattr(told, "model_fields_set", ())) - UNKNOWN_KEY_FIELDS)
-    return event_parser.Caller(getattr(told, "api_key", None), is_known)
+def _caller(auth: Any) -> event_parser.Caller:
+    """Return the key of a request. LiteLLM sets more fields for a key that it knows than for an unknown one."""
+    is_known = bool(getattr(auth, "token", None) and set(getattr(auth, "model_fields_set", ())) - UNKNOWN_KEY_FIELDS)
+    return event_parser.Caller(getattr(auth, "api_key", None), is_known)
 
 
 def _status(error: Exception) -> int:
-    """Return the status with which LiteLLM answers for an error."""
+    """Return the HTTP status of LiteLLM's response for an error."""
     caught = error.__traceback__
     if caught is not None and caught.tb_frame.f_globals.get("__name__") == AUTHENTICATION_MODULE:
         return _authentication_status(error)
@@ -107,12 +108,12 @@ def _status(error: Exception) -> int:
 
 
 def _authentication_status(error: Exception) -> int:
-    """Return it for what authentication raised: LiteLLM makes an answer of that only after it has told of it."""
+    """Return the HTTP status for an error of authentication, which LiteLLM converts only after it calls the hook."""
     from litellm.proxy.auth import auth_exception_handler  # noqa: PLC0415 - only of use in a proxy
 
-    made = getattr(auth_exception_handler, "_as_proxy_exception", None)
+    convert = getattr(auth_exception_handler, "_as_proxy_exception", None)
     try:
-        return event_parser.status(error if made is None else made(error), UNAUTHORIZED)
+        return event_parser.status(error if convert is None else convert(error), UNAUTHORIZED)
     except ImportError:
-        # It asks Prisma whether the database is gone, and where there is none, the client gets this.
+        # The conversion imports Prisma to recognise a database outage. Without Prisma, the client gets this status.
         return event_parser.FAILED

@@ -1,8 +1,8 @@
-"""What LiteLLM tells of a request that has ended, as a row.
+"""Journal records from LiteLLM's events of finished requests.
 
-What a client has sent may stand beside what LiteLLM knows, under the same names. So of a request that was answered only
-what LiteLLM has written itself is read; and of one that failed, what it has at hand of the key, the moment when a
-deployment was asked first, which is a moment and so in no client's JSON, and its account of that attempt.
+A request's metadata may contain fields from the client beside LiteLLM's own, under the same names. So for a successful
+request, only fields that LiteLLM wrote itself are read. For a failed request, these are: the authenticated key, the
+time of the first attempt (a `datetime`, which a client's JSON cannot contain), and the payload of that attempt.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ STATUS_CODE = re.compile(r"[1-9][0-9]{2}", re.ASCII)
 HASH_DIGITS = 16
 MICROSECONDS = 1_000_000
 MAX_REQUEST_SECONDS = 86_400.0
-# As a column has room for.
+# The maximum of Postgres' `integer`, the type of the column.
 MAX_RETRIES = 2**31 - 1
 METADATA_KEYS = ("litellm_metadata", "metadata")
-# Whose row it is, and which, its journal says.
+# Placeholders: the journal sets writer and number.
 UNNUMBERED = (0, 0)
 
 
 class Attempt(NamedTuple):
-    """What an event told of an attempt that failed, until it is known whether that was the end of its request."""
+    """Details of an attempt, from the event that reported it."""
 
     deployment: str
     account: str
@@ -39,47 +39,47 @@ class Attempt(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """With what a request ended that failed."""
+    """Error with which a request ended."""
 
     error: str
-    """What kind of error it was."""
+    """Class name of the error."""
     status: int
-    """With which the proxy answers for it."""
+    """HTTP status of the proxy's response."""
 
 
 class Caller(NamedTuple):
-    """With which key a request came."""
+    """Key of a request."""
 
     key: object
-    """As LiteLLM has it: a hash, or what was sent."""
+    """The key as LiteLLM has it: a hash, or the text that the client sent."""
     is_known: bool
-    """Whether LiteLLM has found out whose it is."""
+    """Whether LiteLLM has authenticated the key."""
 
 
 def parse_success(details: Mapping[str, Any]) -> RequestRecord | None:
-    """Read a success event; None for what is none of a request."""
-    told = details.get("standard_logging_object")
-    if not isinstance(told, Mapping):
+    """Return the record of a success event, or `None` if the event does not belong to a request."""
+    payload = details.get("standard_logging_object")
+    if not isinstance(payload, Mapping):
         return None
-    ended = safe_float(told.get("endTime"))
-    began = _arrived_at(_mapping(details.get("litellm_params")), safe_float(told.get("startTime")), ended)
-    is_cached, is_stream = bool(told.get("cache_hit")), bool(told.get("stream"))
+    ended_at = safe_float(payload.get("endTime"))
+    started_at = _arrived_at(_mapping(details.get("litellm_params")), safe_float(payload.get("startTime")), ended_at)
+    is_cached, is_stream = bool(payload.get("cache_hit")), bool(payload.get("stream"))
     attempt = parse_attempt(details)
-    first = safe_float(told.get("completionStartTime"))
+    first_token_at = safe_float(payload.get("completionStartTime"))
     return RequestRecord(
         *UNNUMBERED,
-        time=int(began * MICROSECONDS),
-        key=hash_key(_mapping(told.get("metadata")).get("user_api_key_hash")),
+        time=int(started_at * MICROSECONDS),
+        key=hash_key(_mapping(payload.get("metadata")).get("user_api_key_hash")),
         account="" if is_cached else safe_text(attempt.account),
-        model=safe_text(_fallback_origin(details) or told.get("model_group") or told.get("model")),
+        model=safe_text(_fallback_origin(details) or payload.get("model_group") or payload.get("model")),
         deployment="" if is_cached else safe_text(attempt.deployment),
         status=OK,
         error="",
-        latency=max(ended - began, 0.0),
-        first_token=max(first - began, 0.0) if is_stream and first else None,
-        prompt_tokens=safe_int(told.get("prompt_tokens")),
-        output_tokens=safe_int(told.get("completion_tokens")),
-        cost=safe_float(told.get("response_cost")),
+        latency=max(ended_at - started_at, 0.0),
+        first_token=max(first_token_at - started_at, 0.0) if is_stream and first_token_at else None,
+        prompt_tokens=safe_int(payload.get("prompt_tokens")),
+        output_tokens=safe_int(payload.get("completion_tokens")),
+        cost=safe_float(payload.get("response_cost")),
         retries=attempt.retries,
         reason="" if is_cached or attempt.decision is None else safe_text(attempt.decision.reason),
         is_stream=is_stream,
@@ -90,46 +90,46 @@ def parse_success(details: Mapping[str, Any]) -> RequestRecord | None:
 def parse_failure(
     request: Mapping[str, Any], failure: Failure, caller: Caller, attempt: Attempt | None, now: float
 ) -> RequestRecord:
-    """Read what a client has failed to get."""
-    began = request.get("start_time")
-    began = began.timestamp() if isinstance(began, datetime) else now
-    # It is LiteLLM that says when the request came where its object of who sent it is beside that.
+    """Return the record of a failed request. `now` is in seconds since 1970."""
+    started_at = request.get("start_time")
+    started_at = started_at.timestamp() if isinstance(started_at, datetime) else now
+    # Only beside LiteLLM's own authentication object is the arrival time LiteLLM's and not the client's.
     if any(hasattr(_mapping(request.get(name)).get("user_api_key_auth"), "api_key") for name in METADATA_KEYS):
-        began = _arrived_at(request, began, now)
-    chosen = None if attempt is None else attempt.decision
-    # LiteLLM's is an object, which nothing that a client sends can be.
+        started_at = _arrived_at(request, started_at, now)
+    decision = None if attempt is None else attempt.decision
+    # LiteLLM's own usage is an object, which a client's JSON cannot contain.
     usage = request.get("combined_usage_object")
     usage = usage if hasattr(usage, "prompt_tokens") else None
     return RequestRecord(
         *UNNUMBERED,
-        time=int(began * MICROSECONDS),
-        # Whoever is not known may have sent anything in place of a key, another's hash for one.
+        time=int(started_at * MICROSECONDS),
+        # An unauthenticated client may send anything as a key, such as the hash of another client's key.
         key=hash_key(caller.key, is_known=attempt is not None or caller.is_known),
         account="" if attempt is None else safe_text(attempt.account),
         model=safe_text(request.get("model")),
         deployment="" if attempt is None else safe_text(attempt.deployment),
         status=failure.status,
         error=safe_text(failure.error),
-        latency=max(now - began, 0.0),
+        latency=max(now - started_at, 0.0),
         first_token=None,
         prompt_tokens=safe_int(getattr(usage, "prompt_tokens", 0)),
         output_tokens=safe_int(getattr(usage, "completion_tokens", 0)),
         cost=0.0 if usage is None else safe_float(request.get("response_cost")),
         retries=0 if attempt is None else attempt.retries,
-        reason="" if chosen is None else safe_text(chosen.reason),
+        reason="" if decision is None else safe_text(decision.reason),
         is_stream=request.get("stream") is True,
         is_cached=False,
     )
 
 
 def parse_attempt(details: Mapping[str, Any]) -> Attempt:
-    """Return what an event tells of the attempt that it is about."""
-    told = _mapping(details.get("standard_logging_object"))
+    """Return the attempt that an event is about."""
+    payload = _mapping(details.get("standard_logging_object"))
     params = _mapping(details.get("litellm_params"))
-    chosen, info = routing_decision_of(details), _mapping(params.get("model_info"))
-    deployment = str(told.get("model_id") or info.get("id") or "")
-    if chosen is not None:
-        return Attempt(deployment, chosen.account, chosen, chosen.attempt - 1)
+    decision, info = routing_decision_of(details), _mapping(params.get("model_info"))
+    deployment = str(payload.get("model_id") or info.get("id") or "")
+    if decision is not None:
+        return Attempt(deployment, decision.account, decision, decision.attempt - 1)
     retries = next(
         (safe_int(_mapping(params.get(name)).get("request_retry_count")) for name in METADATA_KEYS if params.get(name)),
         0,
@@ -138,9 +138,9 @@ def parse_attempt(details: Mapping[str, Any]) -> Attempt:
 
 
 def hash_key(key: object, *, is_known: bool = True) -> str:
-    """Return the hash of a key as LiteLLM has it; some kinds of authentication leave the very key in its place.
+    """Return LiteLLM's hash of a key. Some authentication methods leave the key itself there, which is then hashed.
 
-    Of one that nobody knows, it is a hash of what was sent, whatever that looks like.
+    The text of an unknown key is always hashed, even if it looks like a hash.
     """
     if not isinstance(key, str) or not key:
         return ""
@@ -152,29 +152,28 @@ def hash_key(key: object, *, is_known: bool = True) -> str:
 
 
 def status(error: object, default: int = FAILED) -> int:
-    """Return the status that an error bears, or the response that it is about, or another."""
-    for bearer in (error, getattr(error, "response", None)):
+    """Return the HTTP status of an error or of its response, or `default` without one."""
+    for source in (error, getattr(error, "response", None)):
         for name in ("status_code", "code"):
-            told = getattr(bearer, name, None)
-            if isinstance(told, int | str) and STATUS_CODE.fullmatch(str(told)):
-                return int(told)
+            code = getattr(source, name, None)
+            if isinstance(code, int | str) and STATUS_CODE.fullmatch(str(code)):
+                return int(code)
     return default
 
 
 def _fallback_origin(details: Mapping[str, Any]) -> object:
-    """Return what was asked for of what was served by a fallback, which LiteLLM takes for what was asked for then."""
+    """Return the requested model of a request that a fallback served; LiteLLM reports the fallback's model itself."""
     params = _mapping(details.get("litellm_params"))
     return next(
         (asked for name in METADATA_KEYS if (asked := _mapping(params.get(name)).get("original_model_group"))), None
     )
 
 
-def _arrived_at(told: Mapping[str, Any], began: float, ended: float) -> float:
-    """Return when a request came to the proxy; outside of one, when it was made."""
-    sent = _mapping(told.get("proxy_server_request"))
-    came = safe_float(sent.get("arrival_time"))
-    return came if ended - MAX_REQUEST_SECONDS < came <= began else began
+def _arrived_at(details: Mapping[str, Any], started_at: float, ended_at: float) -> float:
+    """Return when a request arrived at the proxy, or `started_at` if that is missing or implausible."""
+    arrived_at = safe_float(_mapping(details.get("proxy_server_request")).get("arrival_time"))
+    return arrived_at if ended_at - MAX_REQUEST_SECONDS < arrived_at <= started_at else started_at
 
 
-def _mapping(told: object) -> Mapping[str, Any]:
-    return told if isinstance(told, Mapping) else {}
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

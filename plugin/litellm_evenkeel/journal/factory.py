@@ -1,4 +1,4 @@
-"""Stores as the settings say. Nothing is opened before it is written."""
+"""Construction of the journal and its stores from the settings. A store is opened by its first write."""
 
 from __future__ import annotations
 
@@ -19,26 +19,32 @@ if TYPE_CHECKING:
 
 
 def open_journal(settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> Journal:
-    """Return a worker's journal; `database` tells the address of LiteLLM's own when it is needed."""
+    """Return a worker's journal. `database` returns the address of LiteLLM's own database when it is needed."""
     second = settings.second.kind
     if second is settings.store:
-        raise SettingsError(f"{settings_path}.second: rows are in {second} already. Write none, or the other one.")
+        raise SettingsError(
+            f"{settings_path}.second: expected a store other than {settings_path}.store, got {second} for both. "
+            f"Hint: write none, or the other store."
+        )
     first = _store(settings.store, settings, settings_path, database)
     return Journal(first, None if second is None else _store(second, settings, settings_path, database), settings)
 
 
-def _store(kind: StoreKind, settings: JournalSettings, where: str, database: Callable[[], str]) -> RecordStore:
+def _store(kind: StoreKind, settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> RecordStore:
     if kind is StoreKind.SQLITE:
         path = Path(settings.path).absolute()
         if not path.parent.is_dir():
-            raise SettingsError(f"{where}.path: there is no folder {path.parent}. Make it, or name a file elsewhere.")
+            raise SettingsError(
+                f"{settings_path}.path: expected a file in a folder that exists, got {path}. "
+                f"Hint: create the folder {path.parent}, or write the path of a file elsewhere."
+            )
         return SqliteStore(path, synchronous=settings.synchronous, busy_seconds=settings.busy)
     from litellm_evenkeel.journal.postgres import PostgresStore  # noqa: PLC0415 - a driver
 
     own = settings.url
-    # Not to find out with the first row what is wrong with it.
+    # Check the address at the start. Otherwise a wrong one would only show with the first record.
     if own is None:
         database()
     elif not is_postgres(own.value):
-        raise SettingsError(f"{where}.url: this is no address of a Postgres. {URL_HINT}")
+        raise SettingsError(f"{settings_path}.url: expected the address of a Postgres database. Hint: {URL_HINT}")
     return PostgresStore(database if own is None else lambda: own.value, insert=settings.insert)

@@ -1,4 +1,4 @@
-"""A worker's journal: numbers what it is told, and has it written to one store, or to two while rows move."""
+"""Journal of a worker: numbers the records and hands them to one store, or to two during a migration."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ WRITER_ID_BITS = 62
 
 
 class Journal:
-    """Rows of one worker, on their way.
+    """Queue of one worker's records in front of one or two stores.
 
-    A second store is written by a thread of its own, so that nothing that goes wrong there keeps anything from the
-    first: in parallel it is offered each row at once, in sequence each batch that the first has kept. What it lacks in
-    the end, a back-fill brings there.
+    The second store has a thread of its own, so that its failures do not affect the first. With the order `parallel` it
+    gets each record at once, with `sequential` each batch after the first store has written it. A back-fill adds the
+    records that it still lacks.
     """
 
     def __init__(
         self, first: RecordStore, second: RecordStore | None, settings: JournalSettings, *, writer: int | None = None
     ) -> None:
         self.writer = secrets.randbits(WRITER_ID_BITS) if writer is None else writer
-        """By what this worker's rows are known."""
+        """Id of this worker in its records."""
         self._numbers, self._drain = count(1), settings.drain
         self._second = None if second is None else RecordWriter(second, settings)
         is_after = self._second is not None and settings.order is WriteOrder.SEQUENTIAL
@@ -41,24 +41,24 @@ class Journal:
         self._parallel = None if is_after else self._second
 
     def append(self, record: RequestRecord) -> None:
-        """Have a row written some time soon, as the next of this worker's."""
+        """Queue a record under this worker's next number, without waiting."""
         record = record._replace(writer=self.writer, number=next(self._numbers))
         self._first.enqueue(record)
         if self._parallel is not None:
             self._parallel.enqueue(record)
 
     def counts(self) -> tuple[WriterCounts, ...]:
-        """Return how it goes with each store."""
-        return tuple(one.counts() for one in (self._first, self._second) if one is not None)
+        """Return the counters of each store."""
+        return tuple(writer.counts() for writer in (self._first, self._second) if writer is not None)
 
     @property
     def has_second_store(self) -> bool:
-        """Whether there are two stores."""
+        """Whether records go to two stores."""
         return self._second is not None
 
     @property
     def mismatches(self) -> int:
-        """How many rows at most only one of two stores has, or will have, as far as this worker knows."""
+        """Upper bound of this worker's records that only one of two stores has or will have."""
         if self._second is None:
             return 0
         first, second = self.counts()
@@ -67,14 +67,14 @@ class Journal:
         return first.dropped + second.dropped
 
     def close(self) -> None:
-        """Write what waits, as far as there is time: for both stores it is the same."""
+        """Write the waiting records and stop. Both stores share one deadline of `drain` seconds."""
         until = time.monotonic() + self._drain
         if self._second is not None:
-            # One that comes after the first still has to hear from that.
+            # With the order `sequential`, the second store must still accept the last batches of the first.
             (self._second.flush_until if self._parallel is None else self._second.begin_shutdown)(until)
-        for one in (self._first, self._second):
-            if one is not None:
-                one.close(until)
+        for writer in (self._first, self._second):
+            if writer is not None:
+                writer.close(until)
 
     def _forward(self, records: Sequence[RequestRecord]) -> None:
         assert self._second is not None

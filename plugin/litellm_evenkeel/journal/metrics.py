@@ -1,4 +1,4 @@
-"""What the journal tells Prometheus."""
+"""Prometheus metrics of the journal."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.journal import Journal
 
-ROWS = MetricDefinition(MetricType.COUNTER, "journal_rows", "Rows that are written.", ("store",))
+ROWS = MetricDefinition(MetricType.COUNTER, "journal_rows", "Rows written.", ("store",))
 DROPPED = MetricDefinition(
     MetricType.COUNTER,
     "journal_dropped",
-    "Rows that nobody will read, by why: overflowed (too many waited), refused (the store cannot keep them), abandoned "
-    "(the worker ended). Alert on any.",
+    "Rows lost, by reason: overflowed (too many were waiting), refused (the store cannot hold them), abandoned (the "
+    "worker ended). Alert on any.",
     ("store", "reason"),
 )
-WAITING = MetricDefinition(MetricType.GAUGE, "journal_waiting", "Rows that are not written yet.", ("store",))
+WAITING = MetricDefinition(MetricType.GAUGE, "journal_waiting", "Rows not written yet.", ("store",))
 BATCHES = MetricDefinition(
-    MetricType.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows that waited.", ("store",)
+    MetricType.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows.", ("store",)
 )
 FAILURES = MetricDefinition(
-    MetricType.COUNTER, "journal_failures", "Writes that went wrong, and are tried again. Alert on any.", ("store",)
+    MetricType.COUNTER, "journal_failures", "Failed writes, which are retried. Alert on any.", ("store",)
 )
 LOCKED = MetricDefinition(
     MetricType.COUNTER,
     "journal_locked",
-    "Writes that found the file locked by another process, and waited.",
+    "Writes that had to wait because another process had locked the file.",
     ("store",),
 )
 PRUNED = MetricDefinition(
-    MetricType.COUNTER, "journal_pruned", "Rows that were deleted because they were too old.", ("store",)
+    MetricType.COUNTER, "journal_pruned", "Rows deleted because they were older than `keep`.", ("store",)
 )
 MISMATCHES = MetricDefinition(
     MetricType.GAUGE,
     "journal_mismatches",
-    "While rows move: how many one store has and the other lacks until a back-fill.",
+    "During a migration: rows that one store has and the other lacks until a back-fill.",
 )
 ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
 
 
 def definitions(journal: Journal) -> tuple[MetricDefinition, ...]:
-    """Return what there is to tell of a worker's journal."""
-    return tuple(one for one in ALL if journal.has_second_store or one is not MISMATCHES)
+    """Return the definitions of the metrics that a worker's journal exports."""
+    return tuple(metric for metric in ALL if journal.has_second_store or metric is not MISMATCHES)
 
 
 def samples(journal: Journal) -> Iterator[Sample]:
-    """Yield how it goes with a worker's journal."""
-    for one in journal.counts():
-        store = (one.store,)
-        yield Sample(ROWS, store, one.written)
+    """Yield the samples of a worker's journal."""
+    for counts in journal.counts():
+        store = (counts.store,)
+        yield Sample(ROWS, store, counts.written)
         for reason in ("overflowed", "refused", "abandoned"):
-            yield Sample(DROPPED, (one.store, reason), getattr(one, reason))
-        yield Sample(WAITING, store, one.waiting)
-        yield Sample(BATCHES, store, one.batches)
-        yield Sample(FAILURES, store, one.failures)
-        yield Sample(LOCKED, store, one.locked)
-        yield Sample(PRUNED, store, one.pruned)
+            yield Sample(DROPPED, (counts.store, reason), getattr(counts, reason))
+        yield Sample(WAITING, store, counts.waiting)
+        yield Sample(BATCHES, store, counts.batches)
+        yield Sample(FAILURES, store, counts.failures)
+        yield Sample(LOCKED, store, counts.locked)
+        yield Sample(PRUNED, store, counts.pruned)
     if journal.has_second_store:
         yield Sample(MISMATCHES, (), journal.mismatches)

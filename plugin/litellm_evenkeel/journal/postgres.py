@@ -1,6 +1,6 @@
-"""Rows in Postgres: a table of its own, in a schema of its own, which are made where they are missing.
+"""Record store in Postgres: a table in a schema of its own, both created if they are missing.
 
-Not beside LiteLLM's tables: what brings those up to date may drop what it does not know there.
+The schema is not LiteLLM's, because LiteLLM's migrations may drop tables that they do not know.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SCHEMA, TABLE = "evenkeel", "journal"
 COLUMN_TYPES = ("bigint", "bigint", "timestamptz", *["text"] * 4, "integer", "text", "float8", "float8")
 COLUMN_TYPES += ("bigint", "bigint", "float8", "integer", "text", "boolean", "boolean")
 NULLABLE_COLUMN = "first_token"
-# Who may make no schema is content with one that is there; Postgres asks who it is before it looks for one.
+# `CREATE SCHEMA IF NOT EXISTS` checks the permission first, and so fails for a user who may not create schemas even if
+# the schema exists. So its existence is checked with a query.
 CREATE_SCHEMA = f"CREATE SCHEMA {SCHEMA}"
 HAS_SCHEMA = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
 CREATE = f"""
@@ -43,12 +44,12 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE}_moved (
 );
 """
 HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.{TABLE}_moved') IS NOT NULL"
-# Of workers that start together, one makes the table.
+# Only one of the workers that start together creates the table. Concurrent CREATE TABLE statements can fail.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel.journal'))"
 COLUMN_NAMES = ", ".join(COLUMNS)
 UNNEST = (
     f"INSERT INTO {SCHEMA}.{TABLE} ({COLUMN_NAMES}) "
-    f"SELECT * FROM unnest({', '.join(f'${place}::{kind}[]' for place, kind in enumerate(COLUMN_TYPES, 1))}) "
+    f"SELECT * FROM unnest({', '.join(f'${position}::{kind}[]' for position, kind in enumerate(COLUMN_TYPES, 1))}) "
     "ON CONFLICT (writer, number) DO NOTHING"
 )
 SAVE_POSITION = f"""
@@ -75,7 +76,7 @@ BACKFILL_POSITIONS = f"SELECT writer, number FROM {SCHEMA}.{TABLE}_moved WHERE s
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 TIME = COLUMNS.index("time")
-# Besides Postgres' own: a time that is none, and what COPY does not take for a column's kind at all.
+# Beside Postgres' own errors: those of a time out of range, and of values that COPY cannot encode for a column.
 REJECTION_ERRORS = (
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
@@ -88,10 +89,11 @@ APPLICATION_NAME = "litellm-evenkeel journal"
 
 
 class PostgresStore:
-    """Rows in the database of an address, which is read anew for each connection: passwords may rotate.
+    """Store in a Postgres database.
 
-    Whoever uses it waits for it, in a thread without an event loop. No statement is prepared under a name, so that a
-    pooler such as PgBouncer may stand between. One that takes longer than `patience` is cancelled.
+    `url` is called for every connection, because passwords may rotate. Calls block, so use the store from a thread
+    without an event loop. Statements are not prepared under a name, so that a pooler such as PgBouncer may be in
+    between. A call that takes longer than `timeout` seconds is cancelled.
     """
 
     name = "postgres"
@@ -105,47 +107,48 @@ class PostgresStore:
         timeout: float = 10.0,
         create: bool = True,
     ) -> None:
-        """`makes` says whether a journal is made where there is none."""
+        """Initialize the store. `create` is whether a missing journal is created."""
         self._url, self._insert, self._timeout, self._may_create = url, insert, timeout, create
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
 
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
-        """Keep rows, all or none of them, and return how many of them were new."""
+        """Write all records and the cursor, or nothing. Return the number of records that were new."""
         return self._run(lambda connection: self._write(connection, records, cursor))
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         return _count(self._run(lambda connection: connection.execute(PRUNE, to_datetime(before), limit)))
 
     def writers(self) -> Mapping[int, WriterRange]:
-        """Return whose rows there are, and which; all of them are looked at."""
-        return {writer: WriterRange(*told) for writer, *told in self._run(lambda connection: connection.fetch(WRITERS))}
+        """Return the range of each writer's records. This reads all records."""
+        rows = self._run(lambda connection: connection.fetch(WRITERS))
+        return {writer: WriterRange(*numbers) for writer, *numbers in rows}
 
     def latest(self) -> Mapping[int, int]:
-        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
+        """Return the last number of each writer. The cost does not depend on the number of records."""
         return dict(self._run(lambda connection: connection.fetch(LATEST)))
 
     def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
         return list(map(_row, self._run(lambda connection: connection.fetch(READ, writer, after, last, limit))))
 
     def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
-        """Return some rows of all writers beyond a place, the oldest first."""
+        """Return up to `limit` records of all writers after a cursor, the oldest first."""
         time, writer, number = after
-        asked = (to_datetime(time), writer, number, limit)
-        return list(map(_row, self._run(lambda connection: connection.fetch(PAGE, *asked))))
+        parameters = (to_datetime(time), writer, number, limit)
+        return list(map(_row, self._run(lambda connection: connection.fetch(PAGE, *parameters))))
 
     def newest(self, limit: int) -> list[RequestRecord]:
-        """Return the newest rows of all writers, the oldest of them first."""
+        """Return the `limit` newest records of all writers, the oldest first."""
         return list(map(_row, self._run(lambda connection: connection.fetch(NEWEST, limit))))[::-1]
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return up to which of each writer's rows all has been moved here from another store."""
+        """Return, for each writer, the number of the last record that was copied from the store `source`."""
         return dict(self._run(lambda connection: connection.fetch(BACKFILL_POSITIONS, source)))
 
     def close(self) -> None:
-        """Let go of the server; the next call connects anew."""
+        """Close the connection. The next call connects again."""
         connection, self._connection = self._connection, None
         loop, self._loop = self._loop, None
         if loop is None:
@@ -155,59 +158,60 @@ class PostgresStore:
                 loop.run_until_complete(connection.close(timeout=CLOSE_TIMEOUT_SECONDS))
         loop.close()
 
-    async def _write(self, connection: Any, records: Sequence[RequestRecord], moved: BackfillCursor | None) -> int:
+    async def _write(self, connection: Any, records: Sequence[RequestRecord], cursor: BackfillCursor | None) -> int:
         try:
-            return await self._insert_records(connection, records, moved)
+            return await self._insert_records(connection, records, cursor)
         except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
 
     async def _insert_records(
-        self, connection: Any, records: Sequence[RequestRecord], moved: BackfillCursor | None
+        self, connection: Any, records: Sequence[RequestRecord], cursor: BackfillCursor | None
     ) -> int:
-        told = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
-        if self._insert is InsertMethod.COPY and moved is None:
+        rows = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
+        if self._insert is InsertMethod.COPY and cursor is None:
             try:
-                await connection.copy_records_to_table(TABLE, records=told, columns=COLUMNS, schema_name=SCHEMA)
+                await connection.copy_records_to_table(TABLE, records=rows, columns=COLUMNS, schema_name=SCHEMA)
             except asyncpg.UniqueViolationError:
-                # Some are there already, since a server may take rows without a chance to say so.
+                # Some records exist already: the connection broke after the server had committed them, so the client
+                # saw a failed write and retries it. The INSERT below skips them.
                 pass
             else:
                 return len(records)
-        columns = list(zip(*told, strict=True)) or [()] * len(COLUMNS)
-        if moved is None:
+        columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+        if cursor is None:
             return _count(await connection.execute(UNNEST, *columns))
         async with connection.transaction():
-            found = _count(await connection.execute(UNNEST, *columns))
-            await connection.execute(SAVE_POSITION, moved.source, moved.writer, moved.number)
-        return found
+            inserted = _count(await connection.execute(UNNEST, *columns))
+            await connection.execute(SAVE_POSITION, cursor.source, cursor.writer, cursor.number)
+        return inserted
 
-    def _run(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+    def _run(self, operation: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-        task = self._loop.create_task(self._run_with_timeout(asked))
+        task = self._loop.create_task(self._run_with_timeout(operation))
         try:
             return self._loop.run_until_complete(task)
         except RecordsRejected:
             raise
         except BaseException:
-            # Of what was under way there, nobody knows any more.
+            # The connection's state is unknown, such as whether a statement still runs. So it cannot be used again.
             self._drop(self._loop, task)
             raise
 
-    async def _run_with_timeout(self, asked: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+    async def _run_with_timeout(self, operation: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         async with asyncio.timeout(self._timeout):
             if self._connection is None or self._connection.is_closed():
                 self._connection = await self._connect()
-            return await asked(self._connection)
+            return await operation(self._connection)
 
     async def _connect(self) -> Any:
-        told = arguments(self._url())
-        named = {"application_name": APPLICATION_NAME, **told["server_settings"]}
+        address = arguments(self._url())
+        server_settings = {"application_name": APPLICATION_NAME, **address["server_settings"]}
         connection = await asyncpg.connect(
-            **told | {"server_settings": named}, statement_cache_size=0, timeout=CONNECT_TIMEOUT_SECONDS
+            **address | {"server_settings": server_settings}, statement_cache_size=0, timeout=CONNECT_TIMEOUT_SECONDS
         )
         try:
-            # Who may not create tables is content with those that are there.
+            # Checked first, because a user who may not create tables can still write to existing ones.
             if not await connection.fetchval(HAS_TABLES):
                 await self._create(connection)
         except BaseException:
@@ -217,7 +221,7 @@ class PostgresStore:
 
     async def _create(self, connection: Any) -> None:
         if not self._may_create:
-            raise JournalMissing("there is none in it")
+            raise JournalMissing("it contains no journal")
         async with connection.transaction():
             await connection.execute(LOCK)
             if not await connection.fetchval(HAS_SCHEMA):
@@ -228,23 +232,23 @@ class PostgresStore:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
-        # Where a signal has broken off the wait for it, it is still under way.
+        # If a signal interrupted the wait, the task is still running.
         task.cancel()
         with contextlib.suppress(BaseException):
             loop.run_until_complete(task)
-        # What the connection has left to the loop is done with.
+        # Run the callbacks that the terminated connection has scheduled, before the loop may be closed.
         loop.run_until_complete(asyncio.sleep(0))
 
 
 def to_datetime(microseconds: int) -> datetime:
-    """Return a row's time as Postgres takes it."""
+    """Return a record's time as the `datetime` that asyncpg expects."""
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def _row(told: Sequence[Any]) -> RequestRecord:
-    return RequestRecord._make((*told[:TIME], (told[TIME] - EPOCH) // MICROSECOND, *told[TIME + 1 :]))
+def _row(values: Sequence[Any]) -> RequestRecord:
+    return RequestRecord._make((*values[:TIME], (values[TIME] - EPOCH) // MICROSECOND, *values[TIME + 1 :]))
 
 
-def _count(said: str) -> int:
-    """Return how many rows a command has touched, of what the server said of it."""
-    return int(said.rpartition(" ")[2])
+def _count(command_tag: str) -> int:
+    """Return the number of affected rows from a command tag such as `INSERT 0 5`."""
+    return int(command_tag.rpartition(" ")[2])

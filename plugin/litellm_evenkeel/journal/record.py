@@ -1,7 +1,7 @@
-"""What the journal keeps of a request.
+"""Journal records, one for each request.
 
-A row is known by who wrote it and a number that counts that writer's rows from 1: rows of two stores can be told
-apart and compared, none is written twice, and a gap in a writer's numbers is a row that was lost.
+A record is identified by its writer and by a number that counts the writer's records from 1. So the records of two
+stores can be compared, none is written twice, and a gap in a writer's numbers shows a lost record.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 class RequestRecord(NamedTuple):
-    """One request of a client, and how it ended. The order is that of a store's columns."""
+    """One client request and its outcome. The fields are in the order of a store's columns."""
 
     writer: int
-    """Whose row it is: a random number that each worker draws when it starts."""
+    """Id of the worker that wrote the record: a random number drawn at its start."""
     number: int
-    """Which of that writer's rows it is, from 1."""
+    """Number of the record among the writer's records, from 1."""
     time: int
-    """When the request came, in microseconds since 1970."""
+    """Arrival of the request, in microseconds since 1970."""
     key: str
-    """The hash of the key with which it came."""
+    """Hash of the client's key."""
     account: str
-    """Which account served it, or failed it last; empty if none was asked."""
+    """Account of the last attempt, or empty if there was no attempt."""
     model: str
-    """What the client asked for."""
+    """Model that the client requested."""
     deployment: str
-    """LiteLLM's id of the deployment that served it, or failed it last."""
+    """LiteLLM's id of the deployment of the last attempt."""
     status: int
-    """What the client got: 200, or the status of the error."""
+    """HTTP status of the response: 200, or the status of the error."""
     error: str
-    """What kind of error it was; empty if it was none."""
+    """Class name of the error, or empty if there was none."""
     latency: float
-    """Seconds from the request to the end of its answer."""
+    """Seconds from the arrival of the request to the end of the response."""
     first_token: float | None
-    """Seconds to the first token of a stream; None for other answers."""
+    """Seconds to the first token of a stream, or `None` for other responses."""
     prompt_tokens: int
     output_tokens: int
     cost: float
-    """Dollars, as LiteLLM reckons them."""
+    """Dollars, as calculated by LiteLLM."""
     retries: int
-    """How many attempts had failed before the one that ended it."""
+    """Number of failed attempts before the last one."""
     reason: str
-    """Why the rotation chose that account; empty if it did not choose."""
+    """Reason of the rotation's pick, or empty if it did not pick."""
     is_stream: bool
     is_cached: bool
-    """Whether LiteLLM had the answer itself, so that no account was asked."""
+    """Whether LiteLLM answered from its cache, without an attempt."""
 
 
 COLUMNS: tuple[str, ...] = RequestRecord._fields
 
 
-def safe_text(told: object) -> str:
-    """Return what every store can keep of a text, and every terminal show: bounded, in one line, and of printed signs.
+def safe_text(value: object) -> str:
+    """Return a text that every store and terminal accepts: bounded, on one line, with printable characters only.
 
-    Clients choose what their models are called; a line that looks like another row is none of theirs to write.
+    Model names are client input. A line break in one could forge another record in a printed journal.
     """
-    if not told:
+    if not value:
         return ""
-    found = str(told)[:MAX_TEXT_CHARACTERS]
-    return found if found.isprintable() else "".join(one if one.isprintable() else REPLACED for one in found)
+    bounded = str(value)[:MAX_TEXT_CHARACTERS]
+    return bounded if bounded.isprintable() else "".join(char if char.isprintable() else REPLACED for char in bounded)
 
 
-def safe_int(told: object) -> int:
-    """Return a number that every store can keep; 0 for what is none."""
-    return min(int(told), MAX_INTEGER) if isinstance(told, int | float) and 0 <= told < math.inf else 0
+def safe_int(value: object) -> int:
+    """Return a non-negative integer that every store accepts, or 0 for anything else."""
+    return min(int(value), MAX_INTEGER) if isinstance(value, int | float) and 0 <= value < math.inf else 0
 
 
-def safe_float(told: object) -> float:
-    """Return a finite number that is not below zero; 0 for what is none."""
-    return float(told) if isinstance(told, int | float) and 0 <= told < math.inf else 0.0
+def safe_float(value: object) -> float:
+    """Return a finite, non-negative number, or 0 for anything else."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < math.inf else 0.0

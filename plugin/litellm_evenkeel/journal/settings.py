@@ -1,4 +1,4 @@
-"""How the journal is kept, as operators may set it."""
+"""Settings of the journal, `evenkeel.journal`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from litellm_evenkeel.settings_schema.types import Bounds, Period, Seconds, Secr
 
 
 class StoreKind(StrEnum):
-    """What keeps rows."""
+    """Kind of a store."""
 
     SQLITE = "sqlite"
     POSTGRES = "postgres"
 
 
 class SecondStore(StrEnum):
-    """What keeps them besides, while they move there."""
+    """Kind of the second store during a migration."""
 
     NONE = "none"
     SQLITE = "sqlite"
@@ -25,71 +25,73 @@ class SecondStore(StrEnum):
 
     @property
     def kind(self) -> StoreKind | None:
-        """Which kind of a store it is."""
+        """Kind of the store, or `None` if there is no second one."""
         return None if self is SecondStore.NONE else StoreKind(self.value)
 
 
 class WriteOrder(StrEnum):
-    """How two stores are written."""
+    """Order in which two stores are written."""
 
     SEQUENTIAL = "sequential"
-    """The second gets each batch when the first has kept it."""
+    """The second store gets each batch after the first has written it."""
     PARALLEL = "parallel"
-    """Both get each row at once."""
+    """Both stores get each record at once."""
 
 
 class Synchronous(StrEnum):
-    """When SQLite waits for the disk."""
+    """SQLite's durability, as in `PRAGMA synchronous`."""
 
     NORMAL = "normal"
-    """Now and then: a loss of power may take the last rows, a killed process takes none that was written."""
+    """Sync to disk at checkpoints. A power loss may lose the last records, a killed process loses no written ones."""
     FULL = "full"
-    """After every batch."""
+    """Sync to disk after every batch."""
 
 
 class InsertMethod(StrEnum):
-    """How rows come into Postgres."""
+    """Method for inserts into Postgres."""
 
     UNNEST = "unnest"
-    """One statement with an array for each column."""
+    """One INSERT statement with an array for each column."""
     COPY = "copy"
-    """Postgres' own way for bulk."""
+    """Postgres' COPY command."""
 
 
 PositiveCount = Annotated[int, Bounds(1)]
 
-# Before it drains: for so long LiteLLM may go on telling of answers when a worker ends, of two hundred at a time.
+# When a worker ends, LiteLLM may deliver its queued events for so long before the journal drains. It delivers up to
+# two hundred at a time.
 FINAL_EVENTS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class JournalSettings:
-    """Where requests are written down, and when."""
+    """Settings of the journal's stores and of the writer."""
 
     store: StoreKind = StoreKind.SQLITE
-    """Where rows are written."""
+    """The store of the journal's rows."""
     path: str = "evenkeel-journal.db"
-    """The file of SQLite, which is made where it is missing; its folder has to be there."""
+    """The SQLite file. It is created if it is missing; its folder must exist."""
     url: Secret | None = None
-    """The address of Postgres; without one, that of LiteLLM's own database. The table is made where it is missing."""
+    """The address of Postgres. Default: LiteLLM's own database. The table is created if it is missing."""
     second: SecondStore = SecondStore.NONE
-    """Where rows are written besides, while they move there. Whatever goes wrong there keeps nothing from the first."""
+    """A second store that is also written, during a migration to it. Its failures do not affect the first."""
     order: WriteOrder = WriteOrder.SEQUENTIAL
-    """How two stores are written: sequential, one after the other, or parallel."""
+    """The order in which two stores are written: sequential, one after the other, or parallel."""
     synchronous: Synchronous = Synchronous.NORMAL
-    """When SQLite waits for the disk: normal, now and then, so that a loss of power may take the last rows, or full,
-    after each batch."""
+    """When SQLite syncs to disk: normal, at checkpoints, so that a power loss may lose the last rows, or full, after
+    each batch."""
     insert: InsertMethod = InsertMethod.UNNEST
-    """How rows come into Postgres: unnest, one statement with arrays, or copy."""
+    """The method for inserts into Postgres: unnest, one statement with arrays, or copy."""
     flush_rows: PositiveCount = 500
-    """How many rows are written together at most, and how many that wait are written at once. 1: each by itself."""
+    """Maximum number of rows of one write. So many waiting rows are written without further delay. 1: each row by
+    itself."""
     flush_every: Seconds = 0.05
-    """For how long a row waits for others to be written with."""
+    """Maximum time for which a row waits for others, to be written together."""
     most_waiting: PositiveCount = 20_000
-    """How many rows may wait while a store cannot be written; what comes beyond them is dropped, and counted."""
+    """Maximum number of rows that wait while a store cannot be written. Further rows are dropped and counted."""
     busy: Period = 5.0
-    """For how long a write waits while another process has the file locked, before it is tried anew."""
+    """Time for which a write waits while another process has locked the file. Then it is retried."""
     keep: Seconds = 2_592_000.0
-    """After how long a row is deleted. 0: never."""
+    """Age at which rows are deleted. 0: never."""
     drain: Seconds = 10.0
-    """For how long a worker that ends may go on writing what waits."""
+    """Time that a worker which shuts down has to write its waiting rows."""

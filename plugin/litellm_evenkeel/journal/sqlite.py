@@ -1,7 +1,7 @@
-"""Rows in a file of SQLite.
+"""Record store in an SQLite file.
 
-Readers do not hold up the writer, nor it them: the file has a write-ahead log. Of several processes one writes at a
-time, for which the others wait.
+The file has a write-ahead log, so readers and the writer do not block each other. Processes write one at a time, and
+the others wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.store import BackfillCursor, PageCursor
 
 FORMAT = 1
-# Other programs number the formats of their files, too.
+# Identifies a journal together with the format, because other programs use `user_version` for their formats too.
 TABLE = "evenkeel_journal"
 CREATE = f"""
 CREATE TABLE evenkeel_journal (
@@ -65,17 +65,17 @@ NEWEST = f"SELECT {COLUMN_NAMES} FROM evenkeel_journal ORDER BY {ORDER.format('D
 WRITERS = "SELECT writer, min(number), max(number), count(*) FROM evenkeel_journal GROUP BY writer"
 LATEST = latest_query("evenkeel_journal")
 BACKFILL_POSITIONS = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
-# SQLite does not wait for those that open a new file at the same moment: one of them gives it a log, and the others are
-# refused whatever their patience.
+# SQLite does not apply its busy timeout when processes open a new file at the same moment: one of them enables the
+# write-ahead log, and the others fail at once. So opening is retried at this interval.
 OPEN_RETRY_SECONDS = 0.02
 MILLISECONDS_PER_SECOND = 1000
-# Of an error's code, what it has in common with others of its kind.
+# The low byte of an extended error code is the primary code, such as SQLITE_BUSY.
 PRIMARY_CODE_MASK = 0xFF
 REJECTION_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, UnicodeError)
 
 
 class SqliteStore:
-    """Rows in a file, which is opened when it is first needed."""
+    """Store in a file that the first call opens."""
 
     name = "sqlite"
 
@@ -87,64 +87,64 @@ class SqliteStore:
         busy_seconds: float = 5.0,
         create: bool = True,
     ) -> None:
-        """`makes` says whether a journal is made where there is none."""
+        """Initialize the store. `create` is whether a missing journal is created."""
         self._path, self._synchronous, self._busy_seconds, self._may_create = path, synchronous, busy_seconds, create
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self.locked = 0
-        """Writes that found the file locked by another process, and waited for that."""
+        """Writes that had to wait because another process had locked the file."""
 
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
-        """Keep rows, all or none of them, and return how many of them were new."""
+        """Write all records and the cursor, or nothing. Return the number of records that were new."""
         try:
             with self._transaction() as connection:
-                found = connection.executemany(INSERT, records).rowcount
+                inserted = connection.executemany(INSERT, records).rowcount
                 if cursor is not None:
                     connection.execute(SAVE_POSITION, (cursor.source, cursor.writer, cursor.number))
         except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
-        return found
+        return inserted
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         with self._transaction() as connection:
             return connection.execute(PRUNE, (before, limit)).rowcount
 
     def writers(self) -> Mapping[int, WriterRange]:
-        """Return whose rows there are, and which; all of them are looked at."""
-        return {writer: WriterRange(*told) for writer, *told in self._open().execute(WRITERS)}
+        """Return the range of each writer's records. This reads all records."""
+        return {writer: WriterRange(*numbers) for writer, *numbers in self._open().execute(WRITERS)}
 
     def latest(self) -> Mapping[int, int]:
-        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
+        """Return the last number of each writer. The cost does not depend on the number of records."""
         return dict(self._open().execute(LATEST).fetchall())
 
     def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
         return list(map(_row, self._open().execute(READ, (writer, after, last, limit))))
 
     def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
-        """Return some rows of all writers beyond a place, the oldest first."""
+        """Return up to `limit` records of all writers after a cursor, the oldest first."""
         return list(map(_row, self._open().execute(PAGE, (*after, limit))))
 
     def newest(self, limit: int) -> list[RequestRecord]:
-        """Return the newest rows of all writers, the oldest of them first."""
+        """Return the `limit` newest records of all writers, the oldest first."""
         return list(map(_row, self._open().execute(NEWEST, (limit,))))[::-1]
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return up to which of each writer's rows all has been moved here from another store."""
+        """Return, for each writer, the number of the last record that was copied from the store `source`."""
         return dict(self._open().execute(BACKFILL_POSITIONS, (source,)))
 
     def close(self) -> None:
-        """Let go of the file; the next call opens it anew."""
+        """Close the file. The next call opens it again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Be the file's only writer for a transaction, from its begin.
+        """Yield a connection in a transaction that holds the write lock from its start.
 
-        Who reads first, and then wants to write, is refused at once when another has written meanwhile.
+        A transaction that starts with a read and then writes fails at once if another process has written meanwhile.
         """
         connection = self._open()
         self._begin(connection)
@@ -152,13 +152,13 @@ class SqliteStore:
             yield connection
             connection.execute("COMMIT")
         except BaseException:
-            # A full disk has rolled back already.
+            # After some errors, such as a full disk, SQLite has rolled back by itself.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
     def _begin(self, connection: sqlite3.Connection) -> None:
-        """Begin at once if nobody else writes; else count that, and wait for them."""
+        """Begin a write transaction. If another process holds the lock, count that and wait for it."""
         connection.execute("PRAGMA busy_timeout = 0")
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -173,8 +173,8 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and not self._is_same_file():
-            # What is written to a file that was moved away or deleted is written for nobody; and what was is still in
-            # the log beside it, which bears the name of the file that is made now.
+            # The file was moved or deleted, so further writes to it would be lost. The checkpoint copies earlier
+            # writes from its log into the file: the log's name is the one that the new file's log will have.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.close()
@@ -199,8 +199,8 @@ class SqliteStore:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         is_there = _holds_journal(connection)
         if not is_there and not self._may_create:
-            raise JournalMissing("there is none in it")
-        # Who only reads changes nothing in a file, not even how it is written.
+            raise JournalMissing("it contains no journal")
+        # A reader must not change the file, not even its journal mode.
         if self._may_create:
             self._enable_wal(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -208,12 +208,12 @@ class SqliteStore:
             self._create(connection)
 
     def _enable_wal(self, connection: sqlite3.Connection) -> None:
-        patient_until = time.monotonic() + self._busy_seconds
+        retry_until = time.monotonic() + self._busy_seconds
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= patient_until:
+                if not _is_busy(error) or time.monotonic() >= retry_until:
                     raise
                 time.sleep(OPEN_RETRY_SECONDS)
             else:
@@ -222,7 +222,7 @@ class SqliteStore:
     def _create(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # Another may have made it meanwhile.
+            # Another process may have created it since the check.
             if connection.execute("PRAGMA user_version").fetchone() == (0,):
                 for statement in CREATE.split(";"):
                     connection.execute(statement)
@@ -233,16 +233,16 @@ class SqliteStore:
 
 
 def _holds_journal(connection: sqlite3.Connection) -> bool:
-    """Return whether there is a journal in a file, or nothing at all; raise if there is anything else."""
-    # Another may make it between one look and the next.
+    """Return whether a file contains a journal. Raise JournalMissing if it contains anything else."""
+    # One transaction for both queries, because another process may create the journal between them.
     connection.execute("BEGIN")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.execute("COMMIT")
     if TABLE not in tables and (tables or version == FORMAT):
-        raise JournalMissing("it holds something else; give the journal a file of its own")
+        raise JournalMissing("it contains other tables; give the journal a file of its own")
     if version != FORMAT and (version or tables):
-        raise JournalMissing(f"it is of format {version}, and this is of {FORMAT}")
+        raise JournalMissing(f"expected format {FORMAT}, got format {version}")
     return TABLE in tables
 
 
@@ -250,6 +250,6 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & PRIMARY_CODE_MASK == sqlite3.SQLITE_BUSY
 
 
-def _row(told: Sequence[Any]) -> RequestRecord:
-    *others, is_stream, is_cached = told
-    return RequestRecord._make((*others, bool(is_stream), bool(is_cached)))
+def _row(values: Sequence[Any]) -> RequestRecord:
+    *unchanged, is_stream, is_cached = values
+    return RequestRecord._make((*unchanged, bool(is_stream), bool(is_cached)))

@@ -1,4 +1,4 @@
-"""How it goes with a writer, for those who watch it."""
+"""Counters of a record writer, for metrics and for the health route."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WriterCounts:
-    """Of one store, since the worker began."""
+    """Counters of one store's writer since the worker began. The names are those of the health document."""
 
     store: str
     offered: int
-    """Rows that were to be written."""
+    """Records that were queued or dropped."""
     written: int
     waiting: int
-    """Rows that are not written yet."""
+    """Records that are not written yet."""
     overflowed: int
-    """Rows that were dropped because too many waited."""
+    """Records dropped because too many were waiting."""
     refused: int
-    """Rows that were dropped because the store cannot keep them."""
+    """Records dropped because the store cannot hold them."""
     abandoned: int
-    """Rows that were dropped because the worker ended before the store could be written."""
+    """Records dropped because the worker ended before the store could be written."""
     batches: int
     failures: int
-    """Writes that went wrong, and were tried again."""
+    """Failed writes, which were retried."""
     locked: int
-    """Writes that found the file locked by another process, and waited for that."""
+    """Writes that had to wait because another process had locked the file."""
     pruned: int
-    """Rows that were deleted because they were too old."""
+    """Records deleted because they were older than `keep`."""
     trouble: str
-    """What kind of error came last, or what is there in place of a journal; empty if none ever did, or a write has
-    succeeded since."""
+    """Class of the last error, or why the store is no journal; empty if there was no error since the last write."""
 
     @property
     def dropped(self) -> int:
-        """Rows that nobody will ever read."""
+        """Records that are lost."""
         return self.overflowed + self.refused + self.abandoned

@@ -1,4 +1,4 @@
-"""What keeps rows, as a writer and those who read see it. One thread at a time uses a store."""
+"""Interface of a record store. Use a store from one thread at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def latest_query(table: str) -> str:
-    """Return it as SQLite and Postgres understand it."""
+    """Return a query for the last number of each writer, for SQLite and Postgres.
+
+    It steps from writer to writer in the primary key. A GROUP BY would read all records.
+    """
     return f"""
 WITH RECURSIVE known (writer) AS (
     SELECT min(writer) FROM {table}
@@ -26,15 +29,15 @@ FROM known WHERE known.writer IS NOT NULL
 
 
 class RecordsRejected(Exception):
-    """A store cannot keep one of these rows, however often it is tried."""
+    """Permanent error: the store cannot hold at least one of the records."""
 
 
 class JournalMissing(Exception):
-    """There is none where one was to be read, or something else where one was to be written."""
+    """Error for a store that contains no journal to read, or something else where a journal should be written."""
 
 
 class WriterRange(NamedTuple):
-    """What there is of a writer."""
+    """Range of a writer's records in a store."""
 
     first: int
     last: int
@@ -42,12 +45,12 @@ class WriterRange(NamedTuple):
 
     @property
     def gaps(self) -> int:
-        """How many rows are missing between the first and the last."""
+        """Number of records that are missing between the first and the last."""
         return self.last - self.first + 1 - self.rows
 
 
 class PageCursor(NamedTuple):
-    """Where a row stands in the order of times."""
+    """Position of a record in the order of time, writer and number."""
 
     time: int
     writer: int = 0
@@ -56,54 +59,55 @@ class PageCursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BackfillCursor:
-    """Up to which of a writer's rows all that another store holds has been moved here."""
+    """Position of a back-fill in the records of one writer."""
 
     source: str
-    """Which store that is."""
+    """Name of the store from which the records are copied."""
     writer: int
     number: int
+    """Number of the last copied record."""
 
 
 class RecordStore(Protocol):
-    """Rows, each known by its writer and number. What goes wrong is raised as the driver raises it."""
+    """Store of records, identified by writer and number. Its methods raise the driver's own errors."""
 
     name: str
-    """What it is called in metrics and messages; no address."""
+    """Name of the store in metrics and messages; never an address."""
     locked: int
-    """Writes that found a file locked by another process, and waited for that."""
+    """Writes that had to wait because another process had locked the file."""
 
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
-        """Keep rows, all or none of them, and return how many of them were new."""
+        """Write all records and the cursor, or nothing. Return the number of records that were new."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
+        """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         ...
 
     def writers(self) -> Mapping[int, WriterRange]:
-        """Return whose rows there are, and which; all of them are looked at."""
+        """Return the range of each writer's records. This reads all records."""
         ...
 
     def latest(self) -> Mapping[int, int]:
-        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
+        """Return the last number of each writer. The cost does not depend on the number of records."""
         ...
 
     def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Return some of a writer's rows beyond a number, in the order of their numbers."""
+        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
         ...
 
     def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
-        """Return some rows of all writers beyond a place, the oldest first."""
+        """Return up to `limit` records of all writers after a cursor, the oldest first."""
         ...
 
     def newest(self, limit: int) -> list[RequestRecord]:
-        """Return the newest rows of all writers, the oldest of them first."""
+        """Return the `limit` newest records of all writers, the oldest first."""
         ...
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return up to which of each writer's rows all has been moved here from another store."""
+        """Return, for each writer, the number of the last record that was copied from the store `source`."""
         ...
 
     def close(self) -> None:
-        """Let go of it; the next call opens it anew."""
+        """Close the store. The next call opens it again."""
         ...

@@ -1,8 +1,7 @@
-"""Writes rows in a thread of its own, so that no request ever waits for a store.
+"""Background writer of records: one thread for each store, so that no request waits for a store.
 
-A row waits a little for others to be written with, also while rows keep coming, and longer while the store cannot be
-written: then batches are tried again, ever less often. Memory is bounded: what does not fit any more is dropped, and
-counted.
+A record waits up to `flush_every` for others, so that they are written as one batch. While the store cannot be written,
+batches are retried with growing pauses. Memory is bounded: beyond `most_waiting`, new records are dropped and counted.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.journal")
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS, SHUTDOWN_RETRY_SECONDS = 0.05, 5.0, 0.2
-# The same trouble is logged once in so many seconds.
+# Minimum time between two warnings, so that an outage does not flood the log.
 WARNING_INTERVAL_SECONDS = 30.0
 PRUNE_INTERVAL_SECONDS, PRUNE_BATCH_ROWS = 60.0, 5000
 MICROSECONDS = 1_000_000
 
 
 class RecordWriter:
-    """One store's."""
+    """Queue and thread in front of one store."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class RecordWriter:
         clock: Callable[[], float] = time.time,
         on_written: Callable[[Sequence[RequestRecord]], None] | None = None,
     ) -> None:
-        """`written` is told of every batch that is in the store, in the writer's thread."""
+        """Start the thread. `on_written` gets every batch that the store has written, in the writer's thread."""
         self._store, self._settings, self._clock, self._on_written = store, settings, clock, on_written
         self._records: deque[RequestRecord] = deque()
         self._batch: list[RequestRecord] = []
@@ -63,7 +62,7 @@ class RecordWriter:
         self._thread.start()
 
     def enqueue(self, record: RequestRecord) -> None:
-        """Have a row written some time soon; without a wait, and from one thread at a time."""
+        """Queue a record, or drop and count it if too many are waiting. Never blocks. Call it from one thread only."""
         self._offered += 1
         waiting = len(self._records)
         if waiting >= self._settings.most_waiting or self._is_closed:
@@ -76,7 +75,7 @@ class RecordWriter:
             self._has_full_batch.set()
 
     def counts(self) -> WriterCounts:
-        """Return how it goes."""
+        """Return the counters since the writer's start."""
         return WriterCounts(
             store=self._store.name,
             offered=self._offered,
@@ -93,7 +92,7 @@ class RecordWriter:
         )
 
     def flush_until(self, until: float) -> None:
-        """Write what waits, and what still comes, at once, for as long as a worker that ends has time for that."""
+        """Write waiting and further records without delay, and stop retrying at `until` (monotonic)."""
         if not self._is_shutting_down.is_set():
             self._give_up_at = until
             self._is_shutting_down.set()
@@ -101,20 +100,26 @@ class RecordWriter:
         self._has_full_batch.set()
 
     def begin_shutdown(self, until: float) -> None:
-        """Do so, and take nothing more."""
+        """Accept no further records, and write the waiting ones as in `flush_until`."""
         self._is_closed = True
         self.flush_until(until)
 
     def close(self, until: float | None = None) -> None:
-        """Do so, and wait for it; without a moment until which, for as long as the settings say."""
+        """Write the waiting records and end the thread, by default within `drain` seconds. Log lost records."""
         until = time.monotonic() + self._settings.drain if until is None else until
         self.begin_shutdown(until)
-        # What is under way then may still hang in a store, which nothing can help.
+        # A write may still hang in the store, and a thread cannot be stopped. So the wait is bounded.
         self._thread.join(max(until - time.monotonic(), 0.0) + SHUTDOWN_RETRY_SECONDS)
         lost = self.counts().waiting + self._abandoned
         if lost:
-            why = self._last_error or "it has not answered in time"
-            LOG.error("evenkeel: %d rows of the journal in %s are lost (%s).", lost, self._store.name, why)
+            cause = self._last_error or "it did not answer in time"
+            LOG.error(
+                "evenkeel: the journal in %s could not be written before the worker ended (%s): %d rows are lost. Check "
+                "the store, or raise evenkeel.journal.drain.",
+                self._store.name,
+                cause,
+                lost,
+            )
 
     def _run(self) -> None:
         while not self._is_closed or self._records or self._batch:
@@ -126,7 +131,7 @@ class RecordWriter:
             self._store.close()
 
     def _wait(self) -> None:
-        """Wait until a batch is due, or rows are too old."""
+        """Wait until a batch or the next pruning is due."""
         if self._batch:
             return
         self._has_records.clear()
@@ -139,18 +144,18 @@ class RecordWriter:
             self._has_full_batch.wait(max(until - time.monotonic(), 0.0))
 
     def _is_due(self) -> bool:
-        """Return whether a batch is to be written now."""
+        """Return whether a batch should be written now."""
         if self._batch or len(self._records) >= self._settings.flush_rows:
             return True
         return bool(self._records) and (self._is_shutting_down.is_set() or time.monotonic() >= self._batch_due_at)
 
     def _write_batch(self) -> bool:
-        """Write a batch, or a part of it; return whether nothing has gone wrong with the store."""
+        """Write a batch or a part of it. Return `False` if the store failed."""
         if not self._batch:
             self._batch = [self._records.popleft() for _ in range(min(len(self._records), self._settings.flush_rows))]
             if not self._records:
-                # The oldest that waits after this write comes while it is under way; of what is left over now, nobody
-                # knows better than before.
+                # The queue is empty, so the next batch's oldest record arrives during this write at the earliest. With
+                # records left over, their age is unknown and the earlier deadline stays.
                 self._batch_due_at = time.monotonic() + self._settings.flush_every
         records = self._batch[: self._batch_rows]
         try:
@@ -158,12 +163,12 @@ class RecordWriter:
         except RecordsRejected as error:
             self._last_error = str(error)
             if len(records) > 1:
-                # The others are not to be lost for one of them.
+                # Halve the batch until the rejected record is alone, so that no other record is lost with it.
                 self._batch_rows = len(records) // 2
                 return True
             self._refused += 1
-            self._warn("a row cannot be kept, and is dropped")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the store is tried again
+            self._warn("the store rejects a row, which is dropped")
+        except Exception as error:  # noqa: BLE001 - any error of a driver is retried
             self._record_failure(error)
             return False
         else:
@@ -177,7 +182,7 @@ class RecordWriter:
         return True
 
     def _wait_for_retry(self) -> bool:
-        """Wait after a failure; return whether it is to be tried again."""
+        """Wait after a failure. Return whether to retry."""
         if self._is_shutting_down.is_set():
             time.sleep(SHUTDOWN_RETRY_SECONDS)
         else:
@@ -191,7 +196,7 @@ class RecordWriter:
         self._records.clear()
 
     def _may_prune(self) -> bool:
-        # A worker that ends has no time for that.
+        # A worker that shuts down needs its time for the waiting records.
         return self._settings.keep > 0 and not self._is_shutting_down.is_set()
 
     def _prune(self) -> None:
@@ -211,21 +216,22 @@ class RecordWriter:
 
     def _record_failure(self, error: Exception) -> None:
         self._failures += 1
-        # What of a file is wrong no name of an error says.
-        is_ours = isinstance(error, JournalMissing)
-        self._last_error = str(error) if is_ours else getattr(error, "sqlite_errorname", type(error).__name__)
-        self._warn("it cannot be written, and is tried again; meanwhile, no request waits")
+        # The text of our own error says what is wrong with the file. A driver's text may contain an address, so only
+        # its class or code is used.
+        is_own = isinstance(error, JournalMissing)
+        self._last_error = str(error) if is_own else getattr(error, "sqlite_errorname", type(error).__name__)
+        self._warn("the store cannot be written and is retried; requests do not wait for it")
 
-    def _warn(self, what: str) -> None:
+    def _warn(self, event: str) -> None:
         now = time.monotonic()
         if now < self._no_warning_until:
             return
         self._no_warning_until = now + WARNING_INTERVAL_SECONDS
         LOG.warning(
-            "evenkeel: the journal in %s (%s): %s. %d rows wait, %d are dropped so far.",
+            "evenkeel: journal in %s: %s (%s). %d rows are waiting, %d were dropped so far.",
             self._store.name,
+            event,
             self._last_error,
-            what,
             self.counts().waiting,
             self.counts().dropped,
         )

@@ -121,7 +121,7 @@ def test_what_is_only_read_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()
     store = SqliteStore(path, create=False)
-    with pytest.raises(JournalMissing, match="none in it"):
+    with pytest.raises(JournalMissing, match="contains no journal"):
         store.newest(1)
     assert path.read_bytes() == b""
 
@@ -136,9 +136,9 @@ def test_a_file_of_another_program_stays_as_it_is(tmp_path: Path, made: Made, ve
     other.close()
     before = path.read_bytes()
     store = SqliteStore(path, create=makes)
-    with pytest.raises(JournalMissing, match="something else"):
+    with pytest.raises(JournalMissing, match="contains other tables"):
         store.write([made(1)])
-    with pytest.raises(JournalMissing, match="something else"):
+    with pytest.raises(JournalMissing, match="contains other tables"):
         store.newest(1)
     store.close()
     assert path.read_bytes() == before
