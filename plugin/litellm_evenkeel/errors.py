@@ -1,28 +1,28 @@
-"""What the plugin raises, as one tree.
+"""Exceptions of the plugin.
 
 EvenkeelError
-├── SettingsError          what an operator wrote cannot be
-├── Refused                an operator's question that cannot be answered
-└── UnsupportedLiteLLM     the running LiteLLM is too old, or a compromised release
+├── SettingsError          an invalid setting
+├── AdminRequestError      an invalid request to the admin API
+└── UnsupportedLiteLLM     an installed LiteLLM that is too old, broken or compromised
 """
 
 from __future__ import annotations
 
 
 class EvenkeelError(Exception):
-    """Base of all of them; the text says what, where and the cure."""
+    """Base class of the plugin's exceptions. The text names the place, the problem and a hint."""
 
 
 class SettingsError(EvenkeelError):
-    """Something that an operator wrote cannot be; the text says where, and what may stand there."""
+    """An invalid setting. The text names its path, the expected value and a hint."""
 
 
 class UnsupportedLiteLLM(EvenkeelError):
-    """The plugin must not or cannot work with this LiteLLM."""
+    """A LiteLLM that the plugin cannot or must not work with."""
 
 
 class AdminRequestError(EvenkeelError):
-    """A question of an operator's that cannot be answered: what is wrong with it, and the cure."""
+    """An invalid request to the admin API, with a hint and the HTTP status of the response."""
 
     def __init__(self, message: str, hint: str, status: int = 422) -> None:
         super().__init__(f"{message} {hint}")

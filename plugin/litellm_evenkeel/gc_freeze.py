@@ -1,10 +1,10 @@
-"""Python's garbage collector, kept from looking through a whole proxy again and again.
+"""Freezing of long-lived objects, so that Python's full garbage collections do not traverse the whole proxy.
 
-A full collection looks at every object there is, and nothing else happens meanwhile. Of a LiteLLM proxy these are
-millions, nearly all of which live as long as it does: it takes more than half a second, every ten seconds or so under
-load. What is there when requests begin to come, and what survives the first full collections after that, is frozen: no
-later one looks at it. Objects that nobody holds any more are freed as ever; only cycles among those that were frozen
-stay, which is why it is done a few times and no more.
+A full collection stops the process while it traverses every object. A LiteLLM proxy has millions of objects, and nearly
+all of them live as long as the process. So a full collection takes more than half a second, about every ten seconds
+under load. This module freezes the objects that exist when requests begin, and those that survive the first full
+collections afterwards: later collections skip them. Frozen objects are still freed when their reference count drops to
+zero. Only reference cycles among them leak, so freezing is limited to a few times.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ OLDEST_GENERATION = 2
 
 @dataclass(frozen=True, slots=True)
 class GcFreezeSettings:
-    """What an operator may decide about it."""
+    """Settings of the `gc_freeze` callback, `evenkeel.gc_freeze`."""
 
     freezes: Count = 3
-    """After how many full collections, after the one at the start, all that has survived is frozen."""
+    """Number of full collections, after the one at the start, whose survivors are frozen."""
 
 
 class Collector(Protocol):
-    """What of the module `gc` is needed."""
+    """The used part of the module `gc`."""
 
     callbacks: list[Any]
-    """Whoever wants to hear of a collection: called with its phase and what there is to know about it."""
+    """Functions that the collector calls with the phase of a collection, and a mapping of details."""
 
     def collect(self) -> int:
-        """Collect all garbage."""
+        """Run a full collection."""
         ...
 
     def freeze(self) -> None:
-        """Let no further collection look at what is there now."""
+        """Exclude all current objects from further collections."""
         ...
 
 
 class GcFreezer:
-    """Freezes what has survived: at once, and after the next full collections, which come when they would anyway.
+    """Freezes the surviving objects at once, and after each of the next full collections. It triggers no further ones.
 
-    With `is_start_frozen`, LiteLLM freezes by itself what there is at the end of its start: then only the rest is done,
-    and what is garbage by now is collected, which LiteLLM would freeze with the rest.
+    `is_start_frozen` is whether LiteLLM itself freezes all objects at the end of its start. Then the freezer only
+    collects the garbage at once, which LiteLLM would otherwise freeze too, and freezes after the next collections.
     """
 
     def __init__(self, settings: GcFreezeSettings, collector: Collector = gc, *, is_start_frozen: bool = False) -> None:
@@ -56,16 +56,16 @@ class GcFreezer:
         self._collector, self._is_start_frozen = collector, is_start_frozen
 
     def start(self) -> None:
-        """Freeze what is there now, and listen for what comes."""
+        """Collect, freeze the survivors, and register for the next collections."""
         self._collector.collect()
         if not self._is_start_frozen:
             self._collector.freeze()
         if self._remaining_freezes:
             self._collector.callbacks.append(self._on_collection)
 
-    def _on_collection(self, phase: str, about: Mapping[str, int]) -> None:
-        # Called in the midst of anything: no logging here, nor anything else that waits for a lock.
-        # Nor does it take itself off the list: Python goes through that by numbers, and would leave the next one out.
-        if self._remaining_freezes and phase == "stop" and about["generation"] == OLDEST_GENERATION:
+    def _on_collection(self, phase: str, details: Mapping[str, int]) -> None:
+        # A collection may start at any allocation, also while a lock is held. So this must not log or take any lock.
+        # It does not remove itself from the list either: Python iterates over that by index, and would skip the next.
+        if self._remaining_freezes and phase == "stop" and details["generation"] == OLDEST_GENERATION:
             self._collector.freeze()
             self._remaining_freezes -= 1

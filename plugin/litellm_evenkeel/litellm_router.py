@@ -1,7 +1,7 @@
-"""LiteLLM's router in the running proxy: the settings, deployments and usage that the plugin reads, and what it sets.
+"""Access to LiteLLM's router in the running proxy: its settings, deployments, usage and cooldowns.
 
-LiteLLM 1.109 gave its router entry points (`registry`, `settings`, `health`, `apply`) and deprecated the attributes
-that were read before. Each function here uses the entry point where the router has it, and the attribute otherwise.
+LiteLLM 1.109 added entry points to the router (`registry`, `settings`, `health`, `apply`) and deprecated the attributes
+that were read before. Each function here uses the entry point if the router has it, and the attribute otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SERVER = "litellm.proxy.proxy_server"
 
 
 class RouterSettings(NamedTuple):
-    """The settings that decide which of LiteLLM's own filters run after a callback's."""
+    """Settings that decide which of LiteLLM's own filters run after the filters of callbacks."""
 
     pre_call_checks: bool
     tag_filtering: bool
@@ -28,16 +28,16 @@ def running_router() -> Any:
 
 
 def settings_of(router: Any) -> RouterSettings:
-    """Return the router's settings; a router hands out the same snapshot until one of them changes."""
-    read = router.settings() if _has_entry_points(router) else router
+    """Return the router's settings. This is cheap: a router returns the same snapshot until a setting changes."""
+    current = router.settings() if _has_entry_points(router) else router
     return RouterSettings(
-        pre_call_checks=bool(getattr(read, "enable_pre_call_checks", False)),
-        tag_filtering=bool(getattr(read, "enable_tag_filtering", False)),
+        pre_call_checks=bool(getattr(current, "enable_pre_call_checks", False)),
+        tag_filtering=bool(getattr(current, "enable_tag_filtering", False)),
     )
 
 
 def has_routing_plugins(router: Any) -> bool:
-    """Return whether `router_settings.plugins` names any."""
+    """Return whether `router_settings.plugins` names any routing plugin."""
     if _has_entry_points(router):
         return bool(router.registry().plugins("routing"))
     return bool(getattr(router, "routing_plugins", None))
@@ -51,7 +51,7 @@ def deployments_of(router: Any, model_group: str) -> Sequence[Mapping[str, Any]]
 
 
 def disable_cooldowns(router: Any) -> None:
-    """Stop LiteLLM from putting deployments into cooldowns of its own."""
+    """Disable LiteLLM's own cooldowns of deployments."""
     if _has_entry_points(router):
         from litellm.router_api import ChangeSet  # noqa: PLC0415 - not there in an older LiteLLM
 
@@ -61,7 +61,7 @@ def disable_cooldowns(router: Any) -> None:
 
 
 async def remaining_usage(router: Any, model_group: str) -> Mapping[str, Any] | None:
-    """Return how much of a model group's limits is left, by the name of the rate-limit header."""
+    """Return what is left of a model group's limits, by the names of the rate-limit headers."""
     if _has_entry_points(router):
         usage: Mapping[str, Any] | None = await router.health().usage(model_group, kind="remaining")
     else:
@@ -70,7 +70,7 @@ async def remaining_usage(router: Any, model_group: str) -> Mapping[str, Any] | 
 
 
 def routing_context(router: Any) -> Any:
-    """Return what LiteLLM hands to its own filters in place of the router; `None` where it hands them the router."""
+    """Return the object that LiteLLM passes to its own filters, or `None` if that is the router itself."""
     if not _has_entry_points(router):
         return None
     from litellm.router_api import RoutingContext  # noqa: PLC0415 - not there in an older LiteLLM

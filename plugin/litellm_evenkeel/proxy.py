@@ -1,4 +1,7 @@
-"""What a proxy's YAML names: `callbacks: ["litellm_evenkeel.proxy.rotation"]`. Each is made when it is asked for."""
+"""Callbacks for a proxy's YAML, such as `callbacks: ["litellm_evenkeel.proxy.rotation"]`.
+
+The first access to a name creates its callback.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,18 @@ PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 
 def __getattr__(name: str) -> Any:
-    """Make a callback, once."""
+    """Create a callback, once."""
     if name in RENAMED:
-        raise AttributeError(f"litellm_evenkeel.proxy.{name} is called litellm_evenkeel.proxy.{RENAMED[name]} now.")
+        raise AttributeError(f"litellm_evenkeel.proxy.{name} was renamed to litellm_evenkeel.proxy.{RENAMED[name]}.")
     if name not in CALLBACKS:
-        raise AttributeError(f"There is no {name!r} in litellm_evenkeel.proxy; there is {', '.join(CALLBACKS)}.")
-    # Before anything of LiteLLM is imported that an older one may not have.
+        raise AttributeError(
+            f"litellm_evenkeel.proxy has no callback {name!r}. Hint: write one of {', '.join(CALLBACKS)}."
+        )
+    # Checked before any import of LiteLLM, because an older one may lack what is imported.
     compatibility.require(metadata.version("litellm"))
-    # Before Prometheus' client is imported, by whichever of them comes first.
+    # Multiprocess mode must be prepared before the first import of `prometheus_client`, which any callback may cause.
     if PROMETHEUS in callbacks() and prepare_folder() is not None:
         enable_multiprocess_values()
-    # Each has a module of its own, so that nothing is imported for what is not asked for.
-    made = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
-    return made
+    # Each callback has a module of its own, so that nothing is imported for unused ones.
+    callback = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()
+    return callback

@@ -1,6 +1,6 @@
-"""What the rotation leaves with a request, for others who look at it: which account it chose, and why.
+"""Routing decision of a request, which the rotation publishes for other callbacks such as the journal.
 
-LiteLLM's logging object of a request is what no client can choose, and what its events tell; there it hangs.
+It is stored in the details of LiteLLM's logging object, which every event contains and which no client can set.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ REQUEST_KEY = "evenkeel_call"
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """The last choice."""
+    """The pick for a request's last attempt."""
 
     account: str
     reason: str
     attempt: int
-    """Which attempt of the request it was, from 1."""
+    """Number of the attempt, from 1."""
 
 
 def routing_decision_of(details: Mapping[str, object]) -> RoutingDecision | None:
-    """Return what was chosen for the request that an event tells of; None without the rotation."""
-    found = getattr(details.get(REQUEST_KEY), "picked", None)
-    return found if isinstance(found, RoutingDecision) else None
+    """Return the routing decision from an event's details, or `None` if the rotation is not in use."""
+    decision = getattr(details.get(REQUEST_KEY), "picked", None)
+    return decision if isinstance(decision, RoutingDecision) else None

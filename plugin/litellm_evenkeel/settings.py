@@ -1,6 +1,6 @@
-"""What an operator may decide: the `evenkeel:` section of the proxy's YAML, and `EVENKEEL_*` variables over it.
+"""Settings of the plugin: the `evenkeel:` section of the proxy's YAML, and `EVENKEEL_*` variables that override it.
 
-Read once, at the edge; whatever needs a setting gets its own part of the tree as an argument.
+They are read once, where a callback is created. Every other part gets its own section as an argument.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECTION = "evenkeel"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The whole tree."""
+    """All settings, one field for each section."""
 
     rotation: RotationSettings = field(default_factory=RotationSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
@@ -35,9 +35,9 @@ class Settings:
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Read the section, which may be missing, and the variables over it; raise SettingsError for what cannot be."""
+    """Return the settings from `section` (or defaults) and `environ`. Raise SettingsError for an invalid one."""
     if section is not None:
-        # What is wrong in the file is told before what is wrong in the environment.
+        # Errors in the file are reported before errors in the environment.
         loader.read(Settings, section, SECTION)
     found = loader.read(Settings, loader.overlaid(Settings, section, environ), SECTION)
     check_consistency(found.rotation, f"{SECTION}.rotation")
@@ -45,5 +45,5 @@ def settings(section: object = None, environ: Mapping[str, str] = os.environ) ->
 
 
 def tables() -> tuple[str, str]:
-    """Return the tables of docs/settings.md: all settings, and those of one account."""
+    """Return the tables of docs/settings.md: all settings, and the settings of one account."""
     return reference.table(Settings), reference.table(AccountSettings, ("rotation", "accounts", "NAME"))

@@ -30,5 +30,5 @@ def test_what_is_not_there_is_said_with_what_there_is() -> None:
 
 
 def test_a_callback_that_was_renamed_is_named() -> None:
-    with pytest.raises(AttributeError, match=r"called litellm_evenkeel\.proxy\.gc_freeze now"):
+    with pytest.raises(AttributeError, match=r"was renamed to litellm_evenkeel\.proxy\.gc_freeze"):
         _ = proxy.collector

@@ -1,6 +1,7 @@
-"""What the proxy's operators may ask and do, without a web framework: parameters in, status and document out.
+"""Handlers of the admin API, without a web framework: they take parameters and return a status and a document.
 
-An account is its name, or the hash that stands for it. No credential is known here, so none can be told.
+An account is identified by its name or by the hash that stands for it. The handlers have no access to credentials, so
+no answer can contain one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"fal
 
 @dataclass(frozen=True, slots=True)
 class AdminResponse:
-    """What goes back."""
+    """Status and JSON document of a response."""
 
     status: int
     document: Mapping[str, Any]
@@ -42,45 +43,45 @@ class AdminResponse:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who answers: each worker knows what it has seen itself, and what is shared."""
+    """The worker that answers. Each worker only knows its own state and the shared state."""
 
     pid: int
     workers: int | None
-    """How many there are; None if nobody knows."""
+    """Number of workers, or `None` if it is unknown."""
     is_shared: Callable[[], bool | None] = lambda: None
-    """Whether state is shared with the others; None where that is not configured."""
+    """Whether state is shared with the other workers now, or `None` if that is not configured."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for a program."""
+        """Return the worker as a JSON object."""
         return {"pid": self.pid, "workers": self.workers, "shared": self.is_shared()}
 
 
 class AdminHandlers:
-    """One worker's."""
+    """Handlers of one worker's admin API."""
 
     def __init__(self, inspector: RotationInspector, worker: Worker) -> None:
         self._inspector, self._worker = inspector, worker
 
     async def accounts(self, parameters: Mapping[str, Any]) -> AdminResponse:
-        """Say how accounts stand."""
+        """Return the status of accounts."""
         try:
             _reject_unknown(parameters, ACCOUNTS_PARAMETERS)
             names = _texts(parameters.get("account"), "account") or None
             state = _state(parameters.get("state"))
-            limit = _whole(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
+            limit = _integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
             if names is not None:
                 self._require_accounts(names)
-        except AdminRequestError as refused:
-            return _refusal(refused)
-        # What comes back is bounded by its limit, so what is looked at may be as well, unless states are asked for.
+        except AdminRequestError as error:
+            return _error_response(error)
+        # Without a filter by state, only the accounts within the limit have to be inspected.
         wanted = self._inspector.names() if names is None else sorted(set(names))
-        looked_at = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
-        found = [one for one in looked_at if state is None or one.state is state]
-        shown: Sequence[AccountStatus] = found[:limit]
+        inspected = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
+        matching = [account for account in inspected if state is None or account.state is state]
+        shown: Sequence[AccountStatus] = matching[:limit]
         counts = self._inspector.session_counts()
-        return self._answer(
-            accounts=[one.as_json() for one in shown],
-            total=len(wanted) if state is None else len(found),
+        return self._response(
+            accounts=[account.as_json() for account in shown],
+            total=len(wanted) if state is None else len(matching),
             models=self._inspector.models(),
             waiting=dict(self._inspector.queue_lengths()),
             sessions={
@@ -95,130 +96,136 @@ class AdminHandlers:
         )
 
     async def explain(self, parameters: Mapping[str, Any], client: str = "") -> AdminResponse:
-        """Say what the next pick would be; `client` is whose session is meant when the question does not say."""
+        """Explain what the next pick would be. `client` owns the session unless the parameters name a client."""
         try:
-            question = parse_explain_query(parameters)
-        except AdminRequestError as refused:
-            return _refusal(refused)
-        found = await self._inspector.explain(replace(question, client=question.client or client))
-        if found is None:
+            query = parse_explain_query(parameters)
+        except AdminRequestError as error:
+            return _error_response(error)
+        explained = await self._inspector.explain(replace(query, client=query.client or client))
+        if explained is None:
             known = self._inspector.models()
-            return _refusal(
+            return _error_response(
                 AdminRequestError(
-                    f"Nobody has asked this worker for a model named {question.model[:MAX_CHARACTERS]!r} yet.",
-                    _suggestion(question.model, known) if known else "Send a request for it first, or check its name.",
+                    f"This worker has had no request for a model named {query.model[:MAX_CHARACTERS]!r} yet.",
+                    _suggestion(query.model, known) if known else "Send a request for it first, or check its name.",
                     NOT_FOUND,
                 )
             )
-        session = {"pinned_to": found.pinned_to, "advice": found.decision} if question.session else None
-        line = {"waiting": found.queued, "scarce": found.is_scarce}
-        return self._answer(**found.explanation.as_json(), session=session, **line)
+        session = {"pinned_to": explained.pinned_to, "advice": explained.decision} if query.session else None
+        queue = {"waiting": explained.queued, "scarce": explained.is_scarce}
+        return self._response(**explained.explanation.as_json(), session=session, **queue)
 
     def release(self, account: str) -> AdminResponse:
-        """Free an account of what holds it."""
+        """End the cooldown or quarantine of an account."""
         try:
             self._require_accounts([account])
-        except AdminRequestError as refused:
-            return _refusal(refused)
+        except AdminRequestError as error:
+            return _error_response(error)
         self._inspector.release(account)
         is_everywhere = self._worker.workers == 1 or bool(self._worker.is_shared())
-        return self._answer(released=account, everywhere=is_everywhere)
+        return self._response(released=account, everywhere=is_everywhere)
 
     def _require_accounts(self, names: Iterable[str]) -> None:
         known = self._inspector.names()
         for name in names:
             if name not in known:
                 raise AdminRequestError(
-                    f"There is no account named {name[:MAX_CHARACTERS]!r} at this worker.",
+                    f"This worker knows no account named {name[:MAX_CHARACTERS]!r}.",
                     _suggestion(name, known)
                     if known
-                    else "Accounts are known from the first request for their model on.",
+                    else "A worker knows an account after the first request for one of its models.",
                     NOT_FOUND,
                 )
 
-    def _answer(self, **parts: Any) -> AdminResponse:
+    def _response(self, **parts: Any) -> AdminResponse:
         return AdminResponse(OK, {"worker": self._worker.as_json(), **parts})
 
 
-def parse_explain_query(told: Mapping[str, Any]) -> ExplainQuery:
-    """Read what somebody wants explained; raise Refused for what cannot be."""
-    _reject_unknown(told, EXPLAIN_PARAMETERS)
-    model = _text(told.get("model"), "model")
+def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
+    """Return the query of an explain request. Raise AdminRequestError for invalid parameters."""
+    _reject_unknown(parameters, EXPLAIN_PARAMETERS)
+    model = _text(parameters.get("model"), "model")
     if not model:
-        raise AdminRequestError("Nothing says for which model.", "Add model=NAME, as clients write it.")
-    tokens = told.get("tokens")
+        raise AdminRequestError(
+            "model: expected the name of a model, got none.", "Add model=NAME, as clients write it."
+        )
+    tokens = parameters.get("tokens")
     amount = number(tokens)
     if tokens is not None and amount is None:
         raise AdminRequestError(
-            f"tokens: {str(tokens)[:40]!r} is no number of tokens.", "Write 0 or more, such as 1200."
+            f"tokens: expected a number of 0 or more, got {str(tokens)[:40]!r}.", "Write a number such as tokens=1200."
         )
-    client = _text(told.get("client"), "client")
+    client = _text(parameters.get("client"), "client")
     if looks_like_key(client):
         raise AdminRequestError(
-            "client: this looks like a key.", "Give its hash, as LiteLLM shows it; never the key itself."
+            "client: expected the hash of a key, got what looks like a key.",
+            "Write the hash that LiteLLM shows, never the key itself.",
         )
-    tried = _texts(told.get("tried"), "tried")
-    session = _text(told.get("session"), "session") or None
-    return ExplainQuery(model, amount, session, client, frozenset(tried), _flag(told.get("stream"), "stream"))
+    tried = _texts(parameters.get("tried"), "tried")
+    session = _text(parameters.get("session"), "session") or None
+    return ExplainQuery(model, amount, session, client, frozenset(tried), _flag(parameters.get("stream"), "stream"))
 
 
-def _reject_unknown(told: Mapping[str, Any], names: Sequence[str]) -> None:
-    for name in told:
+def _reject_unknown(parameters: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in parameters:
         if name not in names:
             raise AdminRequestError(f"There is no parameter {str(name)[:40]!r}.", _suggestion(str(name), names))
 
 
-def _text(told: object, name: str) -> str:
-    if told is None:
+def _text(value: object, name: str) -> str:
+    if value is None:
         return ""
-    if not isinstance(told, str) or len(told) > MAX_CHARACTERS:
+    if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
         raise AdminRequestError(
-            f"{name}: this is no text of up to {MAX_CHARACTERS} characters.", f"Write {name}=TEXT, once."
+            f"{name}: expected one text of up to {MAX_CHARACTERS} characters.", f"Write {name}=TEXT, once."
         )
-    return told.strip()
+    return value.strip()
 
 
-def _texts(told: object, name: str) -> list[str]:
-    several = told if isinstance(told, list | tuple) else [told]
-    if len(several) > MAX_LIST_ITEMS:
-        raise AdminRequestError(f"{name}: {len(several)} of them.", f"At most {MAX_LIST_ITEMS}.")
-    return [part.strip() for one in several for part in _text(one, name).split(",") if part.strip()]
-
-
-def _whole(told: object, name: str, usual: int, most: int) -> int:
-    if told is None:
-        return usual
-    found = number(told)
-    if not found or found != int(found) or found > most:
+def _texts(value: object, name: str) -> list[str]:
+    items = value if isinstance(value, list | tuple) else [value]
+    if len(items) > MAX_LIST_ITEMS:
         raise AdminRequestError(
-            f"{name}: {str(told)[:40]!r} is no number from 1 to {most}.", f"Write such as {name}={usual}."
+            f"{name}: expected up to {MAX_LIST_ITEMS} values, got {len(items)}.", "Write fewer of them."
         )
-    return int(found)
+    return [part.strip() for item in items for part in _text(item, name).split(",") if part.strip()]
 
 
-def _state(told: object) -> HealthState | None:
-    name = _text(told, "state")
+def _integer(value: object, name: str, default: int, maximum: int) -> int:
+    if value is None:
+        return default
+    amount = number(value)
+    if not amount or amount != int(amount) or amount > maximum:
+        raise AdminRequestError(
+            f"{name}: expected a whole number from 1 to {maximum}, got {str(value)[:40]!r}.",
+            f"Write a number such as {name}={default}.",
+        )
+    return int(amount)
+
+
+def _state(value: object) -> HealthState | None:
+    name = _text(value, "state")
     if not name:
         return None
     if name not in list(HealthState):
-        raise AdminRequestError(f"state: there is no {name[:40]!r}.", _suggestion(name, list(HealthState)))
+        raise AdminRequestError(f"state: there is no state {name[:40]!r}.", _suggestion(name, list(HealthState)))
     return HealthState(name)
 
 
-def _flag(told: object, name: str) -> bool:
-    text = str(told).lower() if isinstance(told, bool) else _text(told, name).lower()
+def _flag(value: object, name: str) -> bool:
+    text = str(value).lower() if isinstance(value, bool) else _text(value, name).lower()
     if text not in TRUE_WORDS | FALSE_WORDS:
-        raise AdminRequestError(f"{name}: {text[:40]!r} is neither true nor false.", f"Write {name}=true.")
+        raise AdminRequestError(f"{name}: expected true or false, got {text[:40]!r}.", f"Write {name}=true.")
     return text in TRUE_WORDS
 
 
-def _suggestion(name: str, there: Sequence[str]) -> str:
-    close = get_close_matches(name, there, n=1, cutoff=0.5)
+def _suggestion(name: str, existing: Sequence[str]) -> str:
+    close = get_close_matches(name, existing, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]}?"
-    more = f" and {len(there) - MAX_SUGGESTIONS} more" if len(there) > MAX_SUGGESTIONS else ""
-    return f"There are {', '.join(there[:MAX_SUGGESTIONS])}{more}."
+    more = f" and {len(existing) - MAX_SUGGESTIONS} more" if len(existing) > MAX_SUGGESTIONS else ""
+    return f"There are {', '.join(existing[:MAX_SUGGESTIONS])}{more}."
 
 
-def _refusal(refused: AdminRequestError) -> AdminResponse:
-    return AdminResponse(refused.status, {"error": refused.message, "cure": refused.hint})
+def _error_response(error: AdminRequestError) -> AdminResponse:
+    return AdminResponse(error.status, {"error": error.message, "cure": error.hint})

@@ -1,6 +1,6 @@
-"""The routes under /evenkeel on the proxy's own app, for its admins only. What they answer is decided at the desk."""
+"""FastAPI routes under `/evenkeel` on the proxy's own app, for its admins only. Their logic is in `handlers`."""
 
-# Annotations are looked at while it runs: FastAPI finds there who has to be asked.
+# This module must not postpone annotations: FastAPI evaluates them at run time to find the dependencies.
 import json
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from litellm_evenkeel.admin.handlers import UNPROCESSABLE, AdminHandlers, AdminResponse
 
-# As LiteLLM calls them.
+# LiteLLM's names of user roles.
 READ_ROLES = frozenset({"proxy_admin", "proxy_admin_viewer"})
 WRITE_ROLES = frozenset({"proxy_admin"})
 FORBIDDEN = 403
@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 100_000
 
 
 class _Name(StringConvertor):
-    """Any name of an account in a path: Starlette's own `path` stops at the end of a line."""
+    """Path convertor for any account name. Starlette's own `path` convertor does not match line breaks."""
 
     regex = r"(?s:.+)"
 
@@ -29,13 +29,13 @@ register_url_convertor("evenkeel_name", _Name())
 
 
 def install(handlers: AdminHandlers, metrics: Callable[[], bytes]) -> None:
-    """Add the routes of the rotation to the running proxy."""
+    """Add the rotation's routes to the running proxy."""
     app, authenticated = _proxy_app()
     mount(app, handlers, metrics, authenticated)
 
 
 def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
-    """Add the route that tells how it goes with a part of the plugin to the running proxy."""
+    """Add the health route of a part of the plugin to the running proxy. `document` returns its JSON document."""
     app, authenticated = _proxy_app()
     mount_health(app, part, document, authenticated)
 
@@ -50,12 +50,12 @@ def _proxy_app() -> tuple[FastAPI, Callable[..., Any]]:
 def mount_health(
     app: FastAPI, part: str, document: Callable[[], dict[str, Any]], authenticated: Callable[..., Any]
 ) -> None:
-    """Add it to an app; `authenticated` is the dependency that says who asks."""
+    """Add the health route to an app. `authenticated` is the dependency that returns the client's key."""
 
-    async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
+    async def require_reader(auth: Annotated[Any, Depends(authenticated)]) -> Any:
         return _require_role(auth, READ_ROLES)
 
-    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[Depends(looker)])
+    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[Depends(require_reader)])
     async def health() -> Response:
         return JSONResponse(document())
 
@@ -63,32 +63,32 @@ def mount_health(
 def mount(
     app: FastAPI, handlers: AdminHandlers, metrics: Callable[[], bytes], authenticated: Callable[..., Any]
 ) -> None:
-    """Add the routes to an app; `authenticated` is the dependency that says who asks."""
+    """Add the rotation's routes to an app. `authenticated` is the dependency that returns the client's key."""
 
-    async def looker(auth: Annotated[Any, Depends(authenticated)]) -> Any:
+    async def require_reader(auth: Annotated[Any, Depends(authenticated)]) -> Any:
         return _require_role(auth, READ_ROLES)
 
-    async def actor(auth: Annotated[Any, Depends(authenticated)]) -> Any:
+    async def require_admin(auth: Annotated[Any, Depends(authenticated)]) -> Any:
         return _require_role(auth, WRITE_ROLES)
 
     router = APIRouter(prefix="/evenkeel", tags=["evenkeel"])
 
-    @router.get("/accounts", dependencies=[Depends(looker)])
+    @router.get("/accounts", dependencies=[Depends(require_reader)])
     async def accounts(request: Request) -> Response:
         return _response(await handlers.accounts(_parameters(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
-    async def explain(request: Request, auth: Annotated[Any, Depends(looker)]) -> Response:
-        told = _parameters(request)
+    async def explain(request: Request, auth: Annotated[Any, Depends(require_reader)]) -> Response:
+        parameters = _parameters(request)
         if request.method == "POST":
-            told |= await _body(request)
-        return _response(await handlers.explain(told, client=str(getattr(auth, "api_key", None) or "")))
+            parameters |= await _body(request)
+        return _response(await handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
 
-    @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[Depends(actor)])
+    @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[Depends(require_admin)])
     async def release(account: str) -> Response:
         return _response(handlers.release(account))
 
-    @router.get("/metrics", dependencies=[Depends(looker)])
+    @router.get("/metrics", dependencies=[Depends(require_reader)])
     async def scrape() -> Response:
         return Response(metrics(), media_type=CONTENT_TYPE_LATEST)
 
@@ -98,29 +98,33 @@ def mount(
 def _require_role(auth: Any, roles: frozenset[str]) -> Any:
     role = getattr(auth, "user_role", None)
     if getattr(role, "value", role) not in roles:
-        raise HTTPException(FORBIDDEN, {"error": "This key is no admin's.", "cure": "Use the key of a proxy admin."})
+        raise HTTPException(
+            FORBIDDEN, {"error": "This key does not belong to an admin.", "cure": "Use the key of a proxy admin."}
+        )
     return auth
 
 
 def _parameters(request: Request) -> dict[str, Any]:
     query = request.query_params
-    return {name: several if len(several := query.getlist(name)) > 1 else several[0] for name in query}
+    return {name: values if len(values := query.getlist(name)) > 1 else values[0] for name in query}
 
 
 async def _body(request: Request) -> dict[str, Any]:
     try:
         raw = await request.body()
-        told = json.loads(raw or b"{}") if len(raw) <= MAX_BODY_BYTES else None
+        parameters = json.loads(raw or b"{}") if len(raw) <= MAX_BODY_BYTES else None
     except (ValueError, RuntimeError):
-        # Of a form, nothing is left after LiteLLM has looked into it.
-        told = None
-    if not isinstance(told, dict):
-        cure = 'Send such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
-        raise HTTPException(UNPROCESSABLE, {"error": "The body is no mapping in JSON.", "cure": cure})
-    return told
+        # LiteLLM's authentication reads the stream of a form body, after which Starlette raises RuntimeError.
+        parameters = None
+    if not isinstance(parameters, dict):
+        cure = 'Send an object such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
+        raise HTTPException(
+            UNPROCESSABLE, {"error": f"body: expected a JSON object of up to {MAX_BODY_BYTES} bytes.", "cure": cure}
+        )
+    return parameters
 
 
-def _response(answer: AdminResponse) -> Response:
-    # Errors look as FastAPI's own do.
-    document = answer.document if answer.status < 400 else {"detail": answer.document}  # noqa: PLR2004
-    return JSONResponse(document, answer.status)
+def _response(response: AdminResponse) -> Response:
+    # Wrapped in `detail`, as in FastAPI's own errors.
+    document = response.document if response.status < 400 else {"detail": response.document}  # noqa: PLR2004
+    return JSONResponse(document, response.status)

@@ -114,8 +114,8 @@ class RecordWriter:
         if lost:
             cause = self._last_error or "it did not answer in time"
             LOG.error(
-                "evenkeel: the journal in %s could not be written before the worker ended (%s): %d rows are lost. Check "
-                "the store, or raise evenkeel.journal.drain.",
+                "evenkeel: the journal in %s could not be written before the worker ended (%s): %d rows are lost. "
+                "Check the store, or raise evenkeel.journal.drain.",
                 self._store.name,
                 cause,
                 lost,

@@ -1,1 +1,1 @@
-"""How the parts of the plugin are put together in a running proxy."""
+"""Composition of the plugin's parts in a running proxy."""

@@ -1,4 +1,4 @@
-"""The callback that keeps a worker's garbage collections short: its work is done at the start."""
+"""Composition of the `gc_freeze` callback, which does all its work at a worker's start."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ LOG = logging.getLogger("litellm_evenkeel.gc_freeze")
 
 
 def gc_freeze() -> CustomLogger:
-    """Freeze what this worker has made so far, and what survives the next full collections."""
-    terms = settings(proxy_config().get(SECTION)).gc_freeze
+    """Freeze the objects of this worker's start and those that survive the next full collections."""
+    own = settings(proxy_config().get(SECTION)).gc_freeze
     version = metadata.version("litellm")
     is_start_frozen = compatibility.freezes_garbage_collector(version)
-    began = time.perf_counter()
-    GcFreezer(terms, is_start_frozen=is_start_frozen).start()
-    seconds = time.perf_counter() - began
+    started_at = time.perf_counter()
+    GcFreezer(own, is_start_frozen=is_start_frozen).start()
+    seconds = time.perf_counter() - started_at
     if not is_start_frozen:
         LOG.info(
-            "evenkeel: %d objects frozen after a full collection of %.2f s; so will be what survives the next %d.",
+            "evenkeel: %d objects frozen after a full collection of %.2f s. Objects that survive the next %d full"
+            " collections will be frozen too.",
             gc.get_freeze_count(),
             seconds,
-            terms.freezes,
+            own.freezes,
         )
-    elif terms.freezes:
+    elif own.freezes:
         LOG.info(
-            "evenkeel: LiteLLM %s freezes the objects of its start; what survives the next %d full collections will be"
-            " frozen too.",
+            "evenkeel: LiteLLM %s freezes the objects of its start. Objects that survive the next %d full collections"
+            " will be frozen too.",
             version,
-            terms.freezes,
+            own.freezes,
         )
     else:
         LOG.warning(
-            "evenkeel: LiteLLM %s freezes the objects of its start, and %s.gc_freeze.freezes is 0: this callback has"
-            " nothing to add. Remove it, or raise the setting.",
+            "evenkeel: LiteLLM %s freezes the objects of its start, and %s.gc_freeze.freezes is 0. So this callback has"
+            " no effect. Remove it, or raise the setting.",
             version,
             SECTION,
         )

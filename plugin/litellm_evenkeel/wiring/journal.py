@@ -1,4 +1,4 @@
-"""The journal of a worker."""
+"""Composition of a worker's journal."""
 
 from __future__ import annotations
 
@@ -31,65 +31,66 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.journal import Journal
 
-# What LiteLLM awaits when it ends.
+# The function in LiteLLM's server module that it awaits at shutdown.
 SHUTDOWN_HANDLER = "proxy_shutdown_event"
 
 
 def journal() -> Journal_PROXY_:
-    """Make the journal of this worker."""
-    config, where = proxy_config(), f"{SECTION}.journal"
-    terms = settings(config.get(SECTION)).journal
-    # Read anew for each connection: whoever rotates passwords writes the new one there.
-    made = open_journal(terms, where, lambda: server_urls.postgres(proxy_config(), os.environ, where))
+    """Create the journal callback of this worker."""
+    config, path = proxy_config(), f"{SECTION}.journal"
+    own = settings(config.get(SECTION)).journal
+    # The address is read again for each connection, because a rotated password is written there.
+    opened = open_journal(own, path, lambda: server_urls.postgres(proxy_config(), os.environ, path))
     errors = ErrorReporter("journal")
-    show = export.export_samples(lambda: metrics.samples(made), metrics.definitions(made), REGISTRY, on_error=errors.report)
+    show = export.export_samples(lambda: metrics.samples(opened), metrics.definitions(opened), REGISTRY, on_error=errors.report)
     if SERVER in sys.modules:
-        routes.install_health("journal", lambda: _health(made, errors))
-    _close_with_proxy(made, show)
-    # Elsewhere. What is registered last comes first: before LiteLLM's own end, which would find nobody there to tell.
-    atexit.register(_close_at_exit, made)
-    return Journal_PROXY_(made, errors.report)
+        routes.install_health("journal", lambda: _health(opened, errors))
+    _close_with_proxy(opened, show)
+    # For processes without a proxy. Exit functions run in reverse order, so this one runs before LiteLLM's own, which
+    # would deliver its last events to a journal that is closed.
+    atexit.register(_close_at_exit, opened)
+    return Journal_PROXY_(opened, errors.report)
 
 
 def _health(journal: Journal, errors: ErrorReporter) -> dict[str, Any]:
-    stores = [{**asdict(one), "dropped": one.dropped} for one in journal.counts()]
+    stores = [{**asdict(counts), "dropped": counts.dropped} for counts in journal.counts()]
     mismatches = {"mismatches": journal.mismatches} if journal.has_second_store else {}
     return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": errors.counts, **mismatches}
 
 
 def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
-    """Write what waits when the proxy is told to end: by a signal, uvicorn ends it before anything is done at exit."""
+    """Close the journal in LiteLLM's shutdown handler: uvicorn ends a worker on a signal before exit functions run."""
     server = sys.modules.get(SERVER)
-    ended = getattr(server, SHUTDOWN_HANDLER, None)
-    if ended is None:
+    litellm_shutdown = getattr(server, SHUTDOWN_HANDLER, None)
+    if litellm_shutdown is None:
         return
 
-    async def end(*arguments: Any, **named: Any) -> Any:
-        # Whatever goes wrong here keeps LiteLLM from nothing that it has to do then.
+    async def shutdown(*arguments: Any, **keywords: Any) -> Any:
+        # An error here must not keep LiteLLM from its own shutdown.
         with contextlib.suppress(Exception):
-            # Of answers that are on their way to the callbacks.
+            # Deliver the events that LiteLLM has queued for its callbacks.
             await asyncio.wait_for(GLOBAL_LOGGING_WORKER.flush(), FINAL_EVENTS_SECONDS)
         with contextlib.suppress(Exception):
             await asyncio.to_thread(journal.close)
         with contextlib.suppress(Exception):
-            # What was dropped now, nobody would hear of any more.
+            # Export the metrics once more. Otherwise records that were dropped just now would never be counted.
             show()
-        return await ended(*arguments, **named)
+        return await litellm_shutdown(*arguments, **keywords)
 
-    setattr(server, SHUTDOWN_HANDLER, end)
+    setattr(server, SHUTDOWN_HANDLER, shutdown)
 
 
 def _close_at_exit(journal: Journal) -> None:
-    # However LiteLLM calls these parts of its own, what waits here is written.
+    # Flushing uses LiteLLM's internals. The journal must be closed even if they have changed.
     with contextlib.suppress(Exception):
         _flush_events()
     journal.close()
 
 
 def _flush_events() -> None:
-    gives_up_at = time.monotonic() + FINAL_EVENTS_SECONDS
-    while time.monotonic() < gives_up_at:
-        GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - what LiteLLM does then itself, only once
+    give_up_at = time.monotonic() + FINAL_EVENTS_SECONDS
+    while time.monotonic() < give_up_at:
+        GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - LiteLLM's own exit function, which calls it only once
         queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
         if queue is None or queue.empty():
             break

@@ -1,4 +1,4 @@
-"""How those who look at the rotation of this worker are let in: Prometheus, and the routes of the proxy."""
+"""Composition of a worker's rotation metrics and admin routes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
-# LiteLLM's command reads it; who starts workers otherwise does not say how many.
+# The environment variable that LiteLLM's command reads. Other ways to start workers do not set it.
 WORKERS_VARIABLE = "NUM_WORKERS"
 
 
@@ -36,15 +36,14 @@ def expose(
     is_shared: Callable[[], bool | None] = lambda: None,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
-    """Let Prometheus and, in a proxy, its admins look; errors of ours are told to `happened`."""
+    """Export the rotation's metrics and, in a proxy, install the admin routes. `on_error` gets errors of the export."""
     if metrics.registry is None:
-        # Those of the first rotation of this process are there; of this one, nobody asked.
+        # A second rotation in this process. Metrics and routes belong to the first one.
         return
     gauges = Gauges(inspector, metrics.accounts, metrics.models, is_shared)
     export_samples(gauges.samples, metric_definitions.READ, metrics.registry, environ, on_error=on_error)
     if SERVER in sys.modules:
-        # Not there, and not wanted, without a proxy.
-        from litellm_evenkeel.admin import routes  # noqa: PLC0415 - not there without a proxy
+        from litellm_evenkeel.admin import routes  # noqa: PLC0415 - needs FastAPI, which may be missing without a proxy
 
         registry = metrics.registry
         handlers = AdminHandlers(inspector, Worker(os.getpid(), workers(environ), is_shared))
@@ -52,21 +51,24 @@ def expose(
 
 
 def metrics(registry: CollectorRegistry = REGISTRY) -> RotationMetrics:
-    """Return the metrics of this process; a second rotation in it, which a test or a mistake makes, is not counted."""
+    """Return the rotation metrics. A second rotation in a process (a test or a mistake) gets unregistered ones."""
     try:
         return RotationMetrics(registry)
     except ValueError:
-        LOG.warning("evenkeel: a second rotation in the same process is not counted in its metrics, and has no routes.")
+        LOG.warning(
+            "evenkeel: this process has a second rotation, which has no metrics and no routes. Name the callback only"
+            " once."
+        )
         return RotationMetrics(None)
 
 
 def deployments(model: str) -> Sequence[Mapping[str, Any]]:
-    """Return the running proxy's deployments of a model."""
+    """Return the running proxy's deployments of a model group."""
     router = running_router()
     return () if router is None else deployments_of(router, model)
 
 
 def workers(environ: Mapping[str, str]) -> int | None:
-    """Return how many workers there are, if anybody says so."""
-    told = environ.get(WORKERS_VARIABLE, "")
-    return int(told) if told.isdecimal() and told.isascii() and len(told) < len("10000") else None
+    """Return the number of workers, or `None` if it is unknown."""
+    value = environ.get(WORKERS_VARIABLE, "")
+    return int(value) if value.isdecimal() and value.isascii() and len(value) < len("10000") else None

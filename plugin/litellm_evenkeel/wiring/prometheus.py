@@ -1,4 +1,4 @@
-"""The Prometheus callback of a worker."""
+"""Composition of a worker's Prometheus callback."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def prometheus() -> EvenkeelPrometheusLogger:
-    """Make the callback of this worker."""
+    """Create the callback of this worker."""
     if LITELLM_CALLBACK in callbacks():
         raise SettingsError(
-            f"litellm_settings: {LITELLM_CALLBACK!r} stands beside litellm_evenkeel.proxy.prometheus, and both would "
-            f"count each request. Remove {LITELLM_CALLBACK!r}: ours has the same series."
+            f"litellm_settings: expected one Prometheus callback, got {LITELLM_CALLBACK!r} and litellm_evenkeel.proxy.prometheus, "
+            f"which would both count each request. Hint: remove {LITELLM_CALLBACK!r}; the other one exports the same series."
         )
     config = proxy_config()
     own = settings(config.get(SECTION))
@@ -46,10 +46,10 @@ def prometheus() -> EvenkeelPrometheusLogger:
         load_drivers()
         redis = _redis(own.budgets, config)
     folder = prepare_folder()
-    made = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
-    mount(made, folder)
-    routes.install_health("budgets", lambda: _health(made))
-    return made
+    callback = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
+    mount(callback, folder)
+    routes.install_health("budgets", lambda: _health(callback))
+    return callback
 
 
 def _health(callback: EvenkeelPrometheusLogger) -> dict[str, Any]:
@@ -58,33 +58,33 @@ def _health(callback: EvenkeelPrometheusLogger) -> dict[str, Any]:
 
 
 def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
-    """Return where workers share budgets, if they do; raise SettingsError for what is no address."""
-    where = f"{SECTION}.budgets.redis"
+    """Return the address of the Redis that shares budgets, or `None`. Raise SettingsError for an invalid address."""
+    path = f"{SECTION}.budgets.redis"
     if settings.redis.is_off:
         return None
-    found = server_urls.redis(config, os.environ, where) if settings.redis.uses_litellm_redis else settings.redis.value
-    require_address(found, where)
-    return found
+    url = server_urls.redis(config, os.environ, path) if settings.redis.uses_litellm_redis else settings.redis.value
+    require_address(url, path)
+    return url
 
 
 def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, peek: Peek) -> BudgetCache:
-    where = f"{SECTION}.budgets"
+    path = f"{SECTION}.budgets"
 
     def database() -> str:
-        # Read anew for each connection: whoever rotates passwords writes the new one there.
-        return server_urls.postgres(proxy_config(), os.environ, where)
+        # The address is read again for each connection, because a rotated password is written there.
+        return server_urls.postgres(proxy_config(), os.environ, path)
 
     try:
-        of = database_fingerprint(database())
+        database_id = database_fingerprint(database())
     except SettingsError:
-        of = None
+        database_id = None
     return open_budgets(
         settings,
         clock.now,
-        database_url=None if of is None else database,
+        database_url=None if database_id is None else database,
         redis_url=redis,
-        # A server may be shared by proxies of several databases, in each of which an id is somebody else.
-        prefix=f"evenkeel:{of}",
+        # Proxies with different databases may share a Redis, and the same id may be another entity in each database.
+        prefix=f"evenkeel:{database_id}",
         default_customer_budget=default_customer_budget,
         peek=peek,
         listener=listener,

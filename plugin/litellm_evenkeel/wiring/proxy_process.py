@@ -1,4 +1,4 @@
-"""The configuration of the running proxy."""
+"""Configuration of the running proxy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ CALLBACK_LISTS = ("callbacks", "success_callback", "failure_callback")
 
 
 def proxy_config() -> Mapping[str, Any]:
-    """Return what the proxy's YAML says, as LiteLLM has read it; nothing where there is no proxy."""
+    """Return the proxy's YAML as LiteLLM has read it, or an empty mapping without a proxy."""
     server = sys.modules.get("litellm.proxy.proxy_server")
     config = getattr(getattr(server, "proxy_config", None), "config", None)
     return config if isinstance(config, Mapping) else {}
 
 
 def callbacks() -> list[str]:
-    """Return the names of all callbacks that it says to load, in whichever list."""
+    """Return the names in all callback lists of the configuration. A list may also be a single name."""
     settings = proxy_config().get("litellm_settings")
-    named = [settings.get(name) for name in CALLBACK_LISTS] if isinstance(settings, Mapping) else []
-    return [one for several in named for one in ([several] if isinstance(several, str) else several or ())]
+    lists = [settings.get(name) for name in CALLBACK_LISTS] if isinstance(settings, Mapping) else []
+    return [name for names in lists for name in ([names] if isinstance(names, str) else names or ())]

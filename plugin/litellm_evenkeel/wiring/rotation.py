@@ -1,4 +1,4 @@
-"""The rotation of a worker."""
+"""Composition of a worker's rotation."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 
 def rotation() -> AccountRotation_PROXY_:
-    """Make the rotation of this worker."""
+    """Create the rotation callback of this worker."""
     config = proxy_config()
-    terms = settings(config.get(SECTION)).rotation
+    own = settings(config.get(SECTION)).rotation
     deployments = config.get("model_list") or ()
     for deployment in deployments:
-        # What an operator wrote there is refused at the start, not at the first request.
-        DeploymentSpec.from_litellm(deployment, terms.accounts)
-    for doubt in settings_warnings(terms.accounts, deployments, ACCOUNTS):
-        LOG.warning("evenkeel: %s", doubt)
+        # Raise errors in the configured deployments at the start, not at the first request.
+        DeploymentSpec.from_litellm(deployment, own.accounts)
+    for warning in settings_warnings(own.accounts, deployments, ACCOUNTS):
+        LOG.warning("evenkeel: %s", warning)
     metrics, clock = observability.metrics(), _clock()
-    coordinator = _coordinator(terms, config, clock)
-    sessions = SessionTable(terms.sticky)
+    coordinator = _coordinator(own, config, clock)
+    sessions = SessionTable(own.sticky)
     errors = ErrorReporter("rotation", metrics.plugin_error)
     router = AccountRouter(
-        terms,
+        own,
         clock=clock,
         random=random.random,
-        spec=_SpecReader(terms).spec,
+        spec=_SpecReader(own).spec,
         observer=metrics,
         sessions=sessions,
-        replicator=_replicator(terms, config, clock, sessions),
+        replicator=_replicator(own, config, clock, sessions),
         sharing=coordinator,
         errors=errors.report,
     )
@@ -65,20 +65,20 @@ def rotation() -> AccountRotation_PROXY_:
         errors.report,
         is_shared=lambda: None if coordinator is None else coordinator.counts().is_connected,
     )
-    made = AccountRotationWithHeader_PROXY_ if terms.account_header else AccountRotation_PROXY_
+    callback = AccountRotationWithHeader_PROXY_ if own.account_header else AccountRotation_PROXY_
     begin = None if coordinator is None else lambda: coordinator.start(router.pool)
-    return made(terms, router, errors, begin)
+    return callback(own, router, errors, begin)
 
 
 def _coordinator(
     settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float]
 ) -> QuotaCoordinator | None:
-    """Return this worker's part in what workers share, if they do."""
+    """Return the coordinator of shared limits, or `None` if workers do not share them."""
     address = settings.shared.redis_url
     if address is None:
         return None
-    where = "evenkeel.rotation.shared.redis_url"
-    url = server_urls.redis(config, os.environ, where) if address.is_of_proxy else address.value
+    path = "evenkeel.rotation.shared.redis_url"
+    url = server_urls.redis(config, os.environ, path) if address.is_of_proxy else address.value
     return open_coordinator(
         CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=observability.workers(os.environ) or 1),
         clock,
@@ -88,7 +88,7 @@ def _coordinator(
 def _replicator(
     settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float], sessions: SessionTable
 ) -> SessionReplicator | None:
-    """Return where this worker's pins are kept for others, if anywhere."""
+    """Return the replicator of this worker's pins, or `None` if pins stay in memory."""
     own = settings.sticky
     if own.url is None and own.backend is SessionBackend.POSTGRES:
         own = replace(own, url=server_urls.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
@@ -103,22 +103,22 @@ def _replicator(
 
 
 class _SpecReader:
-    """Reads deployments that come at run time; what is wrong in one of those must not keep it from working."""
+    """Reader of deployments that are added at run time. An invalid `model_info` must not make a deployment unusable."""
 
     def __init__(self, settings: RotationSettings) -> None:
         self._settings = settings
 
-    def spec(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
-        """Return a deployment's seat."""
+    def read(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
+        """Return the specification of a deployment, without the rest of its `model_info` if that is invalid."""
         try:
             return DeploymentSpec.from_litellm(deployment, self._settings.accounts, requested)
         except SettingsError as error:
-            LOG.warning("evenkeel: %s It is used without what its model_info says.", error)
-            named = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
-            return DeploymentSpec.from_litellm({**deployment, "model_info": named}, self._settings.accounts, requested)
+            LOG.warning("evenkeel: %s The deployment is used with only id and account of its model_info.", error)
+            info = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
+            return DeploymentSpec.from_litellm({**deployment, "model_info": info}, self._settings.accounts, requested)
 
 
 def _clock() -> Callable[[], float]:
-    """Return a clock that is the same in all processes, and never goes back."""
+    """Return a clock in seconds since 1970 that processes share and that never goes back."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()

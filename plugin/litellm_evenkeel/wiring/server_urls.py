@@ -1,4 +1,4 @@
-"""Where the proxy keeps its own state: of its configuration and environment, what LiteLLM itself reads of them."""
+"""Addresses of LiteLLM's own Redis and database, from the configuration and environment that LiteLLM reads."""
 
 from __future__ import annotations
 
@@ -12,39 +12,42 @@ REDIS_SOURCES = "router_settings, litellm_settings.cache_params, REDIS_URL and R
 
 
 def redis(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
-    """Return the address of the Redis that LiteLLM uses; `where` is named if there is none."""
-    router, caching = _section(config, "router_settings"), _section(config, "litellm_settings")
-    cache = _section(caching, "cache_params")
-    named = {name.removeprefix("REDIS_").lower(): value for name, value in environ.items() if name.startswith("REDIS_")}
-    for told in (_without_prefix(router), _without_prefix(cache), named):
-        if told.get("url"):
-            return str(told["url"])
-        if told.get("host"):
-            return _build_url(told)
+    """Return the address of LiteLLM's Redis. Raise SettingsError, with the setting `path`, if there is none."""
+    router, litellm = _section(config, "router_settings"), _section(config, "litellm_settings")
+    cache = _section(litellm, "cache_params")
+    env = {name.removeprefix("REDIS_").lower(): value for name, value in environ.items() if name.startswith("REDIS_")}
+    for source in (_without_prefix(router), _without_prefix(cache), env):
+        if source.get("url"):
+            return str(source["url"])
+        if source.get("host"):
+            return _build_url(source)
     raise SettingsError(
-        f"{path}: LiteLLM uses no Redis: {REDIS_SOURCES} name none. Write an address such as redis://host."
+        f"{path}: LiteLLM uses no Redis: {REDIS_SOURCES} name none. Hint: write an address such as redis://host."
     )
 
 
 def postgres(config: Mapping[str, Any], environ: Mapping[str, str], path: str) -> str:
-    """Return the address of LiteLLM's database; `where` is named if there is none."""
-    found = _section(config, "general_settings").get("database_url") or environ.get("DATABASE_URL")
-    if not found:
-        raise SettingsError(f"{path}: LiteLLM has no database: neither general_settings nor DATABASE_URL names one.")
-    return str(found)
+    """Return the address of LiteLLM's database. Raise SettingsError, with the setting `path`, if there is none."""
+    url = _section(config, "general_settings").get("database_url") or environ.get("DATABASE_URL")
+    if not url:
+        raise SettingsError(
+            f"{path}: LiteLLM has no database: neither general_settings.database_url nor DATABASE_URL names one. "
+            f"Hint: set one of them."
+        )
+    return str(url)
 
 
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = config.get(name)
-    return found if isinstance(found, Mapping) else {}
+    section = config.get(name)
+    return section if isinstance(section, Mapping) else {}
 
 
 def _without_prefix(section: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("redis_"): value for name, value in section.items() if value}
 
 
-def _build_url(told: Mapping[str, Any]) -> str:
-    scheme = "rediss" if str(told.get("ssl", "")).lower() == "true" else "redis"
-    user, password = (quote(str(told.get(name) or ""), safe="") for name in ("username", "password"))
-    access = f"{user}:{password}@" if password else ""
-    return f"{scheme}://{access}{told['host']}:{told.get('port') or 6379}/{told.get('db') or 0}"
+def _build_url(source: Mapping[str, Any]) -> str:
+    scheme = "rediss" if str(source.get("ssl", "")).lower() == "true" else "redis"
+    user, password = (quote(str(source.get(name) or ""), safe="") for name in ("username", "password"))
+    credentials = f"{user}:{password}@" if password else ""
+    return f"{scheme}://{credentials}{source['host']}:{source.get('port') or 6379}/{source.get('db') or 0}"

@@ -53,5 +53,5 @@ def test_an_older_litellm_has_its_start_frozen_by_us(started: Callable[[str, int
 
 @pytest.mark.parametrize("version", ["1.109.0", "1.110.2", "1.111.0rc3"])
 def test_of_a_newer_litellm_it_is_said_what_is_added(started: Callable[[str, int], str], version: str) -> None:
-    assert f"LiteLLM {version} freezes the objects of its start; what survives the next 3" in started(version, 3)
-    assert "nothing to add" in started(version, 0)
+    assert f"LiteLLM {version} freezes the objects of its start. Objects that survive the next 3" in started(version, 3)
+    assert "no effect" in started(version, 0)
