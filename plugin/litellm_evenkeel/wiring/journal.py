@@ -42,7 +42,9 @@ def journal() -> Journal_PROXY_:
     # The address is read again for each connection, because a rotated password is written there.
     opened = open_journal(own, path, lambda: server_urls.postgres(proxy_config(), os.environ, path))
     errors = ErrorReporter("journal")
-    show = export.export_samples(lambda: metrics.samples(opened), metrics.definitions(opened), REGISTRY, on_error=errors.report)
+    show = export.export_samples(
+        lambda: metrics.samples(opened), metrics.definitions(opened), REGISTRY, on_error=errors.report
+    )
     if SERVER in sys.modules:
         routes.install_health("journal", lambda: _health(opened, errors))
     _close_with_proxy(opened, show)

@@ -30,8 +30,9 @@ def prometheus() -> EvenkeelPrometheusLogger:
     """Create the callback of this worker."""
     if LITELLM_CALLBACK in callbacks():
         raise SettingsError(
-            f"litellm_settings: expected one Prometheus callback, got {LITELLM_CALLBACK!r} and litellm_evenkeel.proxy.prometheus, "
-            f"which would both count each request. Hint: remove {LITELLM_CALLBACK!r}; the other one exports the same series."
+            f"litellm_settings: expected one Prometheus callback, got {LITELLM_CALLBACK!r} and "
+            "litellm_evenkeel.proxy.prometheus, which would both count each request. "
+            f"Hint: remove {LITELLM_CALLBACK!r}; the other one exports the same series."
         )
     config = proxy_config()
     own = settings(config.get(SECTION))

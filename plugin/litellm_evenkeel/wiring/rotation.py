@@ -51,7 +51,7 @@ def rotation() -> AccountRotation_PROXY_:
         own,
         clock=clock,
         random=random.random,
-        spec=_SpecReader(own).spec,
+        spec=_SpecReader(own).read,
         observer=metrics,
         sessions=sessions,
         replicator=_replicator(own, config, clock, sessions),
