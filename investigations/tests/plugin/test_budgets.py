@@ -110,7 +110,7 @@ async def make(server: Postgres) -> AsyncIterator[Callable[..., BudgetCache]]:
     made: list[BudgetCache] = []
 
     def one(terms: BudgetSettings = SHORT, **more: Any) -> BudgetCache:
-        made.append(open_budgets(terms, time.time, **{"database": lambda: server.url, **more}))
+        made.append(open_budgets(terms, time.time, **{"database_url": lambda: server.url, **more}))
         return made[-1]
 
     yield one
@@ -264,7 +264,7 @@ async def test_a_schema_of_prismas_is_searched(server: Postgres, make: Callable[
         server.url,
         "CREATE SCHEMA prisma; SET search_path = prisma;" + TABLES + """UPDATE "LiteLLM_TeamTable" SET spend = 9""",
     )
-    budgets = make(database=lambda: f"{server.url}&schema=prisma&connection_limit=5&pgbouncer=true")
+    budgets = make(database_url=lambda: f"{server.url}&schema=prisma&connection_limit=5&pgbouncer=true")
     assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 9.0
     await run(server.url, "DROP SCHEMA prisma CASCADE")
 
@@ -280,12 +280,12 @@ async def test_what_is_wrong_is_told_by_its_reason_and_nothing_else(
     }
     caplog.set_level(logging.DEBUG)
     for reason, address in addresses.items():
-        budgets = make(database=lambda address=address: address)
+        budgets = make(database_url=lambda address=address: address)
         budgets.get(BudgetEntity.TEAM, "recognisable", time.time())
         await until(lambda reason=reason, budgets=budgets: (Source.POSTGRES, reason) in failures(budgets), SOON)
         told = [one.getMessage() for one in caplog.records if one.name.startswith("litellm_evenkeel")]
         assert any(f"kind team could not be looked up in postgres: {reason} (" in one for one in told)
-    budgets = make(database=lambda: f"postgresql://guest:wrong-hush@{where}")
+    budgets = make(database_url=lambda: f"postgresql://guest:wrong-hush@{where}")
     budgets.get(BudgetEntity.TEAM, "recognisable", time.time())
     await until(lambda: (Source.POSTGRES, DriverError.DENIED) in failures(budgets), SOON)
     silent(caplog, server.url, "recognisable", "hush", "guest")
@@ -304,7 +304,7 @@ def silent(caplog: pytest.LogCaptureFixture, url: str, *secrets: str) -> None:
 async def test_a_password_that_was_rotated_is_read_anew(server: Postgres, make: Callable[..., BudgetCache]) -> None:
     await run(server.url, "CREATE ROLE reader LOGIN PASSWORD 'one'", "GRANT pg_read_all_data TO reader")
     where, password = server.url.rpartition("@")[2], "one"
-    budgets = make(database=lambda: f"postgresql://reader:{password}@{where}")
+    budgets = make(database_url=lambda: f"postgresql://reader:{password}@{where}")
     assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
     await run(
         server.url,
@@ -468,7 +468,7 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
 
 def sharing(cache: str) -> dict[str, Any]:
     settings = BudgetSettings(redis=BudgetRedis(cache), ttl=5.0, negative_ttl=5.0)
-    return {"terms": settings, "redis": cache}
+    return {"terms": settings, "redis_url": cache}
 
 
 async def connected(budgets: BudgetCache) -> BudgetCache:
