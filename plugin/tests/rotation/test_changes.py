@@ -101,14 +101,14 @@ def test_models_that_were_made_up_do_not_push_out_what_counts(world: World) -> N
     candidates = world.group(spec)
     world.used(candidates, 3)
     world.pool.retire(candidates)
-    for each in range(registry.MOST + 10):
+    for each in range(registry.MAX_IDLE_SCOPES + 10):
         world.pool.retire(world.group(replace(spec, id="b", account="b", model=f"model-{each}", limits=UNLIMITED)))
-    assert len(world.pool.scopes) <= registry.MOST + 1
+    assert len(world.pool.scopes) <= registry.MAX_IDLE_SCOPES + 1
     assert isinstance(world.pool.pick(world.group(spec), PickRequest()), NoCapacity)
 
 
 def test_holds_that_are_over_leave_room_for_what_is_heard_of_others(world: World) -> None:
-    for each in range(registry.MOST_HEARD):
+    for each in range(registry.MAX_PENDING_UPDATES):
         world.pool.apply_cooldown_update(
             CooldownUpdate("a", f"model-{each}", FailureKind.OVERLOADED, "", world.now + 1.0, is_provider_stated=False)
         )

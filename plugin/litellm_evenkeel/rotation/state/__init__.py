@@ -1,3 +1,3 @@
-"""What is known of accounts and deployments: limits, cooldowns, latency, requests in flight."""
+"""State of accounts and deployments: limits, cooldowns, latency, requests in flight."""
 
 from __future__ import annotations

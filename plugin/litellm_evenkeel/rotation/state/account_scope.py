@@ -1,4 +1,4 @@
-"""What is live of an account, or of one model at it: what is left of its limits, what holds it, what is under way."""
+"""Live state of a scope (an account, or one model at it): limits, cooldown and requests in flight."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.request import Usage
 
 ScopeKey = tuple[str, str | None]
-"""An account, and the model at it or None for the account as a whole."""
+"""The account, and the model; `None` for the account as a whole."""
 MakeWindow = Callable[[ScopeKey, RateLimit], QuotaWindow]
 ShareSlots = Callable[["AccountScope"], None]
 
-# An account without a bound on what is under way is pressed by each of its requests as if it had this one.
-PRESSED = 40
-# When something ends that is under way, nobody knows before it does.
-SOON = 1.0
-# Another worker may give something back at any time.
-SOONER = 0.05
+# Without a concurrency limit, requests in flight reduce the headroom of a scope as if the limit were this.
+ASSUMED_CONCURRENCY = 40
+# When a request in flight will end is unknown, so a slot is expected after this long.
+SLOT_FREED_SECONDS = 1.0
+# Another worker may return a slot at any time.
+SLOT_RETURNED_SECONDS = 0.05
 
 
 class AccountScope:
-    """One account as a whole, or one model at it. All times are the same clock's, in seconds."""
+    """One account as a whole, or one model at it. All times are by the pool's clock, in seconds."""
 
     __slots__ = (
         "_limit_counts",
@@ -54,38 +54,39 @@ class AccountScope:
         "windows",
     )
 
-    def __init__(self, key: ScopeKey, cooldown: Cooldown, make: MakeWindow, share: ShareSlots) -> None:
-        self.scope_key, self.cooldown, self._make_window, self._share_slots = key, cooldown, make, share
+    def __init__(self, key: ScopeKey, cooldown: Cooldown, make_window: MakeWindow, share_slots: ShareSlots) -> None:
+        self.scope_key, self.cooldown, self._make_window, self._share_slots = key, cooldown, make_window, share_slots
         self.in_flight = 0
         self.freed_count = 0
-        """How often something has happened that can only have made it freer."""
+        """Number of events that can only have freed capacity."""
         self.used_count = 0
-        """How often something has happened that can have made it less free."""
+        """Number of events that may have used up capacity."""
         self.concurrent: int | None = None
+        """Maximum number of requests in flight; `None` if unlimited."""
         self.leased_slots: int | None = None
-        """How many of them may be used here, where others use the same account; None for all."""
+        """Slots of `concurrent` that this worker has leased; `None` if it may use all of them."""
         self.on_slots_exhausted: Callable[[], None] = lambda: None
-        """Who hears that all of those are in use."""
+        """Callback for when all leased slots are in use."""
         self.windows: tuple[QuotaWindow, ...] = ()
         self.is_leased = False
-        """Whether any of them is used by what is granted, not by what is left."""
+        """Whether this worker needs a lease for any of the operator's limits."""
         self._operator_windows: tuple[QuotaWindow, ...] = ()
         self._provider_limits = ProviderLimits(())
         self._limit_counts: dict[Limits, int] = {}
-        """How many places say the same: of many deployments of an account, most do."""
+        """Number of deployments by the limits that they state. Most deployments of an account state the same."""
         self.credentials = CredentialTracker()
         self.forbidden_streak = ForbiddenStreak()
 
     def add_deployment(self, limits: Limits, credential: str, now: float) -> bool:
-        """Add what a deployment says of the limits. Return whether its credential is a new one."""
-        same = self._limit_counts.get(limits, 0)
-        self._limit_counts[limits] = same + 1
-        if not same:
+        """Add the limits that a deployment states. Return whether its credential is a new one."""
+        count = self._limit_counts.get(limits, 0)
+        self._limit_counts[limits] = count + 1
+        if not count:
             self._apply_limits()
         return self.credentials.add(credential, now)
 
     def remove_deployment(self, limits: Limits, credential: str) -> None:
-        """Remove what a deployment said of the limits. Its requests in flight still count."""
+        """Remove the limits that a deployment stated. Its requests in flight still count."""
         self.credentials.remove(credential)
         self._limit_counts[limits] -= 1
         if not self._limit_counts[limits]:
@@ -94,14 +95,17 @@ class AccountScope:
                 self._apply_limits()
 
     def is_credential_replaced(self, newest: str | None) -> bool:
-        """Return whether what has died here was another key than those in use, or than one that has just come."""
+        """Return whether the quarantined credential has been replaced.
+
+        That is so if no deployment uses it, or if `newest`, a credential that was just added, is another one.
+        """
         cooldown = self.cooldown
         if cooldown.kind is not FailureKind.PERMANENT:
             return False
         return not self.credentials.has(cooldown.credential) or newest not in {None, cooldown.credential}
 
     def cooldown_update(self) -> CooldownUpdate:
-        """Return what others are to know of its hold."""
+        """Return the cooldown in the form that is sent to other workers."""
         account, model = self.scope_key
         cooldown = self.cooldown
         return CooldownUpdate(
@@ -117,7 +121,7 @@ class AccountScope:
     def blocker(self, usage: Usage, now: float, *, ignore_leases: bool = False) -> Blocker | None:
         """Return what blocks a request, or `None`. Nothing is changed, and no lease is requested.
 
-        With `ignore_leases`, only what is left for all workers counts, not what this worker has leased.
+        With `ignore_leases`, only the capacity of all workers together counts, not what this worker has leased.
         """
         cooldown = self.cooldown
         if cooldown.kind is not None and cooldown.traffic_share(now) <= 0:
@@ -128,10 +132,12 @@ class AccountScope:
         """Return the limit that blocks a request, whatever the cooldown, or `None`."""
         if self.concurrent is not None:
             if self.in_flight >= self.concurrent:
-                return Blocker(BlockReason.CONCURRENCY, now + SOON, "concurrent", needed=1, available=0)
+                return Blocker(BlockReason.CONCURRENCY, now + SLOT_FREED_SECONDS, "concurrent", needed=1, available=0)
             if self.leased_slots is not None and self.in_flight >= self.leased_slots and not ignore_leases:
-                return Blocker(BlockReason.CONCURRENCY, now + SOONER, "concurrent", needed=1, available=0)
-        negotiable = None
+                return Blocker(
+                    BlockReason.CONCURRENCY, now + SLOT_RETURNED_SECONDS, "concurrent", needed=1, available=0
+                )
+        local_share_blocker = None
         for window in self.windows:
             if ignore_leases:
                 amount, left = window.amount_of(usage), window.available_total(now)
@@ -142,8 +148,8 @@ class AccountScope:
             blocker = _window_blocker(window, usage, now)
             if blocker.certainty is not Certainty.LOCAL_SHARE:
                 return blocker
-            negotiable = negotiable or blocker
-        return negotiable
+            local_share_blocker = local_share_blocker or blocker
+        return local_share_blocker
 
     def request_leases(self, usage: Usage, now: float) -> None:
         """Request the leases that a blocked request lacks."""
@@ -158,7 +164,7 @@ class AccountScope:
                     break
 
     def reserve(self, usage: Usage, now: float) -> None:
-        """Reserve what a request needs, and count it as under way."""
+        """Reserve the estimated usage of a request, and count the request as in flight."""
         self.in_flight += 1
         self.used_count += 1
         if self.leased_slots is not None and self.in_flight >= self.leased_slots:
@@ -166,18 +172,18 @@ class AccountScope:
         if self.cooldown.kind is not None:
             self.cooldown.on_pick(now)
         for window in self.windows:
-            # Not `need[window.place]`: a subscription's window reckons in shares.
+            # Not `usage[window.usage_index]`: a subscription's window counts in shares of its limit.
             window.take(now, window.amount_of(usage))
 
     def settle(self, reserved: Usage, used: Usage, began: float, now: float) -> None:
-        """Count what a request has really used, in place of what was reserved for it."""
+        """Replace the reserved usage of a request that ended with its actual usage."""
         self.in_flight -= 1
         if self.concurrent is not None:
             self.freed_count += 1
         self.amend(reserved, used, began, now)
 
     def amend(self, reserved: Usage, used: Usage, began: float, now: float) -> None:
-        """Count something else than was counted for a request, be it under way or not."""
+        """Replace the usage that was counted for a request, in flight or not, with `used`."""
         is_freer = False
         for window in self.windows:
             more = window.amount_of(used) - window.amount_of(reserved)
@@ -191,13 +197,13 @@ class AccountScope:
             self.freed_count += 1
 
     def is_operator_limit(self, reading: LimitReading) -> bool:
-        """Return whether an operator has written this limit here."""
+        """Return whether `reading` is of a limit that the operator has set too."""
         return self._provider_limits.is_operator_limit(reading)
 
     def apply_readings(
         self, readings: Sequence[LimitReading], began: float, now: float, pending: Sequence[Usage]
     ) -> None:
-        """Apply limits as the provider stated them in answer to a request that began at `began`.
+        """Apply the limit readings in the response to a request that began at `began`.
 
         `pending` is the usage of requests that began later, which the provider may not have counted yet.
         """
@@ -207,7 +213,7 @@ class AccountScope:
         self.used_count += 1
 
     def release(self, now: float) -> None:
-        """Let it be used again, as an operator says: what its provider has told of its limits is not true any more."""
+        """End the cooldown for an operator. The limit readings are dropped: they may no longer be true."""
         self.cooldown.reset(now)
         self.forbidden_streak.clear()
         self._provider_limits = self._provider_limits.without_readings()
@@ -215,46 +221,50 @@ class AccountScope:
         self.freed_count += 1
 
     def headroom(self, usage: Usage, now: float) -> float:
-        """Return how far it is ahead of an even use of its tightest limit, less what is under way; 1 without limits."""
-        found = 1.0
+        """Return the headroom of the tightest limit (1 without limits), reduced by the requests in flight."""
+        lowest = 1.0
         if self.windows:
-            found = math.inf
+            lowest = math.inf
             for window in self.windows:
-                pace = window.headroom(usage, now)
-                if pace < found:  # noqa: PLR1730 - see `Window.has`
-                    found = pace
+                headroom = window.headroom(usage, now)
+                if headroom < lowest:  # noqa: PLR1730 - see `QuotaWindow.can_take`
+                    lowest = headroom
         if not self.in_flight:
-            return found
-        pressed = self.in_flight / (self.concurrent or PRESSED)
-        return found * (1 - pressed if self.concurrent else 1 / (1 + pressed))
+            return lowest
+        load = self.in_flight / (self.concurrent or ASSUMED_CONCURRENCY)
+        return lowest * (1 - load if self.concurrent else 1 / (1 + load))
 
     def sustainable_rate(self, usage: Usage, now: float) -> float:
-        """Return how many such requests it bears in a second until its limits reset; infinite without any."""
-        found = math.inf
+        """Return the requests of size `usage` per second that the limits sustain until reset; `inf` without any."""
+        lowest = math.inf
         for window in self.windows:
             amount = window.amount_of(usage)
             if amount > 0:
-                found = min(found, max(window.available_total(now), 0.0) / amount / window.resets_in(now))
-        return found
+                lowest = min(lowest, max(window.available_total(now), 0.0) / amount / window.resets_in(now))
+        return lowest
 
     def remaining_requests(self, usage: Usage, now: float) -> tuple[float, float, float]:
-        """Return how many such requests are left of its tightest limit, of how many, and when the first come back."""
-        found = math.inf, math.inf, 0.0
+        """Return what the tightest limit leaves, in requests of size `usage`.
+
+        The result is the number of requests left, the number that the whole limit allows, and the seconds until some
+        of the used amount becomes available again; `inf`, `inf` and 0 without limits.
+        """
+        tightest = math.inf, math.inf, 0.0
         for window in self.windows:
             amount = window.amount_of(usage)
-            # Of what is left for all, alone nobody knows enough to share it.
+            # While Redis is away, a worker knows too little of what is left for all workers to share it fairly.
             if amount > 0 and window.ownership(now, amount) is not Ownership.LOCAL_SHARE:
                 left = max(window.available_total(now), 0.0) / amount
-                if left < found[0]:
-                    found = left, window.limit.amount / amount, window.next_release_in(now)
-        return found
+                if left < tightest[0]:
+                    tightest = left, window.limit.amount / amount, window.next_release_in(now)
+        return tightest
 
     def exhausted_in(self, now: float) -> float:
-        """Return in how many seconds the first of its limits is used up; infinite if each resets before."""
+        """Return the seconds until the first limit is used up at the current rate; `inf` if each resets before."""
         return min((window.exhausted_in(now) for window in self.windows), default=math.inf)
 
     def _apply_limits(self) -> None:
-        """Take the tightest of what its deployments say; what was used of limits that stay still counts."""
+        """Apply the strictest limits that the deployments state. Usage of limits that remain still counts."""
         limits = (
             next(iter(self._limit_counts)) if len(self._limit_counts) == 1 else Limits.strictest(self._limit_counts)
         )
@@ -264,15 +274,15 @@ class AccountScope:
         if limits.windows != tuple(window.limit for window in self._operator_windows):
             kept = {window.limit: window for window in self._operator_windows}
             former = {(limit.unit, limit.seconds): window for limit, window in kept.items()}
-            own = []
+            windows = []
             for limit in limits.windows:
                 window = kept.get(limit) or self._make_window(self.scope_key, limit)
-                before = former.get((limit.unit, limit.seconds))
-                if before is not None and before is not window:
-                    window.inherit_usage(before)
-                own.append(window)
-            self._operator_windows = tuple(own)
-            self.is_leased = any(window.ownership(0.0, 0.0) is not Ownership.OWNED for window in own)
+                replaced = former.get((limit.unit, limit.seconds))
+                if replaced is not None and replaced is not window:
+                    window.inherit_usage(replaced)
+                windows.append(window)
+            self._operator_windows = tuple(windows)
+            self.is_leased = any(window.ownership(0.0, 0.0) is not Ownership.OWNED for window in windows)
             self._provider_limits = self._provider_limits.with_operator_windows(self._operator_windows)
         self.windows = self._provider_limits.windows
         self.freed_count += 1

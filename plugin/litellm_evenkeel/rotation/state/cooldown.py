@@ -1,9 +1,9 @@
-"""When an account, or one model at it, may not be used: cooldowns, probes, the way back to full traffic, quarantine.
+"""Cooldown of a scope after failures: probe, ramp-up and quarantine.
 
-OPEN --held--> HELD --its time is over--> PROBING --one request succeeds--> RAMPING --> OPEN
-^                            | fails                          | fails
-+----------------------------+--------------------------------+
-QUARANTINED, from anywhere, until an operator releases it or its key is another.
+HEALTHY --failure--> COOLING_DOWN --cooldown over--> PROBING --probe succeeds--> RAMPING_UP --> HEALTHY
+                          ^                             | probe fails                | failure
+                          +-----------------------------+----------------------------+
+Any state --permanent failure--> QUARANTINED, until an operator releases the account or its credential changes.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CooldownUpdate:
-    """The state of one hold."""
+    """State of one cooldown, as workers send it to each other."""
 
     account: str
     model: str | None
-    """None for the account as a whole."""
+    """`None` for the account as a whole."""
     kind: FailureKind | None
-    """None if an operator has released it."""
+    """`None` if an operator released the account."""
     reason: str
     until: float
-    """Infinite for one that waits for an operator."""
+    """Time at which the cooldown ends; `inf` for a quarantine."""
     is_provider_stated: bool
-    """Whether its provider said how long."""
+    """Whether the provider stated how long."""
     credential: str = ""
-    """The fingerprint of the key that has died; empty if nobody knows, or if it matters to all keys."""
+    """Fingerprint of the quarantined credential; empty if unknown, or if the cooldown applies to all credentials."""
 
 
-# Beyond it, every hold is the longest.
-MOST_STEPS = 30
-# So long the others wait for one that goes to an account which only a guess holds.
-TRIAL_SECONDS = 1.0
-# So much of a failure is forgotten with each success: who fails less than one time in five is never held for that.
+# Bounds the exponent of the backoff, which is at its maximum long before: larger ones could overflow.
+MAX_BACKOFF_STEPS = 30
+# Other requests wait this long for the first one to an account whose cooldown is only an estimate.
+ESTIMATE_PROBE_SECONDS = 1.0
+# A success cancels this part of a failure, so an account that fails less than once in five requests never cools down
+# for that.
 FORGIVEN_BY_SUCCESS = 0.25
 
 
 class HealthState(StrEnum):
-    """How far an account is from full traffic."""
+    """State of a cooldown, from full traffic to none."""
 
     HEALTHY = "open"
     COOLING_DOWN = "held"
@@ -61,43 +62,43 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CooldownSettings:
-    """How failures are answered."""
+    """Settings of cooldowns: how long they last and how they end."""
 
     first: Period = 1.0
-    """The length of a first hold for which nobody said how long."""
+    """Length of the first cooldown, if the provider states no length."""
     factor: Factor = 2.0
-    """How many times as long each further hold is for which nobody said how long."""
+    """Factor by which each further cooldown is longer, if the provider states no length."""
     most: Period = 300.0
-    """The longest hold for which nobody said how long."""
+    """Maximum length of a cooldown, if the provider states no length."""
     tolerated: Count = 2
-    """Transient failures within the forgiving time that are nobody's fault."""
+    """Number of transient failures within `forgives` that cause no cooldown."""
     forgives: Seconds = 60.0
-    """The time without a failure after which all is forgotten."""
+    """Time without a failure after which earlier failures no longer count."""
     jitter: Share = 0.25
-    """Which share of a hold it may be longer, so that accounts do not wake up together."""
+    """Share of a cooldown by which it is randomly prolonged at most, so that accounts do not all return at once."""
     most_jitter: Seconds = 2.0
-    """How much longer a hold may become by that at most."""
+    """Maximum of that random prolongation."""
     ramp: Period = 1.0
-    """The time from a successful probe to full traffic."""
+    """Length of the ramp-up from a successful probe to full traffic."""
     probe: Period = 30.0
-    """The time after which a probe that tells nothing is given up."""
+    """Time after which a probe without a result is given up, and the next request is the probe."""
     longest_rate_limit: Period = LONGEST_RATE_LIMIT
-    """For how long an account is held at most when a provider names the end of a rate limit."""
+    """Maximum length of a cooldown for a rate limit, whatever the provider states."""
     longest_quota: Period = LONGEST_QUOTA
-    """For how long an account is held at most when a provider names the reset of a quota."""
+    """Maximum length of a cooldown for a used-up quota, whatever the provider states."""
 
 
 class Cooldown:
-    """What keeps one account, or one model at it, from being used. All times are the same clock's, in seconds."""
+    """Cooldown of one scope. All times are by the pool's clock, in seconds."""
 
     __slots__ = (
-        "_at",
-        "_estimate_probe",
+        "_backoff_steps",
+        "_estimate_probe_at",
         "_failures",
-        "_probe",
+        "_last_failure_at",
+        "_probe_at",
         "_random",
         "_settings",
-        "_step",
         "credential",
         "kind",
         "provider_until",
@@ -109,23 +110,26 @@ class Cooldown:
     def __init__(self, settings: CooldownSettings, random: Callable[[], float]) -> None:
         self._settings, self._random = settings, random
         self.until = -math.inf
+        """Time at which the cooldown ends; `inf` for a quarantine."""
         self.kind: FailureKind | None = None
+        """Kind of the failure that caused it; `None` without a cooldown."""
         self.reason = ""
         self.credential = ""
-        """Of what has died: the fingerprint of its key, if anybody knows."""
+        """Fingerprint of the quarantined credential; empty if unknown."""
         self.provider_until = -math.inf
-        """Until when its provider said; what goes beyond is a guess of ours."""
-        self._step = 0
+        """End of the cooldown as the provider stated it; the time from there to `until` is an estimate of ours."""
+        self._backoff_steps = 0
         self._failures = 0.0
-        self._at = -math.inf
-        self._probe = -math.inf
-        self._estimate_probe = -math.inf
-        """When the first went there since it failed last, to see; infinite as soon as one has come back well."""
+        self._last_failure_at = -math.inf
+        self._probe_at = -math.inf
+        """Start of the probe after the cooldown; `-inf` without one."""
+        self._estimate_probe_at = -math.inf
+        """Start of the first attempt since the last failure; `-inf` if none began, `inf` once one succeeded."""
         self.ramp_up_until = -math.inf
-        """When it comes, or came, to full traffic after a hold."""
+        """End of the ramp-up; `-inf` if there was none."""
 
     def state(self, now: float) -> HealthState:
-        """Return how far it is from full traffic."""
+        """Return the state."""
         if self.kind is None:
             return HealthState.RAMPING_UP if now < self.ramp_up_until else HealthState.HEALTHY
         if self.kind is FailureKind.PERMANENT:
@@ -134,121 +138,127 @@ class Cooldown:
 
     @property
     def is_provider_stated(self) -> bool:
-        """Whether its provider said how long, all of it."""
+        """Whether the provider stated the whole length."""
         return self.until <= self.provider_until
 
     @property
     def failures(self) -> float:
-        """How often it has failed lately, less for each success since."""
+        """Number of recent failures, less `FORGIVEN_BY_SUCCESS` for each success since."""
         return self._failures
 
     def traffic_share(self, now: float) -> float:
-        """Return which share of its traffic it may have: nothing while it is held, or while its probe is under way."""
+        """Return the share of its normal traffic that the scope may take; 0 during the cooldown and its probe."""
         if self.kind is None:
             missing = self.ramp_up_until - now
             return 1.0 if missing <= 0 else max(1.0 - missing / self._settings.ramp, 0.0)
-        if self.kind is FailureKind.PERMANENT or now < self.until or now < self._probe + self._settings.probe:
+        if self.kind is FailureKind.PERMANENT or now < self.until or now < self._probe_at + self._settings.probe:
             return 0.0
         return 1.0
 
     def probe_until(self) -> float:
-        """Return when a probe that tells nothing is given up."""
-        return self._probe + self._settings.probe
+        """Return the time at which a probe without a result is given up."""
+        return self._probe_at + self._settings.probe
 
     @property
     def estimate_probe_until(self) -> float:
-        """Until when those that need not go there wait for the one that has gone to see."""
-        return self._estimate_probe + TRIAL_SECONDS if self._estimate_probe < math.inf else -math.inf
+        """Time until which other requests wait for the first one during an estimated cooldown; `-inf` if none wait."""
+        return self._estimate_probe_at + ESTIMATE_PROBE_SECONDS if self._estimate_probe_at < math.inf else -math.inf
 
     def on_pick(self, now: float) -> None:
-        """Know that a request goes there: the first one after a hold is its probe."""
-        if self.kind is not None and self._estimate_probe == -math.inf:
-            self._estimate_probe = now
+        """Record the pick of this scope for a request. The first one after a cooldown is the probe."""
+        if self.kind is not None and self._estimate_probe_at == -math.inf:
+            self._estimate_probe_at = now
         if self.state(now) is HealthState.PROBING:
-            self._probe = now
+            self._probe_at = now
 
     def on_success(self, now: float, began: float) -> bool:
-        """Know of a success, and return whether it changes anything: who began before a hold says nothing of it."""
+        """Record the success of a request, and return whether it changed the cooldown.
+
+        A request that began before the cooldown is over cannot end it.
+        """
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
-            if now >= self._at + self._settings.forgives:
-                self._step = 0
+            if now >= self._last_failure_at + self._settings.forgives:
+                self._backoff_steps = 0
             return False
         if self.state(now) is not HealthState.PROBING or began < self.until:
-            is_news = -math.inf < self._estimate_probe <= began
-            if is_news:
-                self._estimate_probe = math.inf
-            return is_news
-        self.kind, self.ramp_up_until, self._probe, self._failures = None, now + self._settings.ramp, -math.inf, 0.0
+            is_first_success = -math.inf < self._estimate_probe_at <= began
+            if is_first_success:
+                self._estimate_probe_at = math.inf
+            return is_first_success
+        self.kind, self.ramp_up_until, self._probe_at, self._failures = None, now + self._settings.ramp, -math.inf, 0.0
         return True
 
     def on_no_result(self, now: float, began: float) -> bool:
-        """Know that a request ended that tells nothing; return whether others waited for it, and another may go."""
-        was_trial = self._estimate_probe <= began and now < self.estimate_probe_until
-        if was_trial:
-            self._estimate_probe = -math.inf
-        if self.state(now) is not HealthState.PROBING or began < self._probe or now >= self.probe_until():
-            return was_trial
-        self._probe = -math.inf
+        """Record the end of a request without a result. Return whether it was a probe, so that another may begin."""
+        was_estimate_probe = self._estimate_probe_at <= began and now < self.estimate_probe_until
+        if was_estimate_probe:
+            self._estimate_probe_at = -math.inf
+        if self.state(now) is not HealthState.PROBING or began < self._probe_at or now >= self.probe_until():
+            return was_estimate_probe
+        self._probe_at = -math.inf
         return True
 
     def apply_failure(self, failure: Failure, now: float, began: float, credential: str = "") -> bool:
-        """Know of a failure with a key, and believe it; return whether it has changed anything."""
+        """Apply a failure of a request with `credential`. Return whether the cooldown changed."""
         if self.kind is FailureKind.PERMANENT or failure.kind is FailureKind.CLIENT:
             return False
         if failure.kind is FailureKind.PERMANENT:
             self.kind, self.reason, self.credential = failure.kind, failure.reason, credential
             self.until = self.provider_until = math.inf
             return True
-        if now >= self._at + self._settings.forgives and self.kind is None:
-            self._step, self._failures = 0, 0.0
-        self._at = now
-        if began >= self._estimate_probe or self._estimate_probe == math.inf:
-            self._estimate_probe = -math.inf
+        if now >= self._last_failure_at + self._settings.forgives and self.kind is None:
+            self._backoff_steps, self._failures = 0, 0.0
+        self._last_failure_at = now
+        if began >= self._estimate_probe_at or self._estimate_probe_at == math.inf:
+            self._estimate_probe_at = -math.inf
         self._failures += 1
         is_slight = failure.kind is FailureKind.TRANSIENT and failure.retry_after is None and self.kind is None
         if is_slight and self._failures <= self._settings.tolerated:
             return False
-        # Of all that fail in one hold, only the first is one more failure: the others had begun before they could know.
-        is_open = self.kind is not None and (now < self.until or began < self.until)
-        if not is_open:
-            self._step += 1
+        # Failures during a cooldown count as one: those requests began before the first failure was known.
+        is_same_cooldown = self.kind is not None and (now < self.until or began < self.until)
+        if not is_same_cooldown:
+            self._backoff_steps += 1
         until = now + self._duration(failure)
-        is_news = failure.retry_after is not None and until > self.provider_until
-        if is_news:
+        is_confirmed_longer = failure.retry_after is not None and until > self.provider_until
+        if is_confirmed_longer:
             self.provider_until = until
-        if is_open and until <= self.until:
-            return is_news
-        self.kind, self.reason, self.until, self._probe = failure.kind, failure.reason, until, -math.inf
+        if is_same_cooldown and until <= self.until:
+            return is_confirmed_longer
+        self.kind, self.reason, self.until, self._probe_at = failure.kind, failure.reason, until, -math.inf
         return True
 
     def merge_update(self, update: CooldownUpdate, now: float) -> bool:
-        """Know what another worker says; return whether it has changed anything: the longer hold wins here too."""
+        """Merge the cooldown of another worker; the longer one wins. Return whether this one changed."""
         until = update.until
         if update.kind is None:
-            is_news = self.kind is not None
+            was_active = self.kind is not None
             self.reset(now)
-            return is_news
+            return was_active
         if until <= now:
             return False
-        is_surer = update.is_provider_stated and until > self.provider_until
-        if is_surer:
+        is_confirmed_longer = update.is_provider_stated and until > self.provider_until
+        if is_confirmed_longer:
             self.provider_until = until
         if self.kind is not None and until <= self.until:
-            return is_surer
+            return is_confirmed_longer
         self.kind, self.reason, self.until, self.credential = update.kind, update.reason, until, update.credential
-        self._at, self._probe, self._estimate_probe = now, -math.inf, -math.inf
+        self._last_failure_at, self._probe_at, self._estimate_probe_at = now, -math.inf, -math.inf
         return True
 
     def reset(self, now: float) -> None:
-        """Let it be used again, as an operator says."""
+        """End the cooldown for an operator. Traffic ramps up."""
         self.kind, self.reason, self.until, self.provider_until = None, "", -math.inf, -math.inf
-        self._step, self._failures, self._estimate_probe = 0, 0.0, -math.inf
+        self._backoff_steps, self._failures, self._estimate_probe_at = 0, 0.0, -math.inf
         self.credential = ""
         self.ramp_up_until = now + self._settings.ramp
 
     def _duration(self, failure: Failure) -> float:
+        """Return the length of the cooldown after `failure`, in seconds."""
         settings = self._settings
-        backoff = min(settings.first * settings.factor ** min(self._step - 1, MOST_STEPS), settings.most)
-        told = failure.retry_after if failure.retry_after is not None else backoff
-        return told + self._random() * min(told * settings.jitter, settings.most_jitter)
+        backoff = min(
+            settings.first * settings.factor ** min(self._backoff_steps - 1, MAX_BACKOFF_STEPS), settings.most
+        )
+        seconds = failure.retry_after if failure.retry_after is not None else backoff
+        return seconds + self._random() * min(seconds * settings.jitter, settings.most_jitter)

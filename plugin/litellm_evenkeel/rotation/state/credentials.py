@@ -1,69 +1,72 @@
-"""The keys with which an account is used, by fingerprint: which there are, and which came last."""
+"""Credentials of an account, by fingerprint, and refusals (HTTP 403) that may mean that one is invalid."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 
-# So many in a row, none of which had begun before the last was known.
-PROOF = 3
-# Of one client alone, over so many seconds at least: it may ask for what is forbidden to it, again and again.
-ALONE_SECONDS = 600.0
+# Refusals in a row, each of a request that began after the one before, that prove a credential invalid.
+MIN_FORBIDDEN = 3
+# If all of them are of one client, they must also span this long: the client may simply repeat a forbidden request.
+SINGLE_CLIENT_SECONDS = 600.0
 
 
 class ForbiddenStreak:
-    """What has been refused at one account since its last success. All times are the same clock's, in seconds."""
+    """Refusals of an account since its last success. All times are by the pool's clock, in seconds."""
 
-    __slots__ = ("_client", "_first", "_is_shared", "_last", "_number")
+    __slots__ = ("_client", "_count", "_first_at", "_is_shared", "_last_at")
 
     def __init__(self) -> None:
-        self._number, self._client, self._is_shared = 0, "", False
-        self._first = self._last = -math.inf
+        self._count, self._client, self._is_shared = 0, "", False
+        self._first_at = self._last_at = -math.inf
 
     def record_forbidden(self, client: str, began: float, now: float) -> bool:
-        """Know of one more, and return whether they are proof: of several clients, or of one for long enough."""
-        if began < self._last:
+        """Record a refusal of a request that began at `began`. Return whether the credential is now proven invalid."""
+        if began < self._last_at:
             return False
-        if not self._number:
-            self._client, self._first = client, now
-        self._number += 1
-        self._last = now
+        if not self._count:
+            self._client, self._first_at = client, now
+        self._count += 1
+        self._last_at = now
         self._is_shared = self._is_shared or client != self._client
-        return self._number >= PROOF and (self._is_shared or now >= self._first + ALONE_SECONDS)
+        return self._count >= MIN_FORBIDDEN and (self._is_shared or now >= self._first_at + SINGLE_CLIENT_SECONDS)
 
     def clear(self) -> None:
-        """Know of a success, or of an operator's word."""
-        self._number, self._is_shared, self._last = 0, False, -math.inf
+        """Forget all refusals, after a success or for an operator."""
+        self._count, self._is_shared, self._last_at = 0, False, -math.inf
 
 
 class CredentialTracker:
-    """Those of one account, or of one model at it. All times are the same clock's, in seconds."""
+    """Credentials of one scope. All times are by the pool's clock, in seconds."""
 
-    __slots__ = ("_in_use", "_newest", "_since")
+    __slots__ = ("_in_use", "_newest", "_newest_since")
 
     def __init__(self) -> None:
         self._in_use: Counter[str] = Counter()
-        """How many deployments use each."""
-        self._newest, self._since = "", -math.inf
+        """Number of deployments by credential."""
+        self._newest, self._newest_since = "", -math.inf
 
     def add(self, credential: str, now: float) -> bool:
-        """Know of a deployment's; return whether it came after others: it may have replaced them."""
+        """Add the credential of a deployment. Return whether it came after others, which it may have replaced."""
         is_new = bool(self._in_use) and credential not in self._in_use
         self._in_use[credential] += 1
         if is_new:
-            self._newest, self._since = credential, now
+            self._newest, self._newest_since = credential, now
         return is_new
 
     def remove(self, credential: str) -> None:
-        """Know that a deployment is no more."""
+        """Remove the credential of a deployment that was removed."""
         self._in_use[credential] -= 1
         if self._in_use[credential] <= 0:
             del self._in_use[credential]
 
     def has(self, credential: str) -> bool:
-        """Return whether one is in use; one that nobody knows may be."""
+        """Return whether a deployment uses `credential`. An unknown one (empty) may be in use."""
         return not credential or credential in self._in_use
 
     def is_outdated(self, credential: str, began: float) -> bool:
-        """Return whether the end of a request that began with one then says nothing of those in use now."""
-        return credential not in self._in_use or (credential != self._newest and began < self._since)
+        """Return whether the result of a request says nothing about the credentials in use now.
+
+        The request used `credential` and began at `began`.
+        """
+        return credential not in self._in_use or (credential != self._newest and began < self._newest_since)

@@ -1,4 +1,4 @@
-"""A seat that is alive: its account's side, its model's, and how long it takes."""
+"""Live state of one deployment: account limits, model limits and latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reservation:
-    """One attempt at one place, until it is settled, has failed or was forgotten."""
+    """Reservation of one attempt at one deployment, held until the attempt ends or the reservation expires."""
 
     __slots__ = (
         "client",
@@ -39,50 +39,54 @@ class Reservation:
         self,
         deployment: DeploymentState,
         usage: Usage,
-        began: float,
-        until: float,
+        started_at: float,
+        expires_at: float,
         client: str = "",
         *,
         is_stream: bool,
     ) -> None:
         self.client = client
-        """Whose request it is."""
+        """Client that sent the request; empty if unknown."""
         self.deployment, self.usage, self.started_at, self.expires_at, self.is_stream = (
             deployment,
             usage,
-            began,
-            until,
+            started_at,
+            expires_at,
             is_stream,
         )
         self.is_open = True
         self.stream_started_at: float | None = None
-        """When its stream began."""
+        """Time at which the response stream began; `None` before that, or without a stream."""
         self.has_readings = False
-        """Whether its stream's beginning has told of the limits."""
+        """Whether limit readings came with the start of the stream."""
         self.counted_after_expiry: Usage | None = None
-        """What still counts of it after nothing was heard of it for too long; None if its end is known."""
+        """Usage that still counts after the reservation expired; `None` if it did not expire or its result is known."""
+
+    def usage_without_result(self) -> Usage:
+        """Return the usage to count for an attempt without a known result: the request, but no tokens or dollars."""
+        return self.usage._replace(tokens=0.0, dollars=0.0)
 
 
-# A request that has been under way for so many times the usual time, and for so long, tells that its account hangs.
-STALLED_TIMES, STALLED_SECONDS = 5.0, 1.0
+# An account seems to hang once its oldest request has been in flight for this many times the latency, and this long.
+STALLED_FACTOR, STALLED_SECONDS = 5.0, 1.0
 
 
 def is_account_wide(reading: LimitReading) -> bool:
-    """Return whether a limit is a subscription's as a whole: `unified-5h`, but not `unified-7d_opus`."""
+    """Return whether a limit applies to a subscription as a whole: `unified-5h` does, `unified-7d_opus` does not."""
     return reading.is_subscription and "_" not in reading.dimension and reading.dimension.count("-") <= 1
 
 
 class DeploymentState:
-    """One seat. All times are the same clock's, in seconds."""
+    """Live state of one deployment. All times are by the pool's clock, in seconds."""
 
     __slots__ = (
+        "_available_at",
+        "_available_for",
+        "_available_used_count",
         "_blocked_freed_count",
         "_blocked_tokens",
         "_blocked_until",
         "_blocker",
-        "_fits",
-        "_fits_at",
-        "_fits_used_count",
         "account",
         "filter_fields",
         "latency",
@@ -96,40 +100,40 @@ class DeploymentState:
         self.spec, self.account, self.model = spec, account, model
         self.latency = PeakEwma()
         self.reservations: dict[Reservation, None] = {}
-        """What is under way, the oldest first."""
+        """Attempts in flight, the oldest first."""
         self.litellm_deployment: Mapping[str, Any] | None = None
-        """The deployment that its seat was read from, as LiteLLM handed it out."""
+        """The LiteLLM deployment that `spec` was read from; `None` if unknown."""
         self.filter_fields: tuple[bool, object] = (False, None)
-        """Whether that has tags, and its order."""
+        """Whether the LiteLLM deployment has tags, and its `order`."""
         self._blocked_until = -math.inf
-        """Until when looking again is of no use, unless something happens."""
+        """Time until which `_blocker` is reused for requests of `_blocked_tokens` or more, unless capacity is freed."""
         self._blocked_tokens = 0.0
         self._blocked_freed_count = 0
         self._blocker: Blocker | None = None
-        self._fits: Usage | None = None
-        """For what room was found when it was asked for its pace last, and when."""
-        self._fits_at = -math.inf
-        self._fits_used_count = 0
+        self._available_for: Usage | None = None
+        """Usage that `headroom` last found capacity for, at `_available_at`; `None` if it found none."""
+        self._available_at = -math.inf
+        self._available_used_count = 0
 
     @property
     def in_flight(self) -> int:
-        """How many requests are under way here."""
+        """Number of requests in flight at this deployment."""
         return len(self.reservations)
 
     def clear_cache(self) -> None:
-        """Forget what was found when it was looked at."""
-        self._blocked_until, self._fits = -math.inf, None
+        """Forget the cached blocker and headroom."""
+        self._blocked_until, self._available_for = -math.inf, None
 
     def blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return what keeps such a request from here now, if anything does."""
+        """Return what blocks a request of size `usage` now, or `None`."""
         account, model = self.account, self.model
         is_free = account.cooldown.kind is None and model.cooldown.kind is None
-        is_looked_at = usage is self._fits and now == self._fits_at
-        if is_looked_at and is_free and self._fits_used_count == account.used_count + model.used_count:
-            # A strategy has just looked at all of its limits.
+        is_just_checked = usage is self._available_for and now == self._available_at
+        if is_just_checked and is_free and self._available_used_count == account.used_count + model.used_count:
+            # A strategy has just checked all limits for this request.
             return None
-        is_known = now < self._blocked_until and usage.tokens >= self._blocked_tokens
-        if is_known and self._blocked_freed_count == account.freed_count + model.freed_count:
+        is_cached = now < self._blocked_until and usage.tokens >= self._blocked_tokens
+        if is_cached and self._blocked_freed_count == account.freed_count + model.freed_count:
             return self._blocker
         blocker = account.blocker(usage, now)
         # Most accounts' models have no limits of their own.
@@ -141,11 +145,11 @@ class DeploymentState:
         return blocker
 
     def is_cooling_down(self, now: float) -> bool:
-        """Return whether it may not be used, whatever is left of its limits."""
+        """Return whether a cooldown blocks all traffic, whatever the limits leave."""
         return self.traffic_share(now) <= 0
 
     def total_blocker(self, usage: Usage, now: float) -> Blocker | None:
-        """Return what blocks a request at every worker, or `None`: what this worker has leased does not matter."""
+        """Return what blocks a request at every worker, or `None`. The leases of this worker are ignored."""
         return more_certain(
             self.account.blocker(usage, now, ignore_leases=True), self.model.blocker(usage, now, ignore_leases=True)
         )
@@ -158,7 +162,7 @@ class DeploymentState:
         )
 
     def request_leases(self, usage: Usage, now: float) -> None:
-        """Request the leases that a blocked request lacks here."""
+        """Request the leases that a blocked request lacks at this deployment."""
         for scope in (self.account, self.model):
             if scope.cooldown.kind is None or scope.cooldown.traffic_share(now) > 0:
                 scope.request_leases(usage, now)
@@ -170,66 +174,75 @@ class DeploymentState:
         now: float,
         pending: Callable[[AccountScope], Sequence[Usage]],
     ) -> None:
-        """Believe what the provider says; most limits it has for each model, those of subscriptions for all of them."""
-        shut = exhausted_subscriptions(readings)
-        # A window that is used up, and beyond which its provider lets go on, is no obstacle.
-        readings = [one for one in readings if one in shut or not (one.is_subscription and one.is_exhausted)]
-        account = [one for one in readings if self.account.is_operator_limit(one) or is_account_wide(one)]
+        """Apply limit readings of a request that began at `began`.
+
+        Limits of subscriptions, and those that the operator set for the account, apply to the account as a whole;
+        others to the model. `pending` returns the usage that a scope reserved since `began`.
+        """
+        blocking = exhausted_subscriptions(readings)
+        # A used-up window that the provider lets requests exceed must not block.
+        readings = [
+            reading
+            for reading in readings
+            if reading in blocking or not (reading.is_subscription and reading.is_exhausted)
+        ]
+        account = [
+            reading for reading in readings if self.account.is_operator_limit(reading) or is_account_wide(reading)
+        ]
         if account:
             self.account.apply_readings(account, began, now, pending(self.account))
-        model = [one for one in readings if one not in account]
+        model = [reading for reading in readings if reading not in account]
         if model:
             self.model.apply_readings(model, began, now, pending(self.model))
 
     def traffic_share(self, now: float) -> float:
-        """Return which share of its traffic it may have: less than all on its way back from a hold."""
+        """Return the share of its normal traffic that the deployment may take; less than 1 during a ramp-up."""
         account, model = self.account.cooldown, self.model.cooldown
         if account.kind is None and model.kind is None and now >= account.ramp_up_until and now >= model.ramp_up_until:
-            # Nearly always, and asked for each choice.
+            # The usual case, on the path of every pick.
             return 1.0
-        share, of_model = account.traffic_share(now), model.traffic_share(now)
-        return min(share, of_model)
+        return min(account.traffic_share(now), model.traffic_share(now))
 
     @property
     def estimate_probe_until(self) -> float:
-        """Until when those that need not go here wait for one that has gone to see."""
+        """Time until which other requests wait for the first one during an estimated cooldown; `-inf` if none do."""
         return max(self.account.cooldown.estimate_probe_until, self.model.cooldown.estimate_probe_until)
 
     def sustainable_rate(self, usage: Usage, now: float) -> float:
-        """Return how many such requests it bears in a second; infinite without limits."""
+        """Return the requests per second of size `usage` that the limits sustain; `inf` without limits."""
         return min(self.account.sustainable_rate(usage, now), self.model.sustainable_rate(usage, now))
 
     def remaining_requests(self, usage: Usage, now: float) -> tuple[float, float, float]:
-        """Return how many such requests are left here, of how many, and when the first come back; infinite if free."""
+        """Return what the tightest limit leaves, in requests of size `usage`: see `AccountScope.remaining_requests`."""
         return min(self.account.remaining_requests(usage, now), self.model.remaining_requests(usage, now))
 
     def headroom(self, usage: Usage, now: float) -> float:
-        """Return how far it is ahead of an even use of its limits; less while what it was asked last does not end."""
+        """Return the headroom of the tightest limit; less while the oldest request in flight takes unusually long."""
         account, model = self.account, self.model
-        pace = account.headroom(usage, now)
+        headroom = account.headroom(usage, now)
         if model.windows or model.concurrent is not None:
-            pace = min(pace, model.headroom(usage, now))
-        # What is lent has a pace by what is left for all: whether any of it may be used here, its lender says.
-        is_lent = (
+            headroom = min(headroom, model.headroom(usage, now))
+        # The headroom of leased limits is that of all workers: whether this one has a lease must still be checked.
+        is_leased = (
             account.is_leased or model.is_leased or account.leased_slots is not None or model.leased_slots is not None
         )
-        if pace > 0 and not is_lent:
-            self._fits, self._fits_at = usage, now
-            self._fits_used_count = account.used_count + model.used_count
+        if headroom > 0 and not is_leased:
+            self._available_for, self._available_at = usage, now
+            self._available_used_count = account.used_count + model.used_count
         else:
-            self._fits = None
+            self._available_for = None
         oldest = next(iter(self.reservations), None)
         if oldest is None or now - oldest.started_at <= STALLED_SECONDS:
-            return pace
+            return headroom
         stalled = self._stalled(now)
-        usual = max(self.latency.seconds * STALLED_TIMES, STALLED_SECONDS)
-        return pace * usual / stalled if stalled > usual else pace
+        tolerated = max(self.latency.seconds * STALLED_FACTOR, STALLED_SECONDS)
+        return headroom * tolerated / stalled if stalled > tolerated else headroom
 
     def expected_wait(self, now: float) -> float:
-        """Return how long a request would wait here: what the latest peak was, for each that stands before it."""
+        """Return the estimated seconds until a response: the peak latency for this request and each one in flight."""
         return max(self.latency.current(now), self._stalled(now)) * (self.account.in_flight + 1)
 
     def _stalled(self, now: float) -> float:
-        """Return for how long the oldest request is without an answer; streams that have begun take what they want."""
+        """Return for how many seconds the oldest request has had no response; 0 if it has, as streams may be long."""
         oldest = next(iter(self.reservations), None)
         return 0.0 if oldest is None or oldest.stream_started_at is not None else now - oldest.started_at

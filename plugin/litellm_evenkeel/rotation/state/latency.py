@@ -1,36 +1,38 @@
-"""How long an account takes, lately: jumps to each new peak at once, and comes down from it slowly."""
+"""Latency of an account: a moving average that jumps to each new peak at once and decays slowly."""
 
 from __future__ import annotations
 
 import math
 
-MEMORY_SECONDS = 10.0
-FRESH_SECONDS = 60.0
+# Time constant of the decay.
+DECAY_SECONDS = 10.0
+# An older value says nothing about the latency now.
+RECENT_SECONDS = 60.0
 
 
 class PeakEwma:
-    """A peak-sensitive moving average, in seconds."""
+    """Peak-sensitive exponentially weighted moving average, in seconds."""
 
-    __slots__ = ("_at", "seconds")
+    __slots__ = ("_observed_at", "seconds")
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """0 as long as nothing is known."""
-        self._at = 0.0
+        """Value at the last observation; 0 before the first."""
+        self._observed_at = 0.0
 
     def current(self, now: float) -> float:
-        """Return it as of now: what has been heard of long ago counts for less, so that it is tried again."""
-        return self.seconds * math.exp(-max(now - self._at, 0.0) / MEMORY_SECONDS)
+        """Return the value, decayed since the last observation, so that a slow account is tried again."""
+        return self.seconds * math.exp(-max(now - self._observed_at, 0.0) / DECAY_SECONDS)
 
     def recent(self, now: float) -> float | None:
-        """Return it if it was heard of lately; who is left alone gets no newer figure."""
-        return self.seconds if self._at and now < self._at + FRESH_SECONDS else None
+        """Return the value if it is recent, else `None`: an account without traffic gets no newer value."""
+        return self.seconds if self._observed_at and now < self._observed_at + RECENT_SECONDS else None
 
     def observe(self, now: float, seconds: float) -> None:
-        """Know of one answer."""
+        """Record the latency of one response."""
         if seconds >= self.seconds:
             self.seconds = seconds
         else:
-            kept = math.exp(-max(now - self._at, 0.0) / MEMORY_SECONDS)
+            kept = math.exp(-max(now - self._observed_at, 0.0) / DECAY_SECONDS)
             self.seconds = self.seconds * kept + seconds * (1 - kept)
-        self._at = now
+        self._observed_at = now

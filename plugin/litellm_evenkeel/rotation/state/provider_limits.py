@@ -1,4 +1,4 @@
-"""The limits of one account or model: those that an operator wrote, and those that its provider tells of."""
+"""Limits of one scope: those that the operator set, and those that the provider states in response headers."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.request import Usage
 
-# A provider's limit is an operator's if they differ by no more than this share.
-SAME = 0.01
-# Whoever invents dimensions cannot fill our memory with them.
-MOST = 12
+# A provider's limit is the same as an operator's if their amounts differ by no more than this share.
+SAME_LIMIT_TOLERANCE = 0.01
+# Bounds the memory that a provider with ever new dimensions in its headers can take.
+MAX_DIMENSIONS = 12
 WEEK = 7 * DAY
 
 
 class ProviderLimits:
-    """The windows of one side; `windows` holds the operator's first."""
+    """Quota windows of one scope; `windows` has those of the operator first."""
 
-    __slots__ = ("_by_dimension", "_own", "windows")
+    __slots__ = ("_by_dimension", "_operator_windows", "windows")
 
-    def __init__(self, own: Iterable[QuotaWindow]) -> None:
-        self._own = tuple(own)
+    def __init__(self, operator_windows: Iterable[QuotaWindow]) -> None:
+        self._operator_windows = tuple(operator_windows)
         self._by_dimension: dict[tuple[str, float | None], QuotaWindow] = {}
-        self.windows: tuple[QuotaWindow, ...] = self._own
+        self.windows: tuple[QuotaWindow, ...] = self._operator_windows
 
-    def with_operator_windows(self, own: Iterable[QuotaWindow]) -> ProviderLimits:
-        """Return it with other limits of the operator's: what else its provider has told of stays."""
-        found = ProviderLimits(own)
-        kept = {window for window in self._by_dimension.values() if found._keeps(window, self._own)}
-        found._by_dimension = {key: window for key, window in self._by_dimension.items() if window in kept}
-        found._put_together()
-        return found
+    def with_operator_windows(self, operator_windows: Iterable[QuotaWindow]) -> ProviderLimits:
+        """Return a copy with other limits of the operator. Other limits that the provider stated are kept."""
+        copy = ProviderLimits(operator_windows)
+        kept = {window for window in self._by_dimension.values() if copy._keeps(window, self._operator_windows)}
+        copy._by_dimension = {key: window for key, window in self._by_dimension.items() if window in kept}
+        copy._update_windows()
+        return copy
 
     def without_readings(self) -> ProviderLimits:
-        """Return it with the operator's limits alone."""
-        return ProviderLimits(self._own)
+        """Return a copy with the operator's limits alone."""
+        return ProviderLimits(self._operator_windows)
 
     def is_operator_limit(self, reading: LimitReading) -> bool:
-        """Return whether this is a limit that the operator wrote."""
-        return self._same(reading) is not None
+        """Return whether `reading` is of a limit that the operator has set too."""
+        return self._operator_window(reading) is not None
 
     def apply(self, readings: Iterable[LimitReading], began: float, now: float, pending: Sequence[Usage] = ()) -> None:
-        """Believe what a provider says of its limits, in answer to a request that began at a moment.
+        """Apply the limit readings in the response to a request that began at `began`.
 
-        What is pending was begun since, and is still under way.
+        `pending` is the usage of requests in flight that began later: the provider may not have counted it yet.
         """
         for reading in readings:
             left = _left(reading)
@@ -61,37 +61,38 @@ class ProviderLimits:
             if window is not None:
                 resets_in = reading.resets_in if reading.resets_in is not None else window.limit.seconds
                 begun_since = sum(window.amount_of(usage) for usage in pending)
-                # A hold is no longer either, whatever a provider says.
+                # Bounded like cooldowns: a wrong reset must not block an account for ever.
                 window.apply_reading(began, now, left, min(resets_in, LONGEST_QUOTA), begun_since)
 
     def _window(self, reading: LimitReading) -> QuotaWindow | None:
         key = (reading.dimension, reading.limit)
         window = self._by_dimension.get(key)
         if window is None:
-            # A provider that has changed a limit has only the newest.
-            for other in [one for one in self._by_dimension if one[0] == reading.dimension]:
-                del self._by_dimension[other]
-            if len(self._by_dimension) < MOST:
-                window = self._by_dimension[key] = self._same(reading) or self._new(reading)
-                self._put_together()
+            # Another amount in the same dimension: the provider has changed the limit, and the old one is gone.
+            for outdated in [known for known in self._by_dimension if known[0] == reading.dimension]:
+                del self._by_dimension[outdated]
+            if len(self._by_dimension) < MAX_DIMENSIONS:
+                window = self._by_dimension[key] = self._operator_window(reading) or _new_window(reading)
+                self._update_windows()
         return window
 
-    def _put_together(self) -> None:
-        told = dict.fromkeys(self._by_dimension.values())
-        self.windows = (*self._own, *(one for one in told if one not in self._own))
+    def _update_windows(self) -> None:
+        stated = dict.fromkeys(self._by_dimension.values())
+        own = self._operator_windows
+        self.windows = (*own, *(window for window in stated if window not in own))
 
     def _keeps(self, window: QuotaWindow, former: Sequence[QuotaWindow]) -> bool:
-        """Return whether a window of a provider's limit is still needed, after other limits of the operator's."""
-        return window in self._own or not (
-            window in former or any(_is_same(window.limit, one.limit) for one in self._own)
+        """Return whether a provider's window is still needed after the operator's limits have replaced `former`."""
+        return window in self._operator_windows or not (
+            window in former or any(_is_same(window.limit, own.limit) for own in self._operator_windows)
         )
 
-    def _same(self, reading: LimitReading) -> QuotaWindow | None:
-        """Return the operator's limit that is this one."""
+    def _operator_window(self, reading: LimitReading) -> QuotaWindow | None:
+        """Return the operator's window for the limit that was read; `None` if there is none."""
         if reading.limit is None:
             return None
         unit = _unit(reading)
-        for window in self._own:
+        for window in self._operator_windows:
             limit = window.limit
             if reading.window_seconds in {None, limit.seconds} and _is_same(
                 RateLimit(unit, reading.limit, limit.seconds), limit
@@ -99,23 +100,25 @@ class ProviderLimits:
                 return window
         return None
 
-    def _new(self, reading: LimitReading) -> QuotaWindow:
-        seconds = reading.window_seconds
-        if reading.limit:
-            resets_in = reading.resets_in or 0.0
-            # Who does not say how long a window is means a minute's, unless its reset is further off.
-            return QuotaWindow(
-                RateLimit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY))
-            )
-        return UtilizationWindow(RateLimit(Unit.SHARE, 1.0, seconds or WEEK))
+
+def _new_window(reading: LimitReading) -> QuotaWindow:
+    seconds = reading.window_seconds
+    if reading.limit:
+        resets_in = reading.resets_in or 0.0
+        # Providers that do not state the length of a window mean a minute, unless the reset is further away.
+        return QuotaWindow(
+            RateLimit(_unit(reading), reading.limit, seconds or (MINUTE if resets_in <= MINUTE else DAY))
+        )
+    return UtilizationWindow(RateLimit(Unit.SHARE, 1.0, seconds or WEEK))
 
 
-def _is_same(one: RateLimit, other: RateLimit) -> bool:
-    is_close = abs(one.amount - other.amount) <= SAME * other.amount
-    return is_close and (one.unit, one.seconds) == (other.unit, other.seconds)
+def _is_same(limit: RateLimit, own: RateLimit) -> bool:
+    is_close = abs(limit.amount - own.amount) <= SAME_LIMIT_TOLERANCE * own.amount
+    return is_close and (limit.unit, limit.seconds) == (own.unit, own.seconds)
 
 
 def _left(reading: LimitReading) -> float | None:
+    """Return the amount that is left, or the share if the reading states no limit; `None` if it states neither."""
     if reading.limit and reading.remaining is not None:
         return reading.remaining
     if reading.used_share is None:

@@ -1,4 +1,4 @@
-"""All accounts and models at them that are known, and what was heard of others."""
+"""Registry of all scopes, and cooldown updates for scopes that do not exist here yet."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# Whoever asks for models that nobody has heard of cannot fill our memory with them.
-MOST = 1000
+# Bounds the memory that requests for ever new model names can take.
+MAX_IDLE_SCOPES = 1000
 
 
 class IdleScopes:
-    """The latest of them. All times are the same clock's, in seconds."""
+    """Scopes without a deployment, the latest `max_scopes` of them. All times are by the pool's clock, in seconds."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
+    def __init__(self, max_scopes: int = MAX_IDLE_SCOPES) -> None:
+        self._max_scopes = max_scopes
         self._scopes: dict[ScopeKey, AccountScope] = {}
 
     def add(self, scope: AccountScope, now: float) -> list[AccountScope]:
-        """Keep one, and return those for which there is no more room: first those of which nothing counts."""
+        """Add a scope. Return the scopes that are evicted for it: first those without any state that still counts."""
         self._scopes[scope.scope_key] = scope
-        if len(self._scopes) <= self._most:
+        if len(self._scopes) <= self._max_scopes:
             return []
-        found = self.pop_expired(now)
-        return found + [self._scopes.pop(next(iter(self._scopes))) for _ in range(len(self._scopes) - self._most)]
+        expired = self.pop_expired(now)
+        excess = len(self._scopes) - self._max_scopes
+        return expired + [self._scopes.pop(next(iter(self._scopes))) for _ in range(excess)]
 
     def take(self, key: ScopeKey) -> None:
-        """Know that one is used again."""
+        """Remove a scope that is used again."""
         self._scopes.pop(key, None)
 
     def pop_expired(self, now: float) -> list[AccountScope]:
-        """Let those go of which nothing counts any more, and return them."""
+        """Remove and return the scopes without any state that still counts."""
         counting = {scope.scope_key for scope in self._scopes.values() if _still_counts(scope, now)}
-        # An account goes after all its models.
+        # An account is kept as long as any of its models.
         counting |= {(account, None) for account, _ in counting}
-        found = [scope for key, scope in self._scopes.items() if key not in counting]
-        for scope in found:
+        expired = [scope for key, scope in self._scopes.items() if key not in counting]
+        for scope in expired:
             del self._scopes[scope.scope_key]
-        return found
+        return expired
 
 
 def _still_counts(scope: AccountScope, now: float) -> bool:
@@ -53,24 +54,24 @@ def _still_counts(scope: AccountScope, now: float) -> bool:
     return is_used or scope.in_flight > 0 or scope.cooldown.kind is not None
 
 
-# Of accounts that nobody has asked for here, so many are remembered.
-MOST_HEARD = 10_000
+# Bounds the memory that updates of other workers can take.
+MAX_PENDING_UPDATES = 10_000
 
 
 class ScopeRegistry:
-    """Those of one pool. All times are the same clock's, in seconds."""
+    """Scopes of one pool. All times are by the pool's clock, in seconds."""
 
-    def __init__(self, make: Callable[[ScopeKey], AccountScope]) -> None:
-        self._make_scope = make
+    def __init__(self, make_scope: Callable[[ScopeKey], AccountScope]) -> None:
+        self._make_scope = make_scope
         self.scopes: dict[ScopeKey, AccountScope] = {}
         self._by_account: dict[str, dict[ScopeKey, AccountScope]] = {}
         self._deployments: dict[AccountScope, dict[DeploymentState, None]] = {}
         self._idle = IdleScopes()
         self._pending_updates: dict[ScopeKey, CooldownUpdate] = {}
-        """Of accounts, or of keys of theirs, that nobody has asked for here yet."""
+        """Cooldowns of other workers for scopes, or credentials of scopes, that do not exist here yet."""
 
     def get_or_create(self, key: ScopeKey) -> AccountScope:
-        """Return one that is asked for."""
+        """Return the scope with this key. Create it if it does not exist."""
         self._idle.take(key)
         scope = self.scopes.get(key)
         if scope is None:
@@ -79,7 +80,7 @@ class ScopeRegistry:
         return scope
 
     def scopes_of_account(self, account: str) -> list[AccountScope]:
-        """Return an account and all its models."""
+        """Return the scopes of an account and of all its models."""
         return list(self._by_account.get(account, {}).values())
 
     def add_deployment(self, deployment: DeploymentState, now: float) -> bool:
@@ -91,7 +92,7 @@ class ScopeRegistry:
         return deployment.account.add_deployment(spec.limits, spec.credential, now)
 
     def remove_deployment(self, deployment: DeploymentState, now: float) -> None:
-        """Remove a deployment from its account and its model. What was used still counts."""
+        """Remove a deployment from its account and its model. Usage still counts."""
         spec = deployment.spec
         for scope, limits in ((deployment.model, spec.model_limits), (deployment.account, spec.limits)):
             deployments = self._deployments.get(scope, {})
@@ -116,27 +117,29 @@ class ScopeRegistry:
         ]
 
     def evict_idle(self, now: float) -> None:
-        """Let those go that have no deployment, and of which nothing counts any more."""
+        """Remove the scopes that have no deployment and no state that still counts."""
         self._drop(self._idle.pop_expired(now), now)
 
     def remember_update(self, update: CooldownUpdate, now: float) -> None:
-        """Remember what was heard of one that nobody has asked for."""
+        """Store a cooldown for a scope, or a credential, that does not exist here yet."""
         key = (update.account, update.model)
-        if len(self._pending_updates) >= MOST_HEARD and key not in self._pending_updates:
-            self._pending_updates = {key: one for key, one in self._pending_updates.items() if one.until > now}
-        if len(self._pending_updates) < MOST_HEARD or key in self._pending_updates:
+        if len(self._pending_updates) >= MAX_PENDING_UPDATES and key not in self._pending_updates:
+            self._pending_updates = {
+                pending: stored for pending, stored in self._pending_updates.items() if stored.until > now
+            }
+        if len(self._pending_updates) < MAX_PENDING_UPDATES or key in self._pending_updates:
             self._pending_updates[key] = update
 
     def take_update(self, key: ScopeKey) -> CooldownUpdate | None:
-        """Return what was heard, and remember it no longer."""
+        """Remove and return the stored cooldown of a scope; `None` if there is none."""
         return self._pending_updates.pop(key, None)
 
     def forget_updates(self, account: str) -> bool:
-        """Forget what was heard of an account; return whether there was anything."""
-        heard = [key for key in self._pending_updates if key[0] == account]
-        for key in heard:
+        """Remove the stored cooldowns of an account. Return whether there were any."""
+        keys = [key for key in self._pending_updates if key[0] == account]
+        for key in keys:
             del self._pending_updates[key]
-        return bool(heard)
+        return bool(keys)
 
     def _drop(self, scopes: Iterable[AccountScope], now: float) -> None:
         for scope in scopes:

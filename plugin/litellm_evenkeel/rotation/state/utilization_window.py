@@ -1,4 +1,4 @@
-"""A subscription's window, of which its provider only tells which share is used: what one request costs is learned."""
+"""Quota window of a subscription: the provider states only the used share, so the cost of a request is learned."""
 
 from __future__ import annotations
 
@@ -11,43 +11,46 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.limits import RateLimit
     from litellm_evenkeel.rotation.model.request import Usage
 
-# How much of what a request was thought to cost is believed after the next reading.
-MEMORY = 0.8
+# Weight of the previous estimate of the cost after each reading.
+PREVIOUS_WEIGHT = 0.8
 
 
 class UtilizationWindow(QuotaWindow):
-    """A window whose whole is 1."""
+    """Quota window whose limit is 1: amounts are shares of the limit."""
 
-    __slots__ = ("_each", "_since", "_told")
+    __slots__ = ("_last_left", "_request_cost", "_requests_since")
 
     def __init__(self, limit: RateLimit) -> None:
         super().__init__(limit)
-        self._each = 0.0
-        self._since = 0
-        self._told = math.nan
+        self._request_cost = 0.0
+        """Estimated share that one request takes; 0 until it is learned."""
+        self._requests_since = 0
+        """Number of requests since the last reading."""
+        self._last_left = math.nan
+        """Share left at the last reading; NaN before the first."""
 
     def amount_of(self, usage: Usage) -> float:
-        """Return which share a request is thought to take."""
-        return self._each * usage.requests
+        """Return the share that a request is estimated to take."""
+        return self._request_cost * usage.requests
 
     def take(self, now: float, amount: float) -> None:
-        """Count one request more."""
-        self._since += 1
+        """Count one more request."""
+        self._requests_since += 1
         super().take(now, amount)
 
     def apply_reading(self, began: float, now: float, left: float, resets_in: float, pending: float = 0.0) -> None:
-        """Believe which share is left, and learn from it what a request costs."""
-        used = self._told - left
-        if self._since and used >= 0:
-            each = used / self._since
-            self._each = each if not self._each else MEMORY * self._each + (1 - MEMORY) * each
-        self._told, self._since = left, 0
+        """Apply a reading of the share that is left, and update the estimated cost of a request."""
+        used = self._last_left - left
+        if self._requests_since and used >= 0:
+            cost, previous = used / self._requests_since, self._request_cost
+            self._request_cost = cost if not previous else PREVIOUS_WEIGHT * previous + (1 - PREVIOUS_WEIGHT) * cost
+        self._last_left, self._requests_since = left, 0
         super().apply_reading(began, now, left, resets_in, pending)
 
     def can_take(self, usage: Usage, now: float) -> bool:
-        """Return whether a request may be made now, by what it is thought to cost."""
+        """Return whether a request may be made now, by its estimated cost."""
         return self._can_take(usage, now)
 
     def headroom(self, usage: Usage, now: float) -> float:
-        """Return how far it is ahead of an even use, by what a request is thought to cost."""
+        """Return the headroom, by the estimated cost of a request."""
         return self._headroom(self.available(now), self.amount_of(usage), now)

@@ -10,7 +10,7 @@ from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.blocker import BlockReason, Certainty
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest, Usage
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
-from litellm_evenkeel.rotation.state.cooldown import TRIAL_SECONDS
+from litellm_evenkeel.rotation.state.cooldown import ESTIMATE_PROBE_SECONDS
 
 if TYPE_CHECKING:
     from conftest import World
@@ -174,7 +174,7 @@ def test_while_only_guesses_hold_all_one_request_goes_to_each_and_others_wait_fo
     trials = [world.pick(candidates) for _ in range(2)]
     assert {pick.deployment.spec.id for pick in trials} == {"a", "b"}
     found = full(world, candidates)
-    assert found.available_in <= TRIAL_SECONDS
+    assert found.available_in <= ESTIMATE_PROBE_SECONDS
     assert found.blocker.may_be_exceeded
     # Nobody is refused for a guess.
     assert world.pick(candidates, PickRequest(is_final_try=True)).reason is PickReason.EARLIEST_RECOVERY
@@ -194,7 +194,7 @@ def test_who_waits_for_a_trial_that_fails_waits_for_the_next_and_for_none_that_t
     world.pool.release(reservation)
     world.pick(candidates)
     full(world, candidates)
-    world.now += TRIAL_SECONDS
+    world.now += ESTIMATE_PROBE_SECONDS
     assert len([world.pick(candidates) for _ in range(5)]) == 5
 
 

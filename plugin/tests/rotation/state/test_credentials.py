@@ -8,7 +8,7 @@ from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
 from litellm_evenkeel.rotation.state.cooldown import HealthState
-from litellm_evenkeel.rotation.state.credentials import ALONE_SECONDS, PROOF, ForbiddenStreak
+from litellm_evenkeel.rotation.state.credentials import MIN_FORBIDDEN, SINGLE_CLIENT_SECONDS, ForbiddenStreak
 
 if TYPE_CHECKING:
     from conftest import World
@@ -32,7 +32,7 @@ def test_one_client_alone_takes_long_to_prove_an_account_dead(world: World) -> N
     assert refused(world, candidates, *["x"] * 20) is HealthState.HEALTHY
     # Meanwhile only this model is held there, by a guess.
     assert candidates.deployments[0].model.cooldown.state(world.now) is HealthState.COOLING_DOWN
-    world.now += ALONE_SECONDS
+    world.now += SINGLE_CLIENT_SECONDS
     assert refused(world, candidates, "x") is HealthState.QUARANTINED
 
 
@@ -56,5 +56,5 @@ def test_each_success_and_each_release_begins_anew(world: World) -> None:
 def test_those_that_were_under_way_together_are_one() -> None:
     one = ForbiddenStreak()
     assert not any(one.record_forbidden(str(client), 100.0, 101.0) for client in range(20))
-    proofs = [one.record_forbidden("x", 101.0 + each, 102.0 + each) for each in range(PROOF - 1)]
+    proofs = [one.record_forbidden("x", 101.0 + each, 102.0 + each) for each in range(MIN_FORBIDDEN - 1)]
     assert proofs == [False, True]

@@ -7,7 +7,7 @@ import pytest
 from litellm_evenkeel.providers.limit_headers import LimitReading
 from litellm_evenkeel.rotation.model.limits import RateLimit, Unit
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, Usage
-from litellm_evenkeel.rotation.state.provider_limits import MOST, ProviderLimits
+from litellm_evenkeel.rotation.state.provider_limits import MAX_DIMENSIONS, ProviderLimits
 from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.utilization_window import UtilizationWindow
 
@@ -52,9 +52,9 @@ def test_a_limit_that_its_provider_has_changed_is_forgotten() -> None:
 def test_whoever_invents_limits_fills_no_memory() -> None:
     learned = ProviderLimits([])
     learned.apply([reading(f"requests-{each}") for each in range(1000)], 1000.0, 1000.0)
-    assert len(learned.windows) <= MOST
+    assert len(learned.windows) <= MAX_DIMENSIONS
     last = learned.windows[-1].limit
-    learned.apply([reading(f"requests-{MOST - 1}", last.amount + 1, 2.0)], 1001.0, 1001.0)
+    learned.apply([reading(f"requests-{MAX_DIMENSIONS - 1}", last.amount + 1, 2.0)], 1001.0, 1001.0)
     assert learned.windows[-1].limit.amount == last.amount + 1
 
 
