@@ -41,7 +41,7 @@ RANKS = {Certainty.ESTIMATED: 0, Certainty.LEASE_PENDING: 1, Certainty.LOCAL_SHA
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """What keeps a request from one candidate."""
+    """Reason why one candidate cannot take a request now."""
 
     reason: BlockReason
     until: float

@@ -1,7 +1,7 @@
-"""The heart of the rotation: the live state of all accounts, who is picked, what is learned from how it went.
+"""Account pool: the live state of all accounts, picks, and what the results of requests change.
 
-Pure: no I/O, no LiteLLM, not a thread; clock and random numbers are handed in. What takes longer than a pick, the
-making of snapshots, is left to a `refresh` that is handed in too; without one it is done where it is needed.
+It uses no I/O, no LiteLLM and no threads; the clock and the random numbers are parameters. Rebuilding a snapshot takes
+longer than a pick, so the `refresh` parameter may do it later. Without one, snapshots are rebuilt when they are needed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.providers.classifier import Failure, clamp_retry_after
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.request import PickRequest
+from litellm_evenkeel.rotation.pool.candidate_set_index import CandidateSetIndex
 from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
 from litellm_evenkeel.rotation.selection.selector import select
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class AccountPool:
-    """All accounts."""
+    """Owner of all mutable state of the rotation."""
 
     def __init__(
         self,
@@ -59,11 +60,9 @@ class AccountPool:
         self._registry = ScopeRegistry(self._make_scope)
         self.scopes = self._registry.scopes
         self.deployments: dict[tuple[str, str], DeploymentState] = {}
-        self._sets_of: dict[DeploymentState, list[tuple[CandidateSet, int]]] = {}
-        """The candidate sets that a deployment belongs to, and its position in each."""
-        self._retired: dict[DeploymentState, None] = {}
-        """Those that stood in groups that are no more, as long as they have something under way."""
-        # The oldest is found at once, however many have left before it; in a dictionary it is searched for.
+        self._sets = CandidateSetIndex()
+        self._sets_of = self._sets.by_deployment
+        # The oldest is first. An `OrderedDict` finds it at once; a `dict` would search past all removed entries.
         self._reservations: OrderedDict[Reservation, None] = OrderedDict()
 
     def deployments_of(self, scope: AccountScope) -> Collection[DeploymentState]:
@@ -72,29 +71,27 @@ class AccountPool:
 
     def candidate_sets_of(self, deployment: DeploymentState) -> list[CandidateSet]:
         """Return the candidate sets that a deployment belongs to."""
-        return [candidates for candidates, _ in self._sets_of.get(deployment, ())]
+        return self._sets.sets_of(deployment)
 
     def now(self) -> float:
-        """Return what its clock says."""
+        """Return the time by the pool's clock, in seconds."""
         return self._clock()
 
     def deployment(self, spec: DeploymentSpec) -> DeploymentState:
-        """Return the place of a seat; a seat that has changed takes what was used so far with it."""
+        """Return the state of a deployment. A changed spec gets a new state, but the usage of its account is kept."""
         key = (spec.id, spec.model)
         deployment = self.deployments.get(key)
         if deployment is not None and deployment.spec == spec:
             return deployment
         former, now = deployment, self._clock()
-        account, model = (
-            self._registry.get_or_create((spec.account, None)),
-            self._registry.get_or_create((spec.account, spec.model)),
-        )
+        account = self._registry.get_or_create((spec.account, None))
+        model = self._registry.get_or_create((spec.account, spec.model))
         deployment = self.deployments[key] = DeploymentState(spec, account, model)
-        is_new_key = self._registry.add_deployment(deployment, now)
+        is_new_credential = self._registry.add_deployment(deployment, now)
         if former is not None:
             self._detach(former)
-        for scope in self._registry.scopes_of_account(spec.account) if is_new_key else (account, model):
-            if scope.is_credential_replaced(spec.credential if is_new_key else None):
+        for scope in self._registry.scopes_of_account(spec.account) if is_new_credential else (account, model):
+            if scope.is_credential_replaced(spec.credential if is_new_credential else None):
                 self._reset_scope(scope)
         for scope in (account, model):
             update = self._registry.take_update(scope.scope_key)
@@ -103,37 +100,39 @@ class AccountPool:
         return deployment
 
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
-        """Return candidates as a group of its own."""
+        """Create a candidate set; `name` is its model group."""
         strategy = STRATEGIES[self.settings.strategy]()
         candidates = CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
-        for position, deployment in enumerate(candidates.deployments):
-            self._sets_of.setdefault(deployment, []).append((candidates, position))
+        self._sets.add(candidates)
         return candidates
 
     def remove_deployment(self, deployment: DeploymentState) -> None:
-        """Let a deployment go that is no more; what was used of its account, and what holds it, still counts."""
+        """Remove a deployment. The usage and the cooldown of its account still count."""
         self._detach(deployment)
         del self.deployments[deployment.spec.id, deployment.spec.model]
 
     def retire(self, candidates: CandidateSet) -> None:
-        """Let candidates go that are asked for no more, but for those that stand in another group."""
-        self._retire(candidates)
+        """Retire a candidate set. Deployments that another set still uses are kept."""
+        self._sets.retire(candidates)
         self._on_capacity(candidates)
-        self._retired.update(dict.fromkeys(candidates.deployments))
-        self._remove_retired()
+        self._remove_unused()
 
     def evict_idle(self) -> None:
-        """Let accounts go that have no deployment, and of which nothing counts any more."""
-        self._remove_retired()
+        """Remove the accounts that have no deployment and no state that still counts."""
+        self._remove_unused()
         self._registry.evict_idle(self._clock())
 
     def pick(
         self,
         candidates: CandidateSet,
         request: PickRequest,
-        is_there: Callable[[int, DeploymentState], bool] = lambda _position, _place: True,
+        matches: Callable[[int, DeploymentState], bool] = lambda _position, _state: True,
     ) -> Pick | NoCapacity | None:
-        """Choose; None where the candidates are no longer those of the group."""
+        """Pick a deployment and reserve the usage of `request`.
+
+        Return `None` if the candidate set is out of date: it is retired, or `matches` says that the selected candidate
+        has changed.
+        """
         if candidates.is_retired:
             return None
         now = self._clock()
@@ -144,12 +143,12 @@ class AccountPool:
         if isinstance(selection.result, NoCapacity):
             return selection.result
         position, reason = selection.result
-        if not is_there(position, candidates.deployments[position]):
+        if not matches(position, candidates.deployments[position]):
             return None
         return self._take(candidates, position, request, now, reason)
 
     def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
-        """Return why a request cannot be served, if that is known without looking at the candidates."""
+        """Return why a request cannot be served, if that is known without a look at the candidates; else `None`."""
         saturation, now = candidates.saturation, self._clock()
         is_known = saturation.blocker is not None and now < saturation.until and not saturation.freed
         if not is_known or request.usage.tokens < saturation.tokens:
@@ -157,7 +156,7 @@ class AccountPool:
         return NoCapacity(saturation.until - now, saturation.blocker)
 
     def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
-        """Return whether no candidate is available for a request, whoever makes it. Nothing is reserved."""
+        """Return whether no candidate is available for a request of any client. Nothing is reserved."""
         request, now = PickRequest(usage), self._clock()
         selection = select(candidates, request, now, self._random)
         self._apply(selection, candidates, request, now)
@@ -172,7 +171,7 @@ class AccountPool:
         readings: tuple[LimitReading, ...] = (),
         is_success: bool = True,
     ) -> None:
-        """Know how a request ended that has used something: what was reserved is replaced by it, however late."""
+        """Record the end of an attempt: its actual usage replaces the reserved one, even if the reservation expired."""
         if not self._close(reservation, used) and not self._amend(reservation, used):
             return
         now = self._clock()
@@ -186,18 +185,18 @@ class AccountPool:
         self._mark_if_changed(deployment, now)
 
     def on_stream_start(self, reservation: Reservation, readings: tuple[LimitReading, ...] = ()) -> None:
-        """Know that an answer has begun, however long it will take, and what its provider says of its limits."""
+        """Record that the response stream of an attempt began, with the limit readings in its headers."""
         now = self._clock()
         reservation.stream_started_at = now
-        # What was true at its beginning is old at its end.
+        # They are out of date when the stream ends, so they are not applied again then.
         reservation.has_readings = bool(readings)
         self._apply_readings(reservation, readings, now)
         self._on_success(reservation, now)
 
     def release(self, reservation: Reservation) -> None:
-        """Know that a request ended, and nothing else of it: it counts as one, without tokens."""
+        """Record the end of an attempt without a known result: it counts as a request without tokens."""
         reservation.counted_after_expiry = None
-        if not self._close(reservation, _usage_without_result(reservation)):
+        if not self._close(reservation, reservation.usage_without_result()):
             return
         now = self._clock()
         for scope in (reservation.deployment.account, reservation.deployment.model):
@@ -205,33 +204,27 @@ class AccountPool:
                 self._cooldown_changed(scope)
 
     def fail(self, reservation: Reservation, failure: Failure, readings: tuple[LimitReading, ...] = ()) -> Failure:
-        """Know of a failed attempt and of what it says; return what is believed of that."""
+        """Record a failed attempt. Return the failure as it was applied, which may be weaker than the given one."""
         now = self._clock()
         self.release(reservation)
         reservation.counted_after_expiry = None
-        deployment = reservation.deployment
+        account, model = reservation.deployment.account, reservation.deployment.model
         self._apply_readings(reservation, readings, now)
-        credential = deployment.spec.credential
-        if failure.kind is FailureKind.PERMANENT and deployment.account.credentials.is_outdated(
-            credential, reservation.started_at
-        ):
-            # It went out with a key that has been replaced since.
+        credential, began = reservation.deployment.spec.credential, reservation.started_at
+        if failure.kind is FailureKind.PERMANENT and account.credentials.is_outdated(credential, began):
+            # The attempt used a credential that has been replaced since.
             return failure
-        if not failure.is_certain and not deployment.account.forbidden_streak.record_forbidden(
-            reservation.client, reservation.started_at, now
-        ):
+        if not failure.is_certain and not account.forbidden_streak.record_forbidden(reservation.client, began, now):
             failure = Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, failure.reason)
         failure = self._clamped(failure)
-        scope = {FailureScope.ACCOUNT: deployment.account, FailureScope.ACCOUNT_MODEL: deployment.model}.get(
-            failure.scope
-        )
-        if scope is not None and scope.cooldown.apply_failure(failure, now, reservation.started_at, credential):
+        scope = {FailureScope.ACCOUNT: account, FailureScope.ACCOUNT_MODEL: model}.get(failure.scope)
+        if scope is not None and scope.cooldown.apply_failure(failure, now, began, credential):
             self._cooldown_changed(scope)
             self._broadcast(scope.cooldown_update())
         return failure
 
     def apply_cooldown_update(self, update: CooldownUpdate) -> None:
-        """Know what another worker has learned; nobody is told again."""
+        """Apply a cooldown of another worker. It is not broadcast again."""
         if update.kind is None and update.model is None:
             self._release(update.account)
             return
@@ -243,26 +236,26 @@ class AccountPool:
             self._cooldown_changed(scope)
 
     def release_account(self, account: str) -> bool:
-        """Free an account and all its models of whatever holds them, as an operator says; whether there is one."""
+        """End the cooldowns of an account and its models for an operator. Return whether the account is known."""
         if not self._release(account):
             return False
         self._broadcast(CooldownUpdate(account, None, None, "", self._clock(), is_provider_stated=True))
         return True
 
     def expire_reservations(self, now: float) -> int:
-        """Give back what was reserved by those of whom nothing was heard for too long; return how many these were."""
-        number = 0
+        """Release the reservations that have expired, and return their number."""
+        count = 0
         while self._reservations:
             reservation = next(iter(self._reservations))
             if reservation.expires_at > now:
                 break
             self.release(reservation)
-            reservation.counted_after_expiry = _usage_without_result(reservation)
-            number += 1
-        return number
+            reservation.counted_after_expiry = reservation.usage_without_result()
+            count += 1
+        return count
 
     def refresh(self, candidates: CandidateSet) -> None:
-        """Make the snapshot anew, now."""
+        """Refresh the snapshot of a candidate set now: rebuild it if it is too old, else patch it."""
         now = self._clock()
         if now >= candidates.snapshot.taken + candidates.snapshot_ttl(self.settings.snapshot_ttl):
             for _ in candidates.rebuild_steps(now):
@@ -271,12 +264,11 @@ class AccountPool:
             candidates.refresh_dirty(now)
 
     def ensure_fresh(self, candidates: CandidateSet, now: float) -> None:
-        """See to it that a group's snapshot is no older than it may be; with it, clients share anew what is left."""
-        snapshot = candidates.snapshot
-        if not self.settings.snapshot_ttl:
+        """Refresh the snapshot of a candidate set if it is out of date. A rebuild also updates the fair shares."""
+        snapshot, ttl = candidates.snapshot, self.settings.snapshot_ttl
+        if not ttl:
             self.refresh(candidates)
             return
-        ttl = self.settings.snapshot_ttl
         if candidates.is_low:
             ttl = candidates.snapshot_ttl(ttl)
         if now >= snapshot.taken + ttl or candidates.dirty or now >= snapshot.next_reopening:
@@ -309,6 +301,7 @@ class AccountPool:
         return Pick(deployment, position, reservation, reason)
 
     def _close(self, reservation: Reservation, used: Usage) -> bool:
+        """End a reservation with the usage that counts from now on. Return whether it was still open."""
         if not reservation.is_open:
             return False
         reservation.is_open = False
@@ -317,20 +310,20 @@ class AccountPool:
         deployment.reservations.pop(reservation, None)
         now = self._clock()
         for scope in (deployment.account, deployment.model):
-            opened = scope.freed_count
+            freed_count = scope.freed_count
             scope.settle(reservation.usage, used, reservation.started_at, now)
-            if scope.freed_count != opened:
+            if scope.freed_count != freed_count:
                 self.capacity_freed(scope)
         return True
 
     def _amend(self, reservation: Reservation, used: Usage) -> bool:
-        """Count what a request has used of whom nothing was heard for too long, beside what was kept of it."""
-        kept, reservation.counted_after_expiry = reservation.counted_after_expiry, None
-        if kept is None:
+        """Replace the usage that was counted for an expired reservation. Return whether it had expired."""
+        counted, reservation.counted_after_expiry = reservation.counted_after_expiry, None
+        if counted is None:
             return False
         now = self._clock()
         for scope in (reservation.deployment.account, reservation.deployment.model):
-            scope.amend(kept, used, reservation.started_at, now)
+            scope.amend(counted, used, reservation.started_at, now)
         return True
 
     def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
@@ -349,7 +342,7 @@ class AccountPool:
                 self.capacity_freed(scope)
 
     def capacity_freed(self, scope: AccountScope) -> None:
-        """Know that more is left of a side's limits than was."""
+        """Record that capacity of a scope was freed, and notify its candidate sets."""
         now = self._clock()
         scope.freed_count += 1
         for deployment in self._registry.deployments_of(scope):
@@ -381,11 +374,11 @@ class AccountPool:
         return failure if seconds == failure.retry_after else replace(failure, retry_after=seconds)
 
     def _release(self, account: str) -> bool:
-        was_heard = self._registry.forget_updates(account)
+        had_updates = self._registry.forget_updates(account)
         scopes = self._registry.scopes_of_account(account)
         for scope in scopes:
             self._reset_scope(scope)
-        return was_heard or bool(scopes)
+        return had_updates or bool(scopes)
 
     def _reset_scope(self, scope: AccountScope) -> None:
         scope.release(self._clock())
@@ -396,28 +389,8 @@ class AccountPool:
 
     def _detach(self, deployment: DeploymentState) -> None:
         self._registry.remove_deployment(deployment, self._clock())
-        for candidates in dict.fromkeys(candidates for candidates, _ in self._sets_of.get(deployment, ())):
-            self._retire(candidates)
+        self._sets.retire_sets_of(deployment)
 
-    def _retire(self, candidates: CandidateSet) -> None:
-        candidates.retire()
-        for deployment in candidates.deployments:
-            left = [one for one in self._sets_of.get(deployment, ()) if one[0] is not candidates]
-            if left:
-                self._sets_of[deployment] = left
-            else:
-                self._sets_of.pop(deployment, None)
-
-    def _remove_retired(self) -> None:
-        for deployment in list(self._retired):
-            is_gone = self.deployments.get((deployment.spec.id, deployment.spec.model)) is not deployment
-            if deployment.reservations and deployment not in self._sets_of and not is_gone:
-                continue
-            del self._retired[deployment]
-            if deployment not in self._sets_of and not is_gone:
-                self.remove_deployment(deployment)
-
-
-def _usage_without_result(reservation: Reservation) -> Usage:
-    """Return what counts of a request of whose end nobody tells."""
-    return reservation.usage._replace(tokens=0.0, dollars=0.0)
+    def _remove_unused(self) -> None:
+        for deployment in self._sets.pop_unused(self.deployments):
+            self.remove_deployment(deployment)

@@ -1,15 +1,16 @@
-"""The candidate lists of requests, recognised by the ids of their deployments.
+"""Cache from the deployment lists of requests to candidate sets.
 
-LiteLLM makes a new list for every request, and since 1.110 new dictionaries as well, while the deployments in it are
-the same again and again. Reading one deployment takes some 20 us, and even looking at the ids of a thousand takes
-longer than a pick. So a list is recognised by its model, its length and the ids of its ends; then a few deployments,
-in turn, and the chosen one are compared with what was read of them. Where two lists have the same ends, all ids are
-compared. What is returned is always of the very list; another deployment in its midst, or a changed one, is noticed
-when it would be chosen, when none could be chosen, or after a request for every `IN_TURN` candidates.
+LiteLLM makes a new list for every request, and since 1.110 new dictionaries as well, although the deployments in it
+rarely change. Reading one deployment takes about 20 us, and even reading the ids of a thousand takes longer than a
+pick. So a list is recognised by its model, its length and the ids of its first and last deployment. Then a few
+deployments, in turn, and the picked one are compared with what was read of them before. If several lists have the same
+ends, all ids are compared. The picked deployment always comes from the list of the request. Another deployment within
+the list, or a changed one, is noticed when it would be picked, when no candidate is available, or after one request
+for every `COMPARED_PER_REQUEST` candidates.
 
-With a few accounts in each group, however many groups, nobody would notice if it were gone. It is here for groups of
-a thousand accounts, where looking through all of them makes a pick 250 times as long, and a proxy slower by more than
-a twentieth: reports/route_cache.md has the figures.
+With a few accounts in each model group, the cache makes no measurable difference, however many groups there are. It
+exists for groups of a thousand accounts: reading all of them makes a pick 250 times as long, and a proxy more than 5 %
+slower. See reports/route_cache.md for the figures.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
     Ends = tuple[object, ...]
     FilterFields = tuple[bool, object]
 
-MOST = 512
-# How many candidates each request compares, beside the chosen one, with what was read of them.
-IN_TURN = 8
-# Where none can be chosen, all are compared, but not more often than once in so many seconds.
-COMPARED_EVERY_SECONDS = 1.0
-# A list that nobody has asked for in so many seconds, or in twice that, is none any more: what stood only there was
-# deleted, or is asked for no more.
+MAX_LISTS = 512
+# Each request compares this many candidates, besides the picked one, with what was read of them.
+COMPARED_PER_REQUEST = 8
+# If no candidate is available, all of them are compared, but at most once in this time.
+FULL_COMPARISON_SECONDS = 1.0
+# A list without a request for this long, up to twice as long, is evicted: its deployments were deleted, or requests no
+# longer use it.
 IDLE_SECONDS = 600.0
-# After so many requests, the clock is looked at.
-EACH = 256
-# So many of them may have the same ends.
-MOST_ALIKE = 16
+# The clock is read once per this many requests.
+REQUESTS_PER_CLOCK_READ = 256
+# Maximum number of lists with the same model, length and ends.
+MAX_SAME_ENDS = 16
 
 
 class CachedCandidates:
-    """A list of candidates that was read, and the group that it is."""
+    """A deployment list that was read, and its candidate set."""
 
     __slots__ = (
         "candidates",
@@ -61,44 +62,44 @@ class CachedCandidates:
     def __init__(self, candidates: CandidateSet, filtered_by: Sequence[FilterFields], fingerprint: int) -> None:
         self.candidates = candidates
         self.fingerprint = fingerprint
-        """Of all its ids."""
+        """Hash of all ids, in order."""
         self.filtered_by = tuple(filtered_by)
-        """What was read of each candidate when this list was read: another list with the same one may be newer."""
+        """Filter fields of each candidate when this list was read. Another list may have read newer ones since."""
         self.has_tags = any(is_tagged for is_tagged, _ in filtered_by)
         self.has_order = any(order is not None for _, order in filtered_by)
         self.is_used = True
         self.next_compared = 0
-        """The candidate that is compared next with what was read of it."""
+        """Position of the candidate that is compared next."""
         self.compared_at = -math.inf
-        """When all of them were compared last, by the pool's clock."""
+        """Time at which all candidates were compared last, by the pool's clock; `-inf` if never."""
 
 
 class CandidateCache:
-    """The groups that are known: the latest `most` of them.
+    """Cache of candidate sets: the `max_lists` that were used last.
 
-    With `is_cached` off nothing is believed of a list that was seen before: each is looked through, deployment by
-    deployment, to learn that it still is that group.
+    With `is_cached` off, every deployment of every list is read and compared, even if the list was seen before.
     """
 
     def __init__(
         self,
         pool: AccountPool,
-        seat: Callable[[Deployment, str], DeploymentSpec],
+        read_spec: Callable[[Deployment, str], DeploymentSpec],
         *,
         is_cached: bool = True,
-        most: int = MOST,
+        max_lists: int = MAX_LISTS,
     ) -> None:
-        self._pool, self._seat, self._most, self._is_cached = pool, seat, most, is_cached
+        self._pool, self._read_spec, self._max_lists, self._is_cached = pool, read_spec, max_lists, is_cached
         self._by_ends: dict[Ends, list[CachedCandidates]] = {}
-        self._latest: OrderedDict[CachedCandidates, Ends] = OrderedDict()
+        self._ends_by_use: OrderedDict[CachedCandidates, Ends] = OrderedDict()
+        """The ends of each list; the least recently used list is first."""
         self.hits = self.misses = 0
-        self._sweeps_at = pool.now() + IDLE_SECONDS
+        self._next_eviction_at = pool.now() + IDLE_SECONDS
 
     def lookup(self, model: str, deployments: Sequence[Deployment]) -> CachedCandidates:
-        """Return what is known of a list of candidates that is not empty."""
-        alike = self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ()
-        fingerprint = _fingerprint(deployments) if len(alike) > 1 else None
-        for cached in alike:
+        """Return the candidates for a deployment list, which must not be empty."""
+        same_ends = self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ()
+        fingerprint = _fingerprint(deployments) if len(same_ends) > 1 else None
+        for cached in same_ends:
             is_other = cached.candidates.is_retired or (fingerprint is not None and fingerprint != cached.fingerprint)
             if not is_other and self._are_next_unchanged(cached, deployments):
                 self.hits += 1
@@ -106,11 +107,11 @@ class CandidateCache:
         return self.resolve(model, deployments)
 
     def resolve(self, model: str, deployments: Sequence[Deployment]) -> CachedCandidates:
-        """Return the same after reading each of them."""
+        """Return the candidates for a deployment list after reading each deployment."""
         self.misses += 1
         ends, fingerprint = _ends(model, deployments), _fingerprint(deployments)
-        specs = [self._seat(one, model) for one in deployments]
-        filtered_by = [_filter_fields(one) for one in deployments]
+        specs = [self._read_spec(deployment, model) for deployment in deployments]
+        filtered_by = [_filter_fields(deployment) for deployment in deployments]
         for cached in self._by_ends.get(ends, ()):
             is_same = not cached.candidates.is_retired and cached.fingerprint == fingerprint
             if is_same and _is_equal(cached, specs, filtered_by):
@@ -119,79 +120,82 @@ class CandidateCache:
         candidates = self._pool.candidate_set(model, specs)
         _remember_sources(candidates, deployments, filtered_by)
         cached = CachedCandidates(candidates, filtered_by, fingerprint)
-        alike = [
-            one
-            for one in self._by_ends.get(ends, ())
-            if one.fingerprint != fingerprint and not one.candidates.is_retired
+        same_ends = [
+            other
+            for other in self._by_ends.get(ends, ())
+            if other.fingerprint != fingerprint and not other.candidates.is_retired
         ]
-        self._by_ends[ends] = [cached, *alike]
-        self._latest[cached] = ends
-        if len(alike) >= MOST_ALIKE:
-            self._drop(alike[-1])
-        while len(self._latest) > self._most:
-            self._drop(next(iter(self._latest)))
+        self._by_ends[ends] = [cached, *same_ends]
+        self._ends_by_use[cached] = ends
+        if len(same_ends) >= MAX_SAME_ENDS:
+            self._drop(same_ends[-1])
+        while len(self._ends_by_use) > self._max_lists:
+            self._drop(next(iter(self._ends_by_use)))
         self._evict_unused()
         return cached
 
     def matches_at(
         self, cached: CachedCandidates, deployments: Sequence[Deployment]
     ) -> Callable[[int, DeploymentState], bool]:
-        """Return what tells whether the candidate at a position is, in this list, still as it was read."""
-        return lambda position, _place: self._is_unchanged(cached, position, deployments[position])
+        """Return a function that checks whether the candidate at a position is unchanged in this list."""
+        return lambda position, _state: self._is_unchanged(cached, position, deployments[position])
 
     def has_changed(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> bool:
-        """Return whether any candidate is not as it was read: looked for before a request is refused."""
+        """Return whether any candidate has changed since it was read. It is checked before a request is rejected."""
         now = self._pool.now()
-        if now - cached.compared_at < COMPARED_EVERY_SECONDS:
+        if now - cached.compared_at < FULL_COMPARISON_SECONDS:
             return False
         cached.compared_at = now
-        return not all(self._is_unchanged(cached, position, one) for position, one in enumerate(deployments))
+        return not all(
+            self._is_unchanged(cached, position, deployment) for position, deployment in enumerate(deployments)
+        )
 
     def candidate_sets(self) -> list[CandidateSet]:
-        """Return all groups that are known."""
-        return [cached.candidates for cached in self._latest]
+        """Return all candidate sets in the cache."""
+        return [cached.candidates for cached in self._ends_by_use]
 
     def _are_next_unchanged(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> bool:
-        number = len(deployments)
-        first = cached.next_compared if cached.next_compared < number else 0
-        cached.next_compared = last = min(first + IN_TURN, number)
-        return all(self._is_unchanged(cached, position, deployments[position]) for position in range(first, last))
+        """Compare the next few candidates, in turn, and return whether they are unchanged."""
+        count = len(deployments)
+        first = cached.next_compared if cached.next_compared < count else 0
+        cached.next_compared = end = min(first + COMPARED_PER_REQUEST, count)
+        return all(self._is_unchanged(cached, position, deployments[position]) for position in range(first, end))
 
     def _is_unchanged(self, cached: CachedCandidates, position: int, deployment: Deployment) -> bool:
-        """Return whether a deployment says what was read of it, perhaps in other words."""
+        """Return whether a deployment still has the spec and filter fields that were read; other fields may differ."""
         state = cached.candidates.deployments[position]
         source = state.litellm_deployment
         if source is not deployment and source != deployment:
-            if source is None or self._seat(deployment, cached.candidates.name) != state.spec:
+            if source is None or self._read_spec(deployment, cached.candidates.name) != state.spec:
                 return False
             state.litellm_deployment, state.filter_fields = deployment, _filter_fields(deployment)
         return state.filter_fields == cached.filtered_by[position]
 
     def _mark_used(self, cached: CachedCandidates, count: int) -> CachedCandidates:
-        """Keep one that was asked for again, and at each so many of these let others go."""
+        """Mark a list as used, and now and then evict those that are not. `count` is the number of such uses."""
         cached.is_used = True
-        self._latest.move_to_end(cached)
-        if count % EACH == 0:
+        self._ends_by_use.move_to_end(cached)
+        if count % REQUESTS_PER_CLOCK_READ == 0:
             self._evict_unused()
         return cached
 
     def _evict_unused(self) -> None:
-        """Let go what nobody has asked for since the last time."""
+        """Evict the lists that were not used since the last eviction, at most once per `IDLE_SECONDS`."""
         now = self._pool.now()
-        if now < self._sweeps_at:
+        if now < self._next_eviction_at:
             return
-        self._sweeps_at = now + IDLE_SECONDS
-        for cached in list(self._latest):
+        self._next_eviction_at = now + IDLE_SECONDS
+        for cached in list(self._ends_by_use):
             if not cached.is_used:
                 self._drop(cached)
             cached.is_used = False
         self._pool.evict_idle()
 
     def _drop(self, cached: CachedCandidates) -> None:
-        ends = self._latest.pop(cached)
-        alike = [one for one in self._by_ends.get(ends, ()) if one is not cached]
-        if alike:
-            self._by_ends[ends] = alike
+        ends = self._ends_by_use.pop(cached)
+        remaining = [other for other in self._by_ends.get(ends, ()) if other is not cached]
+        if remaining:
+            self._by_ends[ends] = remaining
         else:
             self._by_ends.pop(ends, None)
         self._pool.retire(cached.candidates)
@@ -199,14 +203,14 @@ class CandidateCache:
 
 def _ids(deployments: Sequence[Deployment]) -> list[object]:
     try:
-        return [one["model_info"]["id"] for one in deployments]
+        return [deployment["model_info"]["id"] for deployment in deployments]
     except (KeyError, TypeError):
-        # LiteLLM gives each an id; what has none is told apart by what it says.
-        return [str((one.get("model_info") or {}).get("id") or "") for one in deployments]
+        # LiteLLM gives each deployment an id. Those without one are distinguished when their fields are compared.
+        return [str((deployment.get("model_info") or {}).get("id") or "") for deployment in deployments]
 
 
 def _fingerprint(deployments: Sequence[Deployment]) -> int:
-    """Return what tells lists of other ids, or of another order, apart."""
+    """Return a hash that distinguishes lists by their ids and order."""
     return hash(tuple(_ids(deployments)))
 
 
@@ -215,7 +219,7 @@ def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
 
 
 def _is_equal(cached: CachedCandidates, specs: Sequence[DeploymentSpec], filtered_by: Sequence[FilterFields]) -> bool:
-    """Return whether a list that was read anew says what is known of it, perhaps in other words."""
+    """Return whether a list that was read again has the same specs and filter fields as a cached one."""
     return [deployment.spec for deployment in cached.candidates.deployments] == specs and cached.filtered_by == tuple(
         filtered_by
     )
@@ -224,15 +228,15 @@ def _is_equal(cached: CachedCandidates, specs: Sequence[DeploymentSpec], filtere
 def _remember_sources(
     candidates: CandidateSet, deployments: Sequence[Deployment], filtered_by: Sequence[FilterFields]
 ) -> None:
-    """Keep of each candidate what was read of it."""
-    for state, deployment, by in zip(candidates.deployments, deployments, filtered_by, strict=True):
+    """Store in each candidate the deployment that it was read from, and its filter fields."""
+    for state, deployment, fields in zip(candidates.deployments, deployments, filtered_by, strict=True):
         if state.litellm_deployment != deployment:
             state.litellm_deployment = deployment
-        state.filter_fields = by
+        state.filter_fields = fields
 
 
 def _filter_fields(deployment: Deployment) -> FilterFields:
-    """Return whether a deployment has tags, and its order: by these LiteLLM filters after its plugins."""
+    """Return whether a deployment has tags, and its `order`. LiteLLM filters by both after its plugins have run."""
     params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
     is_tagged = bool(params.get("tags") or params.get("tag_regex") or info.get("enable_tag_filtering"))
     return is_tagged, params.get("order")

@@ -1,4 +1,4 @@
-"""Making snapshots off the path of requests: one at a time for each group, in slices that leave others the thread."""
+"""Rebuilds snapshots outside the path of requests: one at a time per candidate set, in slices that yield to others."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
 
-# Patching a group of this many candidates takes about as many seconds; ten times that is left to others in between.
-SECONDS_A_CANDIDATE = 2e-7
-REST = 10
+# Patching a snapshot takes about this long per candidate. Ten times that is left to other tasks between two patches.
+PATCH_SECONDS_PER_CANDIDATE = 2e-7
+REST_FACTOR = 10
 
 
 class SnapshotRefresher:
-    """What a pool asks for newer snapshots, in one event loop."""
+    """Refreshes the snapshots of one pool in one event loop. The pool calls it when a snapshot is too old."""
 
-    def __init__(self, clock: Callable[[], float], rebuilt: Callable[[float], None] | None = None) -> None:
+    def __init__(self, clock: Callable[[], float], on_refresh: Callable[[float], None] | None = None) -> None:
         self._clock = clock
-        self._rebuilt = rebuilt or (lambda _: None)
+        self._on_refresh = on_refresh or (lambda _: None)
         self._pool: AccountPool | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def attach(self, pool: AccountPool) -> None:
-        """Work for this pool, which can only be made when this is there."""
+        """Set the pool. It needs this refresher for its own construction, so it comes later."""
         self._pool = pool
 
     def __call__(self, candidates: CandidateSet) -> None:
-        """See to it that a group's snapshot is made anew soon."""
+        """Schedule a refresh of a candidate set's snapshot, unless one is scheduled already."""
         if candidates.is_refreshing:
             return
         candidates.is_refreshing = True
         loop = asyncio.get_running_loop()
-        rest = candidates.refreshed_at + len(candidates.deployments) * SECONDS_A_CANDIDATE * REST - self._clock()
+        rest = (
+            candidates.refreshed_at
+            + len(candidates.deployments) * PATCH_SECONDS_PER_CANDIDATE * REST_FACTOR
+            - self._clock()
+        )
         if rest > 0:
             loop.call_later(rest, self._refresh, candidates)
         else:
@@ -51,10 +55,10 @@ class SnapshotRefresher:
                 candidates.refresh_dirty(now)
             finally:
                 candidates.is_refreshing = False
-            self._rebuilt(time.perf_counter() - began)
+            self._on_refresh(time.perf_counter() - began)
             return
         task = asyncio.get_running_loop().create_task(self._rebuild(candidates, now))
-        # A loop holds its tasks weakly.
+        # The event loop keeps only weak references to tasks: without this one, the task could be collected.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -68,4 +72,4 @@ class SnapshotRefresher:
                 began = time.perf_counter()
         finally:
             candidates.is_refreshing = False
-        self._rebuilt(busy + time.perf_counter() - began)
+        self._on_refresh(busy + time.perf_counter() - began)

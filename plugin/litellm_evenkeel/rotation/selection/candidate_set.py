@@ -1,4 +1,4 @@
-"""One set of candidates for one model: their places in order, the snapshot selection reads, and a strategy's memory."""
+"""Candidate set: the deployments that may serve a request, their snapshot, and the state of their strategy."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.strategies import Strategy
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# After so many candidates, a rebuild lets others have the thread.
-SLICE = 256
-# A candidate's weight has changed if it is this many times what it was, or less than one in so many.
-CHANGED = 1.5
-# A limit that comes back bit by bit would wake the group at each bit.
-SOONEST = 0.05
-# How long a snapshot is good at most while little is left; longer where there are many candidates.
-LOW_SECONDS, LOW_SECONDS_EACH = 0.5, 1e-4
+# A rebuild yields to other tasks after this many candidates.
+REBUILD_SLICE = 256
+# A candidate's weight counts as changed if it is more than this many times the one in the snapshot, or the reverse.
+CHANGE_FACTOR = 1.5
+# A blocked candidate is measured again after this time at the earliest: a limit that is released in small parts would
+# else cause a refresh at each part.
+MIN_REOPENING_SECONDS = 0.05
+# Maximum age of a snapshot while capacity is low; more if there are many candidates.
+LOW_TTL_SECONDS, LOW_TTL_SECONDS_PER_CANDIDATE = 0.5, 1e-4
 
 
 class CandidateSet:
-    """Candidates. All times are the same clock's, in seconds."""
+    """The deployments that may serve a request. All times are by the pool's clock, in seconds."""
 
     __slots__ = (
         "_by_priority",
@@ -51,14 +52,14 @@ class CandidateSet:
     def __init__(self, name: str, deployments: Sequence[DeploymentState], strategy: Strategy, now: float) -> None:
         self.name, self.deployments, self.strategy = name, tuple(deployments), strategy
         self.dirty: set[int] = set()
-        """Candidates of which something has changed since the snapshot."""
+        """Positions of candidates that have changed since the snapshot."""
         self.is_refreshing = False
         self.is_low = False
-        """Whether so little is left that it is looked at more often."""
+        """Whether capacity is low, so that the snapshot is rebuilt more often."""
         self.is_retired = False
-        """Whether it is a set of candidates no more, so that it hears of nothing."""
+        """Whether the set has been replaced and gets no more updates."""
         self.median_latency: float | None = None
-        """Of those that have answered lately, when all were looked at last."""
+        """Median latency of the candidates with a recent response, at the last rebuild; `None` without any."""
         self.refreshed_at = -math.inf
         self.saturation = Saturation()
         self.fair_share = FairShare()
@@ -72,48 +73,57 @@ class CandidateSet:
             pass
 
     def rebuild_steps(self, now: float) -> Iterator[None]:
-        """Look at all candidates anew; yields at times, so that others can have the thread."""
-        weights, opens, stock = [], [], RemainingCapacity()
+        """Rebuild the snapshot from all candidates. Yields now and then, so that other tasks can run."""
+        weights, reopens_at, capacity = [], [], RemainingCapacity()
         self.dirty.clear()
         for position, deployment in enumerate(self.deployments):
-            if position and position % SLICE == 0:
+            if position and position % REBUILD_SLICE == 0:
                 yield
-            weight, opening = self.measure(deployment, now)
+            weight, reopening = self.measure(deployment, now)
             weights.append(weight)
-            opens.append(opening)
+            reopens_at.append(reopening)
             if not deployment.is_cooling_down(now):
-                stock.add(*deployment.remaining_requests(TYPICAL_USAGE, now))
-        known = [each for deployment in self.deployments if (each := deployment.latency.recent(now)) is not None]
-        self.median_latency = median_low(known) if known else None
-        self._replace(Snapshot.build(now, weights, opens, self._by_priority), now)
-        self.is_low = stock.share(self.fair_share, now)
+                capacity.add(*deployment.remaining_requests(TYPICAL_USAGE, now))
+        latencies = [
+            latency for deployment in self.deployments if (latency := deployment.latency.recent(now)) is not None
+        ]
+        self.median_latency = median_low(latencies) if latencies else None
+        self._replace(Snapshot.build(now, weights, reopens_at, self._by_priority), now)
+        self.is_low = capacity.share(self.fair_share, now)
 
     def refresh_dirty(self, now: float) -> None:
-        """Look at those candidates anew of which something has changed, or should have by now."""
+        """Measure the candidates again that have changed, or whose blocker should be over, and patch the snapshot."""
         snapshot = self.snapshot
         if now >= snapshot.next_reopening:
-            self.dirty.update(position for position, opening in enumerate(snapshot.reopens_at) if opening <= now)
+            self.dirty.update(position for position, reopening in enumerate(snapshot.reopens_at) if reopening <= now)
         changed = {position: self.measure(self.deployments[position], now) for position in self.dirty}
         self.dirty.clear()
         if changed:
             self._replace(snapshot.patched(changed, self._by_priority), now)
 
     def measure(self, deployment: DeploymentState, now: float) -> tuple[float, float]:
-        """Return a candidate's weight in draws, and when it may open if it is shut."""
+        """Return a candidate's weight, and the time at which it may be available again.
+
+        The weight is 0 if it is blocked; the time is `inf` if it is not.
+        """
         blocker = deployment.total_blocker(TYPICAL_USAGE, now)
         if blocker is not None:
-            return 0.0, max(blocker.until, now + SOONEST)
+            return 0.0, max(blocker.until, now + MIN_REOPENING_SECONDS)
         return self.strategy.weight(deployment, now), math.inf
 
     def snapshot_ttl(self, ttl: float) -> float:
-        """Return for how long the snapshot is good: where little is left, it is looked at more often."""
-        return min(ttl, max(LOW_SECONDS, len(self.deployments) * LOW_SECONDS_EACH)) if self.is_low else ttl
+        """Return the maximum age of the snapshot in seconds: `ttl`, or less while capacity is low."""
+        return (
+            min(ttl, max(LOW_TTL_SECONDS, len(self.deployments) * LOW_TTL_SECONDS_PER_CANDIDATE))
+            if self.is_low
+            else ttl
+        )
 
     def has_changed(self, position: int, now: float) -> bool:
-        """Return whether a candidate differs so much from the snapshot that it should be replaced."""
+        """Return whether a candidate's weight differs so much from the snapshot that it should be patched."""
         weight, _ = self.measure(self.deployments[position], now)
-        known = self.snapshot.weights[position]
-        return not known / CHANGED <= weight <= known * CHANGED
+        previous = self.snapshot.weights[position]
+        return not previous / CHANGE_FACTOR <= weight <= previous * CHANGE_FACTOR
 
     def note_blocked(self, position: int, blocker: Blocker, usage: Usage, now: float) -> None:
         """Record that a candidate is blocked for a request. It stays in the snapshot if other workers may use it."""
@@ -123,18 +133,18 @@ class CandidateSet:
         self.saturation.note_blocked(position, blocker, usage)
 
     def deployments_at(self, account: str) -> list[DeploymentState]:
-        """Return the candidates at an account."""
+        """Return the candidates that belong to an account."""
         return [self.deployments[position] for position in self.positions_by_account.get(account, ())]
 
     def freed_by_priority(self) -> list[int]:
-        """Return the candidates that were freed, those of the first tier first."""
+        """Return the positions of candidates that were freed while the set was saturated, by priority."""
         freed = self.saturation.freed
         if len(self._by_priority) == 1:
             return sorted(freed)
         return sorted(freed, key=lambda position: (self.deployments[position].spec.priority, position))
 
     def retire(self) -> None:
-        """Mark it as replaced: requests look their candidates up again."""
+        """Mark the set as replaced. Requests that hold it look up their candidates again."""
         self.is_retired = True
 
     def _replace(self, snapshot: Snapshot, now: float) -> None:

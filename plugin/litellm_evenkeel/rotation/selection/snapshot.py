@@ -1,4 +1,4 @@
-"""What selection reads: who may be chosen and how likely, as of one moment; never changed, only replaced."""
+"""Snapshot: immutable weights of the candidates of a set, as of one moment. A newer one replaces it."""
 
 from __future__ import annotations
 
@@ -13,46 +13,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PriorityTier:
-    """Candidates of one priority that were open."""
+    """Available candidates of one priority."""
 
     priority: int
     positions: tuple[int, ...]
     cumulative_weights: tuple[float, ...]
-    """Sums of their weights so far: a draw from 0 to the last falls on each as often as its weight says."""
+    """Running sums of their weights, for weighted draws: a random number up to the last sum falls to one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All candidates of a group."""
+    """Weights and availability of all candidates of a set."""
 
     taken: float
-    """When the oldest of it was seen."""
+    """Time of the last rebuild. Candidates that were patched since are newer."""
     weights: tuple[float, ...]
-    """Of each candidate; 0 while it is shut."""
+    """Weight of each candidate; 0 while it is blocked."""
     reopens_at: tuple[float, ...]
-    """When each that is shut may open; infinite for those that are open, or will not by themselves."""
+    """Time at which each blocked candidate may be available again; `inf` if available, or if waiting does not help."""
     tiers: tuple[PriorityTier, ...]
-    """Of those that are open, the first to be used first."""
+    """Available candidates by priority; lower is used first."""
     next_reopening: float
-    """When the next of them may open."""
+    """Time at which the next blocked candidate may be available again; `inf` if none."""
 
     @classmethod
     def build(
-        cls, taken: float, weights: Sequence[float], opens: Sequence[float], standing: Mapping[int, Sequence[int]]
+        cls,
+        taken: float,
+        weights: Sequence[float],
+        reopens_at: Sequence[float],
+        by_priority: Mapping[int, Sequence[int]],
     ) -> Self:
-        """Put together what was seen; `standing` holds the positions of each priority."""
+        """Build a snapshot from the measured candidates; `by_priority` has the positions of each priority."""
         tiers = []
-        for priority in sorted(standing):
-            positions = tuple([position for position in standing[priority] if weights[position] > 0])
+        for priority in sorted(by_priority):
+            positions = tuple([position for position in by_priority[priority] if weights[position] > 0])
             if positions:
                 tiers.append(
-                    PriorityTier(priority, positions, tuple(accumulate([weights[each] for each in positions])))
+                    PriorityTier(priority, positions, tuple(accumulate([weights[position] for position in positions])))
                 )
-        return cls(taken, tuple(weights), tuple(opens), tuple(tiers), min(opens, default=math.inf))
+        return cls(taken, tuple(weights), tuple(reopens_at), tuple(tiers), min(reopens_at, default=math.inf))
 
-    def patched(self, changed: Mapping[int, tuple[float, float]], standing: Mapping[int, Sequence[int]]) -> Snapshot:
-        """Return it with the weights and openings of some candidates as they are now."""
-        weights, opens = list(self.weights), list(self.reopens_at)
-        for position, (weight, opening) in changed.items():
-            weights[position], opens[position] = weight, opening
-        return Snapshot.build(self.taken, weights, opens, standing)
+    def patched(self, changed: Mapping[int, tuple[float, float]], by_priority: Mapping[int, Sequence[int]]) -> Snapshot:
+        """Return a copy in which the candidates in `changed` have another weight and time of reopening."""
+        weights, reopens_at = list(self.weights), list(self.reopens_at)
+        for position, (weight, reopening) in changed.items():
+            weights[position], reopens_at[position] = weight, reopening
+        return Snapshot.build(self.taken, weights, reopens_at, by_priority)

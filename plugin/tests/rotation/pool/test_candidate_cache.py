@@ -17,11 +17,17 @@ from litellm_evenkeel.rotation.inspection.account_status import scopes_by_accoun
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
-from litellm_evenkeel.rotation.pool.candidate_cache import EACH, IDLE_SECONDS, IN_TURN, MOST_ALIKE, CandidateCache
+from litellm_evenkeel.rotation.pool.candidate_cache import (
+    COMPARED_PER_REQUEST,
+    IDLE_SECONDS,
+    MAX_SAME_ENDS,
+    REQUESTS_PER_CLOCK_READ,
+    CandidateCache,
+)
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 from litellm_evenkeel.rotation.state.cooldown import HealthState
-from litellm_evenkeel.rotation.state.registry import MOST
+from litellm_evenkeel.rotation.state.registry import MAX_IDLE_SCOPES
 
 
 def deployment(number: int, **params: object) -> dict[str, object]:
@@ -34,7 +40,7 @@ def seat(one: object, requested: str) -> DeploymentSpec:
 
 def made(most: int = 512, *, is_cached: bool = True) -> tuple[AccountPool, CandidateCache]:
     pool = AccountPool(RotationSettings(), clock=lambda: 1.0, random=random.Random(5).random)
-    return pool, CandidateCache(pool, seat, is_cached=is_cached, most=most)
+    return pool, CandidateCache(pool, seat, is_cached=is_cached, max_lists=most)
 
 
 def picked(pool: AccountPool, candidates: CandidateCache, model: str, deployments: list[dict[str, object]]) -> Pick:
@@ -95,7 +101,7 @@ def test_lists_that_differ_in_the_middle_only_are_known_apart() -> None:
 
 def test_another_deployment_in_the_midst_of_a_long_list_is_noticed_in_turn() -> None:
     pool, candidates = made()
-    all_of_them = [deployment(number) for number in range(10 * IN_TURN)]
+    all_of_them = [deployment(number) for number in range(10 * COMPARED_PER_REQUEST)]
     one, other = all_of_them[:40] + all_of_them[41:], all_of_them[:41] + all_of_them[42:]
     candidates.lookup("g", one)
     for _ in range(10):
@@ -142,7 +148,7 @@ def test_new_dictionaries_for_every_request_are_recognised_and_none_of_them_is_k
 @pytest.mark.parametrize("change", [{"weight": 2}, {"priority": 2}, {"limits": {"rpm": 5}}])
 def test_a_change_is_noticed_in_turn_though_its_deployment_is_not_chosen(change: dict[str, object]) -> None:
     _, candidates = made()
-    before = [deployment(number) for number in range(10 * IN_TURN)]
+    before = [deployment(number) for number in range(10 * COMPARED_PER_REQUEST)]
     cached = candidates.lookup("g", before)
     info = {"id": "d77", **change}
     for _ in range(10):
@@ -186,7 +192,7 @@ def test_of_lists_with_the_same_ends_so_many_are_known_at_most() -> None:
     first, last = deployment(0), deployment(99)
     for number in range(1, 90):
         picked(pool, candidates, "g", [first, deployment(number), last])
-    assert len(candidates.candidate_sets()) == MOST_ALIKE
+    assert len(candidates.candidate_sets()) == MAX_SAME_ENDS
 
 
 def test_an_equal_deployment_takes_the_place_of_another_one() -> None:
@@ -306,9 +312,9 @@ def test_a_quarantine_outlives_all_that_is_remembered_of_an_account() -> None:
         picked(pool, candidates, "g", [dead]).reservation,
         Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "revoked"),
     )
-    for number in range(MOST + 10):
+    for number in range(MAX_IDLE_SCOPES + 10):
         used(pool, candidates, "g", [deployment(number, api_key=f"other {number}")])
-    assert len(pool.scopes) <= MOST + 2
+    assert len(pool.scopes) <= MAX_IDLE_SCOPES + 2
     assert isinstance(pool.pick(candidates.lookup("g", [dead]).candidates, PickRequest()), NoCapacity)
 
 
@@ -321,8 +327,8 @@ def test_what_was_deleted_bounds_its_account_no_more(*, is_cached: bool) -> None
         {**deployment(rpm), "model_info": {"id": str(rpm), "account": "a", "limits": {"rpm": rpm}}} for rpm in (5, 50)
     )
     used(pool, candidates, "g", [low, high])
-    for _ in range(3 * EACH):
-        clock.now += 3 * IDLE_SECONDS / EACH
+    for _ in range(3 * REQUESTS_PER_CLOCK_READ):
+        clock.now += 3 * IDLE_SECONDS / REQUESTS_PER_CLOCK_READ
         candidates.lookup("g", [high])
     assert [window.limit.amount for window in pool.scopes["a", None].windows] == [50]
     assert len(candidates.candidate_sets()) == 1

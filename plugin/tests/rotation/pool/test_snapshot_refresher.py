@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.rotation.model.request import PickRequest
 from litellm_evenkeel.rotation.pool.snapshot_refresher import SnapshotRefresher
-from litellm_evenkeel.rotation.selection.candidate_set import SLICE, CandidateSet
+from litellm_evenkeel.rotation.selection.candidate_set import REBUILD_SLICE, CandidateSet
 
 if TYPE_CHECKING:
     import pytest
@@ -51,7 +51,7 @@ async def test_however_many_ask_a_snapshot_is_made_once(world: World) -> None:
 
 
 async def test_it_is_made_in_slices_that_leave_others_the_thread(world: World) -> None:
-    rig = Rig(world, 4 * SLICE)
+    rig = Rig(world, 4 * REBUILD_SLICE)
     world.now += 11
     world.pick(rig.candidates)
     turns = 0
@@ -75,7 +75,7 @@ async def test_a_failure_is_seen_at_once(world: World) -> None:
 
 
 async def test_what_happens_while_one_is_made_is_in_the_next(world: World) -> None:
-    rig = Rig(world, 3 * SLICE)
+    rig = Rig(world, 3 * REBUILD_SLICE)
     world.now += 11
     world.pick(rig.candidates)
     await asyncio.sleep(0)
