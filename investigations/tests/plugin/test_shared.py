@@ -225,19 +225,19 @@ async def test_what_is_left_of_a_dead_key_concerns_nobody_who_uses_another(addre
         reservation = await first.ask()
         assert reservation
         first.pool.fail(reservation, DEAD)
-        await until(lambda: first.coordinator.counts().said == 1)
+        await until(lambda: first.coordinator.counts().published == 1)
     async with (
         Worker(address, prefix, accounts, credential="new") as renewed,
         Worker(address, prefix, accounts, credential="old") as same,
     ):
         await until(lambda: same.state("a") is HealthState.QUARANTINED)
-        await until(lambda: renewed.coordinator.counts().heard == 1)
+        await until(lambda: renewed.coordinator.counts().received == 1)
         assert await renewed.ask()
         assert renewed.state("a") is HealthState.HEALTHY
 
 
 async def test_who_hears_nothing_for_long_still_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_store, "HEARD_SECONDS", 0.1)
+    monkeypatch.setattr(redis_store, "LISTEN_TIMEOUT_SECONDS", 0.1)
     async with working(address, {"a": Limits()}, 2) as (first, second):
         await until(lambda: first.coordinator.counts().is_listening and second.coordinator.counts().is_listening)
         await asyncio.sleep(0.6)
@@ -256,7 +256,7 @@ async def test_words_that_nobody_understands_are_counted(address: str) -> None:
         for text in words:
             await client.publish(channel, text)
         await until(lambda: worker.coordinator.counts().damaged == len(words))
-        assert worker.coordinator.counts().heard == 0
+        assert worker.coordinator.counts().received == 0
         assert await worker.ask()
 
 
@@ -352,10 +352,10 @@ async def test_quarantines_outlive_a_server_that_forgets(tmp_path: Path) -> None
             reservation = await worker.ask()
             assert reservation
             worker.pool.fail(reservation, DEAD)
-            await until(lambda: worker.coordinator.counts().said == 1)
+            await until(lambda: worker.coordinator.counts().published == 1)
             async with Redis.from_url(server.url) as client:
                 await client.flushall()
-            await until(lambda: worker.coordinator.counts().said == 2)
+            await until(lambda: worker.coordinator.counts().published == 2)
             async with Worker(server.url, prefix, {"a": Limits(), "b": Limits()}) as later:
                 await until(lambda: later.state(reservation.deployment.spec.account) is HealthState.QUARANTINED)
 
@@ -363,7 +363,7 @@ async def test_quarantines_outlive_a_server_that_forgets(tmp_path: Path) -> None
 async def test_without_a_server_from_the_start_each_takes_its_part() -> None:
     worker = Worker("redis://:hush@127.0.0.1:1/0", "p", limits(rpm=40), workers=4)
     began = clock()
-    await worker.coordinator.start(worker.pool, patience=0.1)
+    await worker.coordinator.start(worker.pool, timeout=0.1)
     assert clock() - began < 2
     assert sum(worker.pick() is not None for _ in range(40)) == 10
     assert not worker.coordinator.counts().is_connected

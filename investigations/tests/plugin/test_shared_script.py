@@ -51,7 +51,7 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
                     limit=limit,
                     part_seconds=width,
                     parts=8,
-                    is_whole=seconds < 10,
+                    is_integral=seconds < 10,
                     needed=draw.choice([0.0, 1.0, draw.uniform(0, limit / 3)]),
                     prefetch=draw.choice([0.0, 3.5]),
                     returns=tuple(
@@ -63,14 +63,14 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
                     provider_report=told if draw.random() < 0.2 else None,
                 )
             )
-        slots = SlotsRequest(5, draw.randint(0, 2), draw.randint(2, 5), lacks=draw.random() < 0.5)
+        slots = SlotsRequest(5, draw.randint(0, 2), draw.randint(2, 5), is_waiting=draw.random() < 0.5)
         sides = tuple(ScopeRequest(name, 60.0, tuple(asks), slots) for name in ("a", "b/c%20"))
         call = LeaseRequest(
             worker=draw.choice("xyz"),
             epoch=draw.choice(["", "first", "first", "first", "other"]) if draw.random() < 0.02 else "first",
             new_epoch="first",
-            gone=0.2,
-            fresh=0.1,
+            gone_seconds=0.2,
+            fresh_seconds=0.1,
             grace_period=0.05,
             rejoins=draw.random() < 0.02,
             leaves=draw.random() < 0.05,
@@ -80,14 +80,14 @@ async def test_the_script_counts_as_it_was_proved(address: str) -> None:
         moment = found.now
         expected = twin.answer(call)
         assert (found.epoch, found.workers) == (expected.epoch, expected.workers)
-        assert found.opens == pytest.approx(expected.opens)
+        assert found.grants_at == pytest.approx(expected.grants_at)
         assert len(found.scopes) == len(expected.scopes)
         for side, other in zip(found.scopes, expected.scopes, strict=True):
             assert side.slots == other.slots
             for window, twins in zip(side.windows, other.windows, strict=True):
                 assert window.part == twins.part
-                assert [window.granted, window.left, window.opens_in] == pytest.approx(
-                    [twins.granted, twins.left, twins.opens_in], abs=1e-5
+                assert [window.granted, window.left, window.available_in] == pytest.approx(
+                    [twins.granted, twins.left, twins.available_in], abs=1e-5
                 )
         await asyncio.sleep(draw.choice([0.0, 0.001, 0.03]))
     await store.close()

@@ -74,7 +74,7 @@ class AdminHandlers:
         except AdminRequestError as error:
             return _error_response(error)
         # Without a filter by state, only the accounts within the limit have to be inspected.
-        wanted = self._inspector.names() if names is None else sorted(set(names))
+        wanted = self._inspector.account_names() if names is None else sorted(set(names))
         inspected = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
         matching = [account for account in inspected if state is None or account.state is state]
         shown: Sequence[AccountStatus] = matching[:limit]
@@ -126,7 +126,7 @@ class AdminHandlers:
         return self._response(released=account, everywhere=is_everywhere)
 
     def _require_accounts(self, names: Iterable[str]) -> None:
-        known = self._inspector.names()
+        known = self._inspector.account_names()
         for name in names:
             if name not in known:
                 raise AdminRequestError(

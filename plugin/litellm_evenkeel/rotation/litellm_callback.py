@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.settings import RotationSettings
     from litellm_evenkeel.support.error_log import ErrorReporter
 
-LONGEST_SECONDS = 86_400
+MAX_RETRY_AFTER_SECONDS = 86_400
 
 
 def retry_after(no_capacity: NoCapacity) -> int:
     """Return the seconds to say, at least one."""
-    return max(1, math.ceil(min(no_capacity.available_in, LONGEST_SECONDS)))
+    return max(1, math.ceil(min(no_capacity.available_in, MAX_RETRY_AFTER_SECONDS)))
 
 
 def is_permanent(no_capacity: NoCapacity) -> bool:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 class Observer(Protocol):
     """Receiver of rotation events, as they happen. Its methods must be fast and must not raise."""
 
-    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
 
-    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
 
-    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
+    def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Record a request that no account could serve."""
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
@@ -39,13 +39,13 @@ class Observer(Protocol):
 class NullObserver:
     """Observer that ignores all events."""
 
-    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
         """Ignore the event."""
 
-    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
         """Ignore the event."""
 
-    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
+    def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Ignore the event."""
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:

@@ -41,7 +41,7 @@ def expose(
         # A second rotation in this process. Metrics and routes belong to the first one.
         return
     gauges = Gauges(inspector, metrics.accounts, metrics.models, is_shared)
-    export_samples(gauges.samples, metric_definitions.READ, metrics.registry, environ, on_error=on_error)
+    export_samples(gauges.samples, metric_definitions.SAMPLED, metrics.registry, environ, on_error=on_error)
     if SERVER in sys.modules:
         from litellm_evenkeel.admin import routes  # noqa: PLC0415 - needs FastAPI, which may be missing without a proxy
 

@@ -36,14 +36,14 @@ class Watcher(NullObserver):
         self.told: list[str] = []
         self.meant: list[FailureKind] = []
 
-    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
+    def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         self.told.append("refused")
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         self.told.append(f"failed at {attempt.deployment}")
         self.meant.append(failure.kind)
 
-    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
         self.told.append("served" if is_served else "not served")
 
 

@@ -4,12 +4,17 @@ import math
 
 import pytest
 
-from litellm_evenkeel.rotation.litellm_callback import LONGEST_SECONDS, is_permanent, rejection_message, retry_after
+from litellm_evenkeel.rotation.litellm_callback import (
+    MAX_RETRY_AFTER_SECONDS,
+    is_permanent,
+    rejection_message,
+    retry_after,
+)
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason
 from litellm_evenkeel.rotation.selection.pick import NoCapacity
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.01, 2), (1e9, LONGEST_SECONDS)])
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.01, 2), (1e9, MAX_RETRY_AFTER_SECONDS)])
 def test_it_says_when_to_come_back(seconds: float, said: int) -> None:
     found = NoCapacity(seconds, None)
     assert retry_after(found) == said
@@ -28,6 +33,6 @@ def test_it_says_why_and_whose_accounts_stay_unnamed() -> None:
 def test_death_is_no_matter_of_waiting() -> None:
     no_capacity = NoCapacity(math.inf, Blocker(BlockReason.QUARANTINED, math.inf, "revoked"))
     assert is_permanent(no_capacity)
-    assert retry_after(no_capacity) == LONGEST_SECONDS
+    assert retry_after(no_capacity) == MAX_RETRY_AFTER_SECONDS
     assert "quarantined" in rejection_message("gpt", no_capacity)
     assert "revoked" not in rejection_message("gpt", no_capacity)

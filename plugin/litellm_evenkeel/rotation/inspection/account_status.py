@@ -54,15 +54,15 @@ class ScopeStatus:
     model: str | None
     """None for the account as a whole."""
     state: HealthState
-    share: float
+    traffic_share: float
     """Which share of its traffic it may have."""
-    held_for: float | None
+    cooldown_seconds: float | None
     """Seconds until its hold ends; None if nothing holds it, or only an operator ends it."""
-    kind: FailureKind | None
+    failure_kind: FailureKind | None
     """What kind of failure holds it."""
-    why: str
+    reason: str
     """Which rule the failure matched; nothing that a provider or a user wrote."""
-    is_told: bool
+    is_provider_stated: bool
     """Whether its provider said for how long; else it is a guess."""
     in_flight: int
     concurrent: int | None
@@ -70,7 +70,7 @@ class ScopeStatus:
     latency: float | None
     """Seconds, of late, of the slowest of its deployments; None if nobody knows."""
     deployments: tuple[str, ...]
-    tiers: tuple[int, ...]
+    priorities: tuple[int, ...]
     weights: tuple[float, ...]
 
 
@@ -81,7 +81,7 @@ class AccountStatus:
     account: str
     state: HealthState
     """The gravest: of the account, or of all its models if none of them is any better."""
-    whole: ScopeStatus
+    account_scope: ScopeStatus
     models: tuple[ScopeStatus, ...]
     pins: int
     picks: Mapping[str, int]
@@ -94,7 +94,7 @@ class AccountStatus:
         return {
             "account": self.account,
             "state": self.state,
-            **_plain(self.whole),
+            **_plain(self.account_scope),
             "pins": self.pins,
             "picks": dict(self.picks),
             "failures": dict(self.failures),
@@ -106,14 +106,14 @@ def account_statuses(
     pool: AccountPool,
     now: float,
     pick_counts: PickCounts,
-    sticky: SessionCounts | None = None,
+    session_counts: SessionCounts | None = None,
     *,
     only: Sequence[str] | None = None,
 ) -> Generator[None, None, tuple[AccountStatus, ...]]:
     """Look at all accounts, or some, by name; yields at times, so that others can have the thread."""
     by_account = scopes_by_account(pool)
-    picks, failures = pick_counts.of()
-    pins = sticky.accounts if sticky else {}
+    picks, failures = pick_counts.by_account()
+    pins = session_counts.accounts if session_counts else {}
     wanted = by_account if only is None else [name for name in dict.fromkeys(only) if name in by_account]
     found = []
     for number, name in enumerate(sorted(wanted), 1):
@@ -158,17 +158,17 @@ def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], 
     return ScopeStatus(
         model=scope.scope_key[1],
         state=state,
-        share=cooldown.traffic_share(now),
-        held_for=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
-        kind=cooldown.kind,
-        why=cooldown.reason if is_held else "",
-        is_told=is_held and cooldown.is_provider_stated,
+        traffic_share=cooldown.traffic_share(now),
+        cooldown_seconds=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
+        failure_kind=cooldown.kind,
+        reason=cooldown.reason if is_held else "",
+        is_provider_stated=is_held and cooldown.is_provider_stated,
         in_flight=scope.in_flight,
         concurrent=scope.concurrent,
         windows=tuple([_window(window, now) for window in scope.windows]),
         latency=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
         deployments=tuple([deployment.spec.id for deployment in deployments]),
-        tiers=_several(deployments, "priority"),
+        priorities=_several(deployments, "priority"),
         weights=_several(deployments, "weight"),
     )
 
@@ -194,16 +194,16 @@ def _window(window: QuotaWindow, now: float) -> WindowStatus:
 
 def _plain(one: ScopeStatus) -> dict[str, Any]:
     return {
-        "share": finite(one.share),
-        "held_for_seconds": finite(one.held_for),
-        "kind": one.kind,
-        "why": one.why,
-        "is_told": one.is_told,
+        "share": finite(one.traffic_share),
+        "held_for_seconds": finite(one.cooldown_seconds),
+        "kind": one.failure_kind,
+        "why": one.reason,
+        "is_told": one.is_provider_stated,
         "in_flight": one.in_flight,
         "concurrent": one.concurrent,
         "latency_seconds": finite(one.latency),
         "deployments": list(one.deployments),
-        "tiers": list(one.tiers),
+        "tiers": list(one.priorities),
         "weights": list(one.weights),
         "windows": [
             {

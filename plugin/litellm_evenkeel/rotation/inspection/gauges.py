@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
 # Looking at more would keep requests waiting: accounts as a whole and models at them, together.
-MOST_SIDES = 500
+MAX_SCOPES = 500
 SESSIONS = {
     "hits": "hits",
     "misses": "new",
@@ -95,7 +95,7 @@ class Gauges:
         pool = self._watched.pool
         for account, several in scopes_by_account(pool).items():
             looked_at += len(several)
-            if self._accounts.bound(account) == OTHER or looked_at > MOST_SIDES:
+            if self._accounts.bound(account) == OTHER or looked_at > MAX_SCOPES:
                 others.append(several[0])
                 continue
             for scope in several:
@@ -126,10 +126,10 @@ def _of_side(account: str, one: ScopeStatus) -> Iterator[Sample]:
     model = one.model or ""
     if one.model is None:
         yield Sample(metric_definitions.IN_FLIGHT, (account,), one.in_flight)
-    if one.kind is not None:
-        left = math.inf if one.state is HealthState.QUARANTINED else one.held_for or 0.0
-        yield Sample(metric_definitions.HOLD_SECONDS, (account, model, one.kind.value), left)
-    yield Sample(metric_definitions.TRAFFIC_SHARE, (account, model), one.share)
+    if one.failure_kind is not None:
+        left = math.inf if one.state is HealthState.QUARANTINED else one.cooldown_seconds or 0.0
+        yield Sample(metric_definitions.HOLD_SECONDS, (account, model, one.failure_kind.value), left)
+    yield Sample(metric_definitions.TRAFFIC_SHARE, (account, model), one.traffic_share)
     if one.latency is not None and one.model is not None:
         yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), one.latency)
     for window in one.windows:

@@ -101,7 +101,7 @@ class RotationInspector:
         """Return the model groups that somebody has asked for here."""
         return sorted({candidates.name for candidates in self.candidate_sets()})
 
-    def names(self) -> list[str]:
+    def account_names(self) -> list[str]:
         """Return the names of all accounts that are known here."""
         return sorted({account for account, _ in self.pool.scopes})
 
@@ -110,23 +110,23 @@ class RotationInspector:
         counts = self._router.affinity.sessions.counts()
         return await _patiently(account_statuses(self.pool, self._clock(), self._pick_counts, counts, only=only))
 
-    async def explain(self, question: ExplainQuery) -> ExplainResult | None:
+    async def explain(self, query: ExplainQuery) -> ExplainResult | None:
         """Say what a pick would be now; None for a model that nobody knows here."""
-        candidates = self._group(question.model)
+        candidates = self._group(query.model)
         if candidates is None:
             return None
         deployments = candidates.deployments
         tried = frozenset(
             deployment.spec.id
             for deployment in deployments
-            if {deployment.spec.id, deployment.spec.account} & question.excluded
+            if {deployment.spec.id, deployment.spec.account} & query.excluded
         )
         usage = self._router.estimator.estimate(candidates.name, {}, None)
-        if question.tokens is not None:
-            usage = Usage(1.0, question.tokens, usage.dollars * question.tokens / usage.tokens if usage.tokens else 0.0)
-        request, pinned, decision = PickRequest(usage, tried, is_stream=question.is_stream), None, None
-        if question.session:
-            metadata = {"session_id": question.session, "user_api_key_hash": question.client}
+        if query.tokens is not None:
+            usage = Usage(1.0, query.tokens, usage.dollars * query.tokens / usage.tokens if usage.tokens else 0.0)
+        request, pinned, decision = PickRequest(usage, tried, is_stream=query.is_stream), None, None
+        if query.session:
+            metadata = {"session_id": query.session, "user_api_key_hash": query.client}
             preference = self._router.affinity.preview(candidates, request, {"metadata": metadata})
             request, pinned, decision = preference.request, preference.pinned, preference.decision
         told = await _patiently(explain(self.pool, candidates, request, random=self._random))

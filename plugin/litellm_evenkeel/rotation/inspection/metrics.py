@@ -30,7 +30,7 @@ class PickCounts:
     picks: Counter[tuple[str, PickReason]] = field(default_factory=Counter)
     failures: Counter[tuple[str, FailureKind]] = field(default_factory=Counter)
 
-    def of(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
+    def by_account(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
         """Return picks by reason and failures by kind, each by account."""
         return _by_account(self.picks), _by_account(self.failures)
 
@@ -44,19 +44,19 @@ def _by_account(
     return found
 
 
-MOST_ACCOUNTS = 200
-MOST_MODELS = 200
+MAX_ACCOUNTS = 200
+MAX_MODEL_GROUPS = 200
 NO_CANDIDATES = "no candidates"
 
 
 class RotationMetrics:
     """An observer that counts. A series that was there once costs a look into a dictionary."""
 
-    def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, most_accounts: int = MOST_ACCOUNTS) -> None:
-        self.accounts, self.models = LabelLimiter(most_accounts), LabelLimiter(MOST_MODELS)
+    def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, max_accounts: int = MAX_ACCOUNTS) -> None:
+        self.accounts, self.models = LabelLimiter(max_accounts), LabelLimiter(MAX_MODEL_GROUPS)
         self.counts = PickCounts()
         self.registry = registry
-        self._made = {one: made(one, registry) for one in metric_definitions.WRITTEN}
+        self._made = {one: made(one, registry) for one in metric_definitions.RECORDED}
         self._picks: dict[tuple[str, str], Any] = {}
         self._others: dict[tuple[MetricDefinition, str, str], Any] = {}
         self._pick_seconds = self._made[metric_definitions.PICK_SECONDS]
@@ -64,9 +64,9 @@ class RotationMetrics:
         waits = self._made[metric_definitions.WAIT_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("given up")}
 
-    def on_pick(self, pick: Pick, group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
         """Know of a choice, and how long it took."""
-        del group
+        del model_group
         key = (pick.deployment.spec.account, pick.reason)
         self.counts.picks[key] += 1
         child = self._picks.get(key)
@@ -77,15 +77,15 @@ class RotationMetrics:
         child.inc()
         self._pick_seconds.observe(seconds)
 
-    def on_queued(self, group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
         """Know of a request that has waited for an account."""
-        del group
+        del model_group
         self._waits[is_served].observe(seconds)
 
-    def on_rejection(self, group: str, no_capacity: NoCapacity) -> None:
+    def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Know of a request for which there was none."""
         reason = no_capacity.blocker.reason.value if no_capacity.blocker else NO_CANDIDATES
-        self._made[metric_definitions.REFUSALS].labels(self.models.bound(group), reason).inc()
+        self._made[metric_definitions.REFUSALS].labels(self.models.bound(model_group), reason).inc()
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         """Know of a failed attempt."""
@@ -112,9 +112,9 @@ class RotationMetrics:
         """Know that a snapshot was made anew."""
         self._rebuild_seconds.observe(seconds)
 
-    def plugin_error(self, where: str) -> None:
+    def plugin_error(self, operation: str) -> None:
         """Know of an error of ours, by where it happened."""
-        self._made[metric_definitions.ERRORS].labels(where).inc()
+        self._made[metric_definitions.ERRORS].labels(operation).inc()
 
     def _of_account(self, one: MetricDefinition, account: str, kind: str) -> Any:
         key = (one, account, kind)

@@ -80,13 +80,13 @@ class AccountLeases:
         keeps = max((window.retention for window in self.windows.values()), default=0.0)
         return ScopeRequest(self.name, max(keeps, 60.0), tuple(ask for _, ask in self._asked), slots)
 
-    def apply_grant(self, ask: ScopeRequest, answer: ScopeGrant, now: float, clock_offset: ClockOffset) -> bool:
+    def apply_grant(self, request: ScopeRequest, grant: ScopeGrant, now: float, clock_offset: ClockOffset) -> bool:
         """Know what the store says; return whether somebody who was refused may try again."""
-        pairs = zip(self._asked, answer.windows, strict=True)
+        pairs = zip(self._asked, grant.windows, strict=True)
         opened = [window.apply_grant(asked, told, now, clock_offset) for (window, asked), told in pairs]
         self._asked = []
-        if self.slots and ask.slots and answer.slots and not self._coordinator.mode.is_local:
-            opened.append(self.slots.apply_grant(ask.slots, answer.slots, now))
+        if self.slots and request.slots and grant.slots and not self._coordinator.mode.is_local:
+            opened.append(self.slots.apply_grant(request.slots, grant.slots, now))
         return any(opened)
 
     def return_all(self, now: float) -> ScopeRequest | None:

@@ -155,7 +155,7 @@ class CooldownBus:
         self.is_listening = False
 
     @property
-    def has_words(self) -> bool:
+    def has_updates(self) -> bool:
         """Whether there is something to say."""
         return bool(self._waiting)
 

@@ -117,13 +117,13 @@ class QuotaCoordinator:
             self._wake.set()
         self._active[leases] = self._due[leases] = None
 
-    async def start(self, pool: AccountPool, patience: float = 1.0) -> None:
+    async def start(self, pool: AccountPool, timeout: float = 1.0) -> None:
         """Begin to share; a server that does not answer is waited for a little, and tried again by and by."""
         self._pool = pool
         for name, work in (("shared state", self._work()), ("holds", self._cooldown_bus.listen(pool))):
             self._tasks.append(asyncio.get_running_loop().create_task(work, name=f"evenkeel: {name}"))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await self._joined.wait()
 
     async def stop(self) -> None:
@@ -152,8 +152,8 @@ class QuotaCoordinator:
             outages=self._outages,
             errors=dict(self._errors),
             exchanges=self._exchanges,
-            said=self._cooldown_bus.published,
-            heard=self._cooldown_bus.received,
+            published=self._cooldown_bus.published,
+            received=self._cooldown_bus.received,
             damaged=self._cooldown_bus.damaged,
             is_listening=self._cooldown_bus.is_listening,
         )
@@ -183,7 +183,7 @@ class QuotaCoordinator:
                 async with asyncio.timeout(until - now):
                     await self._wake.wait()
         self._wake.clear()
-        if self._cooldown_bus.has_words and not await self._attempt(
+        if self._cooldown_bus.has_updates and not await self._attempt(
             self._cooldown_bus.publish(), self._settings.timeout
         ):
             return
@@ -227,8 +227,8 @@ class QuotaCoordinator:
             worker=self._worker,
             epoch=self.mode.epoch,
             new_epoch=secrets.token_hex(8),
-            gone=settings.gone,
-            fresh=settings.heartbeat * FRESH_BEATS,
+            gone_seconds=settings.gone,
+            fresh_seconds=settings.heartbeat * FRESH_BEATS,
             grace_period=settings.settle,
             rejoins=not self.is_connected and bool(self.mode.epoch),
             leaves=leaves,
@@ -254,12 +254,12 @@ class QuotaCoordinator:
 
     def _apply_response(self, response: LeaseResponse, clock_offset: ClockOffset, now: float) -> None:
         """Take notice of how the store stands."""
-        is_settling = response.now < response.opens
+        is_settling = response.now < response.grants_at
         old = self.mode
-        if (is_settling, response.epoch, is_settling and response.opens) == (old.is_local, old.epoch, self._opens):
+        if (is_settling, response.epoch, is_settling and response.grants_at) == (old.is_local, old.epoch, self._opens):
             return
-        self._opens = is_settling and response.opens
-        ends = response.opens - clock_offset.high - QUIET_TICKS * self._settings.tick if is_settling else math.inf
+        self._opens = is_settling and response.grants_at
+        ends = response.grants_at - clock_offset.high - QUIET_TICKS * self._settings.tick if is_settling else math.inf
         workers = max(response.workers, old.workers if is_settling else 1)
         self.mode = SharingMode(is_local=is_settling, workers=workers, epoch=response.epoch, until=ends)
         if old.epoch and response.epoch != old.epoch:

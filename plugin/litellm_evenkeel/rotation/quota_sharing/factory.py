@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_coordinator(
-    settings: CoordinatorSettings, clock: Callable[[], float], freed: Callable[[], None] = lambda: None
+    settings: CoordinatorSettings, clock: Callable[[], float], on_capacity: Callable[[], None] = lambda: None
 ) -> QuotaCoordinator:
     """Return one worker's share; no server is asked yet. `freed` is called whenever a full account may have room."""
     if not settings.url:
@@ -23,4 +23,4 @@ def open_coordinator(
             "shared.url: workers share through a Redis. Write its address, such as redis://host:6379/0."
         )
     store = RedisLeaseStore(settings.url, settings.prefix, settings.timeout)
-    return QuotaCoordinator(store, store, settings, clock=clock, on_capacity=freed)
+    return QuotaCoordinator(store, store, settings, clock=clock, on_capacity=on_capacity)

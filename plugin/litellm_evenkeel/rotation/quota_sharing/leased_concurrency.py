@@ -70,7 +70,9 @@ class LeasedConcurrency:
             return None
         self._look(now)
         if is_local:
-            return SlotsRequest(scope.concurrent, scope.in_flight, scope.in_flight, lacks=False) if confirms else None
+            return (
+                SlotsRequest(scope.concurrent, scope.in_flight, scope.in_flight, is_waiting=False) if confirms else None
+            )
         yields = self._is_wanted and bool(self._held) and now >= self._since + TURN
         self._most = scope.concurrent // workers if yields else scope.concurrent
         spare = 0 if self._is_wanted or now >= self._used + IDLE_SECONDS else max(scope.in_flight // SPARE, 1)
@@ -83,17 +85,17 @@ class LeasedConcurrency:
             return None
         # What is given back may be another's before the answer is here.
         scope.leased_slots = min(scope.leased_slots or 0, max(wanted, scope.in_flight), self._most)
-        return SlotsRequest(scope.concurrent, scope.in_flight, wanted, lacks=self._lacks)
+        return SlotsRequest(scope.concurrent, scope.in_flight, wanted, is_waiting=self._lacks)
 
-    def apply_grant(self, ask: SlotsRequest, answer: SlotsGrant, now: float) -> bool:
+    def apply_grant(self, request: SlotsRequest, grant: SlotsGrant, now: float) -> bool:
         """Know what the store says; return whether somebody who was refused may try again."""
         scope = self.scope
-        if answer.granted and not self._held:
+        if grant.granted and not self._held:
             self._since = now
-        self._is_wanted, self._held = answer.is_wanted, answer.granted
-        scope.leased_slots = min(answer.granted, self._most)
+        self._is_wanted, self._held = grant.is_contended, grant.granted
+        scope.leased_slots = min(grant.granted, self._most)
         was_lacking = self._lacks
-        if scope.leased_slots > ask.in_flight:
+        if scope.leased_slots > request.in_flight:
             self._lacks = False
         return was_lacking and scope.in_flight < scope.leased_slots
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.rotation.model.limits import Unit
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     IDLE_SECONDS,
-    LATER,
+    LEASE_PARTS,
     ROUND_TRIP_SECONDS,
     LeaseReturn,
     ProviderReport,
@@ -111,7 +111,7 @@ class LeasedWindow(QuotaWindow):
     @property
     def retention(self) -> float:
         """For how many seconds the store has to remember what was used."""
-        return self.limit.seconds + (LATER + 1) * self._part_length
+        return self.limit.seconds + (LEASE_PARTS + 1) * self._part_length
 
     @property
     def is_idle(self) -> bool:
@@ -293,7 +293,7 @@ class LeasedWindow(QuotaWindow):
             limit=self.limit.amount,
             part_seconds=self._part_length,
             parts=math.ceil(self.limit.seconds / self._part_length - EPSILON),
-            is_whole=self.limit.unit is Unit.REQUESTS,
+            is_integral=self.limit.unit is Unit.REQUESTS,
             needed=demand,
             prefetch=ahead,
             returns=returns,
@@ -301,26 +301,26 @@ class LeasedWindow(QuotaWindow):
             provider_report=told if told and told.resets_in > 0 else None,
         )
 
-    def apply_grant(self, ask: WindowRequest, answer: WindowGrant, now: float, clock_offset: ClockOffset) -> bool:
+    def apply_grant(self, request: WindowRequest, grant: WindowGrant, now: float, clock_offset: ClockOffset) -> bool:
         """Know what the store says; return whether somebody who was refused may try again."""
         self._unleased_total = max(self._unleased_total - sum(self._sent.values()), 0.0)
         self._sent = {}
-        self._store_available, self._responded_at = answer.left, now
-        if answer.granted > EPSILON:
-            ends = (answer.part + LATER) * self._part_length - clock_offset.high
-            self._grants.append([answer.part, answer.granted, ends])
+        self._store_available, self._responded_at = grant.left, now
+        if grant.granted > EPSILON:
+            ends = (grant.part + LEASE_PARTS) * self._part_length - clock_offset.high
+            self._grants.append([grant.part, grant.granted, ends])
             self._count_grants()
             self._granted_at, self._spent = now, 0.0
             self._refused_until = -math.inf
-            if answer.granted + EPSILON >= ask.needed:
+            if grant.granted + EPSILON >= request.needed:
                 self._needed = 0.0
             was_barred, self._is_blocking = self._is_blocking, False
             return was_barred
-        if ask.needed > 0:
-            self._refused_until = now + max(answer.opens_in, ROUND_TRIP_SECONDS)
+        if request.needed > 0:
+            self._refused_until = now + max(grant.available_in, ROUND_TRIP_SECONDS)
             self._retry_pause = min(self._retry_pause * 2, RAREST)
-            self._retry_at = now + min(max(answer.opens_in, ROUND_TRIP_SECONDS), self._retry_pause)
-        elif ask.prefetch > 0:
+            self._retry_at = now + min(max(grant.available_in, ROUND_TRIP_SECONDS), self._retry_pause)
+        elif request.prefetch > 0:
             self._no_prefetch_until = now + AGAIN
         return False
 

@@ -6,7 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.rotation.quota_sharing.protocol import LATER, LeaseResponse, ScopeGrant, SlotsGrant, WindowGrant
+from litellm_evenkeel.rotation.quota_sharing.protocol import (
+    LEASE_PARTS,
+    LeaseResponse,
+    ScopeGrant,
+    SlotsGrant,
+    WindowGrant,
+)
 from litellm_evenkeel.rotation.state.quota_window import EPSILON
 
 if TYPE_CHECKING:
@@ -44,7 +50,7 @@ class Tally:
     def answer(self, ask: WindowRequest, now: float, workers: int, *, is_closed: bool) -> WindowGrant:
         """Count, and grant what there is."""
         current = math.floor(now / ask.part_seconds)
-        oldest = current - ask.parts - LATER + 1
+        oldest = current - ask.parts - LEASE_PARTS + 1
         self._forget(ask, now, oldest)
         for one in ask.returns:
             self._take_back(one, ask.part_seconds)
@@ -60,7 +66,7 @@ class Tally:
         if ask.needed > left + EPSILON:
             return WindowGrant(current, 0.0, left, self._opens_in(ask, used, now))
         extra = max(min(ask.prefetch, (left - ask.needed) / (2 * workers)), 0.0)
-        granted = ask.needed + (math.floor(extra + EPSILON) if ask.is_whole else extra)
+        granted = ask.needed + (math.floor(extra + EPSILON) if ask.is_integral else extra)
         if granted > 0:
             self._count(current, granted)
         return WindowGrant(current, granted, left - granted, 0.0)
@@ -107,7 +113,7 @@ class Tally:
             if over <= EPSILON:
                 break
             over -= self.parts[part]
-            told = (part + ask.parts + LATER) * ask.part_seconds - now
+            told = (part + ask.parts + LEASE_PARTS) * ask.part_seconds - now
         return told
 
     def _put(self, part: int, amount: float) -> None:
@@ -145,8 +151,8 @@ class MemoryStore:
         """Count, and grant what there is."""
         now = self._clock()
         self._alive[call.worker] = -math.inf if call.leaves else now
-        self._alive = {worker: at for worker, at in self._alive.items() if at > now - call.gone}
-        others = sum(at >= now - call.fresh for worker, at in self._alive.items() if worker != call.worker)
+        self._alive = {worker: at for worker, at in self._alive.items() if at > now - call.gone_seconds}
+        others = sum(at >= now - call.fresh_seconds for worker, at in self._alive.items() if worker != call.worker)
         self._epoch = self._epoch or call.new_epoch
         differs = call.epoch not in {"", self._epoch}
         if (differs or (call.rejoins and not others)) and now >= self._opens:
@@ -181,7 +187,9 @@ class MemoryStore:
     @staticmethod
     def _slots(account: Account, call: LeaseRequest, ask: SlotsRequest, now: float, *, is_closed: bool) -> SlotsGrant:
         account.slots = {
-            worker: one for worker, one in account.slots.items() if one[1] > now - call.gone and worker != call.worker
+            worker: one
+            for worker, one in account.slots.items()
+            if one[1] > now - call.gone_seconds and worker != call.worker
         }
         others = sum(number for number, _ in account.slots.values())
         account.queue = {worker: one for worker, one in account.queue.items() if one[1] > now - HUNGRY}
@@ -191,6 +199,6 @@ class MemoryStore:
         answer = SlotsGrant(granted, bool(account.queue))
         if granted > 0:
             account.slots[call.worker] = granted, now
-        elif ask.lacks:
+        elif ask.is_waiting:
             account.queue[call.worker] = since, now
         return answer

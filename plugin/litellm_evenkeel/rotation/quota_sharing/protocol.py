@@ -25,9 +25,9 @@ class SharingCounts:
     errors: Mapping[str, int]
     """Failed questions, by the kind of error."""
     exchanges: int
-    said: int
+    published: int
     """Holds told to others."""
-    heard: int
+    received: int
     """Holds that others told."""
     damaged: int
     """Words that nobody could understand."""
@@ -78,7 +78,7 @@ class SharingContext(Protocol):
 
 
 # So many parts more than its own are counted of a window: a grant is good for its part and the next one.
-LATER = 2
+LEASE_PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class WindowRequest:
     part_seconds: float
     """Seconds of one of its parts."""
     parts: int
-    is_whole: bool
+    is_integral: bool
     """Whether fractions are of no use."""
     needed: float
     """Of which less is of no use."""
@@ -134,7 +134,7 @@ class SlotsRequest:
     limit: int
     in_flight: int
     wanted: int
-    lacks: bool
+    is_waiting: bool
     """Whether somebody waits for one."""
 
 
@@ -143,7 +143,7 @@ class ScopeRequest:
     """All that is asked of one account, or of one model at it."""
 
     key: str
-    keeps: float
+    retention: float
     """For how many seconds it is to be remembered."""
     windows: tuple[WindowRequest, ...]
     slots: SlotsRequest | None
@@ -158,8 +158,8 @@ class LeaseRequest:
     """Of the store as it was known; empty if it never was."""
     new_epoch: str
     """To be the name of a store that has none yet."""
-    gone: float
-    fresh: float
+    gone_seconds: float
+    fresh_seconds: float
     """Who was heard of within so many seconds has the store."""
     grace_period: float
     rejoins: bool
@@ -176,7 +176,7 @@ class WindowGrant:
     granted: float
     left: float
     """For anybody."""
-    opens_in: float
+    available_in: float
     """Seconds until there is as much as was wanted, if nobody else takes it; 0 if it was granted."""
 
 
@@ -185,7 +185,7 @@ class SlotsGrant:
     """How many may be under way here."""
 
     granted: int
-    is_wanted: bool
+    is_contended: bool
     """Whether others lack some."""
 
 
@@ -203,7 +203,7 @@ class LeaseResponse:
 
     now: float
     epoch: str
-    opens: float
+    grants_at: float
     """From when on it grants."""
     workers: int
     """How many were heard of lately."""

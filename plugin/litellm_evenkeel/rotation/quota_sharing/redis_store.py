@@ -211,7 +211,7 @@ return table.concat(found, ' ')
 
 
 # Where nothing is heard for so long, it is asked whether anybody is there.
-HEARD_SECONDS = 5.0
+LISTEN_TIMEOUT_SECONDS = 5.0
 
 
 class RedisLeaseStore:
@@ -221,7 +221,7 @@ class RedisLeaseStore:
         self._prefix = prefix
         # Whoever asks looks to the time, and what went wrong is not tried again behind its back.
         self._client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=timeout)
-        self._ear = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=HEARD_SECONDS)
+        self._ear = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=LISTEN_TIMEOUT_SECONDS)
         self._exchange = self._client.register_script(EXCHANGE)
         self._say = self._client.register_script(SAY)
         self._common = [f"{prefix}:shared", f"{prefix}:workers"]
@@ -239,17 +239,17 @@ class RedisLeaseStore:
 
     async def history(self) -> list[bytes | str]:
         """Return what was said and still holds."""
-        async with asyncio.timeout(HEARD_SECONDS):
+        async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
             return list((await self._ear.hgetall(f"{self._prefix}:holds")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:
         """Hear what others say; the first None says that from now on nothing is missed."""
         async with self._ear.pubsub() as ear:
-            async with asyncio.timeout(HEARD_SECONDS):
+            async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
                 await ear.subscribe(f"{self._prefix}:held")
             is_asked = False
             while True:
-                heard = await ear.get_message(timeout=HEARD_SECONDS)
+                heard = await ear.get_message(timeout=LISTEN_TIMEOUT_SECONDS)
                 if heard is None:
                     # Nobody has anything to say, or nobody is there.
                     if is_asked:
@@ -278,8 +278,8 @@ def encode_request(call: LeaseRequest) -> str:
             "worker": call.worker,
             "epoch": call.epoch,
             "new_epoch": call.new_epoch,
-            "gone": call.gone,
-            "fresh": call.fresh,
+            "gone": call.gone_seconds,
+            "fresh": call.fresh_seconds,
             "settle": call.grace_period,
             "rejoins": call.rejoins,
             "leaves": call.leaves,
@@ -314,7 +314,7 @@ def _side(side: ScopeRequest) -> list[Any]:
             one.limit,
             one.part_seconds,
             one.parts,
-            one.is_whole,
+            one.is_integral,
             one.needed,
             one.prefetch,
             [[back.first, back.last, back.amount] for back in one.returns],
@@ -326,5 +326,5 @@ def _side(side: ScopeRequest) -> list[Any]:
         for one in side.windows
     ]
     slots = side.slots
-    asked = [slots.limit, slots.in_flight, slots.wanted, slots.lacks] if slots else False
-    return [int(side.keeps * 1000), windows, asked]
+    asked = [slots.limit, slots.in_flight, slots.wanted, slots.is_waiting] if slots else False
+    return [int(side.retention * 1000), windows, asked]

@@ -54,10 +54,10 @@ def test_a_window_tells_what_is_left_and_when_it_runs_out() -> None:
         on.ask("a", tokens=200)
         on.now += 1
     found = on.standings()["a"]
-    (window,) = found.whole.windows
+    (window,) = found.account_scope.windows
     assert (window.name, window.left, round(window.used_share, 6)) == ("tokens/1h", 400, 0.6)
     assert 150 < window.runs_out_in < 250
-    assert (found.whole.in_flight, found.whole.concurrent) == (3, 4)
+    assert (found.account_scope.in_flight, found.account_scope.concurrent) == (3, 4)
     assert [model.in_flight for model in found.models] == [3, 0]
 
 
@@ -73,14 +73,14 @@ def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> 
         HealthState.QUARANTINED,
     ]
     small, _ = found["a"].models
-    assert (small.state, small.kind, small.why, small.is_told) == (
+    assert (small.state, small.failure_kind, small.reason, small.is_provider_stated) == (
         HealthState.COOLING_DOWN,
         FailureKind.RATE_LIMIT,
         "rule",
         True,
     )
-    assert 40 <= small.held_for <= 42
-    assert found["c"].whole.held_for is None
+    assert 40 <= small.cooldown_seconds <= 42
+    assert found["c"].account_scope.cooldown_seconds is None
     on.pool.fail(on.ask("a", "large"), Failure(FailureKind.RATE_LIMIT, FailureScope.ACCOUNT_MODEL, 40.0, "rule"))
     assert on.standings()["a"].state is HealthState.COOLING_DOWN
     on.now += 100

@@ -48,7 +48,7 @@ class World:
         )
         self.sessions = SessionTable(AffinitySettings())
         self.registry = CollectorRegistry()
-        self.metrics = RotationMetrics(self.registry, most_accounts=most_accounts)
+        self.metrics = RotationMetrics(self.registry, max_accounts=most_accounts)
         self.is_shared: bool | None = None
         self.gauges = Gauges(self, self.metrics.accounts, self.metrics.models, lambda: self.is_shared)
 
@@ -100,12 +100,12 @@ def test_what_happens_is_counted() -> None:
     assert on.value("refusals_total", model="m", reason="no candidates") == 1
     assert on.value("snapshot_rebuild_seconds_count") == 1
     assert on.value("plugin_errors_total", reason="choosing") == 1
-    assert on.metrics.counts.of() == ({"a": {"sticky": 2}, "b": {"sticky": 2}}, {"a": {"rate limit": 1}})
+    assert on.metrics.counts.by_account() == ({"a": {"sticky": 2}, "b": {"sticky": 2}}, {"a": {"rate limit": 1}})
 
 
 def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
     on = World(a={"tpm": 1000}, b=None, c=None)
-    SampleCollector(on.gauges.samples, metric_definitions.READ, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
     on.attempt("a", 600)
     on.pool.fail(on.attempt("b").pick.reservation, Failure(FailureKind.QUOTA, FailureScope.ACCOUNT, 50.0, "rule"))
     on.pool.fail(on.attempt("c").pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "rule"))
@@ -128,7 +128,7 @@ def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
 
 def test_accounts_beyond_the_bound_are_one() -> None:
     on = World(most_accounts=2, **{f"a{number}": {"rpm": 100} for number in range(5)})
-    SampleCollector(on.gauges.samples, metric_definitions.READ, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
     for number in range(5):
         on.attempt(f"a{number}")
     assert on.value("picks_total", account="a1", reason="sticky") == 1
@@ -151,7 +151,7 @@ def test_an_error_while_reading_leaves_the_scrape_of_all_others_whole() -> None:
         raise ValueError
 
     SampleCollector(
-        broken, metric_definitions.READ, registry, on_error=lambda where, error: told.append((where, type(error)))
+        broken, metric_definitions.SAMPLED, registry, on_error=lambda where, error: told.append((where, type(error)))
     )
     assert list(registry.collect()) == []
     assert told == [("reading metrics", ValueError)]
@@ -163,7 +163,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
     def broken() -> list:
         raise ValueError
 
-    writer = SampleWriter(broken, metric_definitions.READ, on_error=lambda where, _: told.append(where))
+    writer = SampleWriter(broken, metric_definitions.SAMPLED, on_error=lambda where, _: told.append(where))
     task = asyncio.create_task(writer.keep_writing(0.0))
     while len(told) < 2:
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
 
 def test_only_what_is_ours_is_exposed() -> None:
     on = World(a=None)
-    SampleCollector(on.gauges.samples, metric_definitions.READ, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
     names = {line.split()[2] for line in exposition(on.registry, {}).decode().splitlines() if line.startswith("# TYPE")}
     assert f"{P}picks" in {name.removesuffix("_total") for name in names}
     assert all(name.startswith(P) for name in names)

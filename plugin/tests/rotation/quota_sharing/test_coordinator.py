@@ -88,7 +88,7 @@ class Worker:
         self.candidates = self.pool.candidate_set("m", [DeploymentSpec("a-m", "a", "m", limits=Limits.of(told, "a"))])
 
     async def __aenter__(self) -> Self:
-        await self.coordinator.start(self.pool, patience=0.5)
+        await self.coordinator.start(self.pool, timeout=0.5)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -251,7 +251,7 @@ async def test_what_one_learns_the_other_knows_and_who_tells_does_not_hear_itsel
         update = CooldownUpdate("a", None, FailureKind.PERMANENT, "revoked", float("inf"), is_provider_stated=True)
         first.coordinator.broadcast(update)
         await until(lambda: second.pick() is None)
-        assert (first.coordinator.counts().said, first.coordinator.counts().heard) == (1, 0)
+        assert (first.coordinator.counts().published, first.coordinator.counts().received) == (1, 0)
         # Only the pool's own word counts here.
         assert first.pick()
         server.error = OSError()
@@ -279,7 +279,7 @@ async def test_it_may_be_stopped_before_it_was_started_and_leaves_nothing_behind
     server.lets.clear()
     await Worker(server).coordinator.stop()
     worker = Worker(server, rpm=10)
-    await worker.coordinator.start(worker.pool, patience=0.05)
+    await worker.coordinator.start(worker.pool, timeout=0.05)
     assert not worker.coordinator.counts().is_connected
     assert sum(worker.pick() is not None for _ in range(10)) == 5
     await worker.coordinator.stop()
