@@ -363,7 +363,7 @@ async def test_quarantines_outlive_a_server_that_forgets(tmp_path: Path) -> None
 async def test_without_a_server_from_the_start_each_takes_its_part() -> None:
     worker = Worker("redis://:hush@127.0.0.1:1/0", "p", limits(rpm=40), workers=4)
     began = clock()
-    await worker.coordinator.start(worker.pool, timeout=0.1)
+    await worker.coordinator.start(worker.pool, wait_seconds=0.1)
     assert clock() - began < 2
     assert sum(worker.pick() is not None for _ in range(40)) == 10
     assert not worker.coordinator.counts().is_connected

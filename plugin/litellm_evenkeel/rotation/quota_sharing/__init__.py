@@ -1,4 +1,4 @@
-"""State that workers and replicas share: what is held, what is used of limits, how many requests are under way."""
+"""State that workers and replicas share: cooldowns, usage of limits, and requests in flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that one side shares: its windows and its slots, asked for together."""
+"""All leases of one scope: its quota windows and its slots, requested together."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, ScopeGrant
     from litellm_evenkeel.rotation.state.account_scope import ScopeKey
 
+MIN_RETENTION_SECONDS = 60.0
+
 
 class LeaseCoordinator(SharingContext, Protocol):
-    """What renews leases."""
+    """Coordinator, as the leases of a scope see it."""
 
     def request_now(self, leases: AccountLeases) -> bool:
         """Request a lease at once, because a request waits for it. Return whether it will be requested."""
@@ -26,9 +28,9 @@ class LeaseCoordinator(SharingContext, Protocol):
 
 
 class AccountLeases:
-    """All leases of one scope: its windows and its slots, requested together."""
+    """All leases of one scope."""
 
-    __slots__ = ("_asked", "_coordinator", "name", "scope_key", "slots", "windows")
+    __slots__ = ("_coordinator", "_requested", "name", "scope_key", "slots", "windows")
 
     def __init__(self, key: ScopeKey, coordinator: LeaseCoordinator) -> None:
         account, model = key
@@ -36,22 +38,23 @@ class AccountLeases:
         self.name = quote(account, safe="") + ("" if model is None else "/" + quote(model, safe=""))
         self.windows: dict[str, LeasedWindow] = {}
         self.slots: LeasedConcurrency | None = None
-        self._asked: list[tuple[LeasedWindow, WindowRequest]] = []
+        self._requested: list[tuple[LeasedWindow, WindowRequest]] = []
+        """The windows in the exchange that is under way, with what each of them requests."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to say, and nothing to give back."""
+        """Whether there is nothing to request, to report or to return."""
         return all(window.is_idle for window in self.windows.values()) and (self.slots is None or self.slots.is_idle)
 
     @property
     def needs_renewal(self) -> bool:
-        """Whether it is to be looked at again soon."""
+        """Whether the next tick has to check these leases again."""
         if self.slots and not self.slots.is_idle:
             return True
         return any(window.is_demanding for window in self.windows.values())
 
     def add_window(self, limit: RateLimit) -> LeasedWindow:
-        """Return a new window; one of the same name was of a limit that has changed."""
+        """Return a new window. It replaces one of the same name, whose limit has changed."""
         window = LeasedWindow(
             limit,
             self._coordinator,
@@ -62,12 +65,12 @@ class AccountLeases:
         return window
 
     def build_request(self, now: float, *, confirms: bool) -> ScopeRequest | None:
-        """Return what is to be said to the store, if anything is; a sign of life confirms what is held."""
+        """Return the request for the store, or `None` if there is none. `confirms`: this exchange is a heartbeat."""
         is_pulled = any(window.is_demanding for window in self.windows.values())
-        self._asked = [
-            (window, ask)
+        self._requested = [
+            (window, request)
             for window in self.windows.values()
-            if (ask := window.build_request(now, is_pulled=is_pulled, confirms=confirms)) is not None
+            if (request := window.build_request(now, is_pulled=is_pulled, confirms=confirms)) is not None
         ]
         is_local = self._coordinator.mode.is_local
         slots = (
@@ -75,22 +78,26 @@ class AccountLeases:
             if self.slots
             else None
         )
-        if not self._asked and slots is None:
+        if not self._requested and slots is None:
             return None
-        keeps = max((window.retention for window in self.windows.values()), default=0.0)
-        return ScopeRequest(self.name, max(keeps, 60.0), tuple(ask for _, ask in self._asked), slots)
+        retention = max((window.retention for window in self.windows.values()), default=0.0)
+        window_requests = tuple(request for _, request in self._requested)
+        return ScopeRequest(self.name, max(retention, MIN_RETENTION_SECONDS), window_requests, slots)
 
     def apply_grant(self, request: ScopeRequest, grant: ScopeGrant, now: float, clock_offset: ClockOffset) -> bool:
-        """Know what the store says; return whether somebody who was refused may try again."""
-        pairs = zip(self._asked, grant.windows, strict=True)
-        opened = [window.apply_grant(asked, told, now, clock_offset) for (window, asked), told in pairs]
-        self._asked = []
+        """Apply the store's answer. Return whether a request that was blocked here may try again."""
+        pairs = zip(self._requested, grant.windows, strict=True)
+        unblocked = [
+            window.apply_grant(window_request, window_grant, now, clock_offset)
+            for (window, window_request), window_grant in pairs
+        ]
+        self._requested = []
         if self.slots and request.slots and grant.slots and not self._coordinator.mode.is_local:
-            opened.append(self.slots.apply_grant(request.slots, grant.slots, now))
-        return any(opened)
+            unblocked.append(self.slots.apply_grant(request.slots, grant.slots, now))
+        return any(unblocked)
 
     def return_all(self, now: float) -> ScopeRequest | None:
-        """Give everything back."""
+        """Return the request that gives back all leases, or `None` if there are none."""
         for window in self.windows.values():
             window.return_all()
         if self.slots:
@@ -98,7 +105,7 @@ class AccountLeases:
         return self.build_request(now, confirms=True)
 
     def on_timeout(self) -> None:
-        """Know that nobody knows what has become of it."""
-        for window, _ in self._asked:
+        """Handle an exchange whose outcome is unknown."""
+        for window, _ in self._requested:
             window.on_timeout()
-        self._asked = []
+        self._requested = []

@@ -1,4 +1,4 @@
-"""What workers tell each other of holds, as soon as it happens; whoever could not listen reads what still holds."""
+"""Cooldown updates between workers: published at once, and kept for workers that were not listening."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 
 VERSION = 1
-# A list, because what others say may not even be hashable.
-KINDS = [str(kind) for kind in FailureKind]
-MOST_BYTES = 4096
-MOST_REASON = 200
-MOST_CREDENTIAL = 64
-# No hold but a quarantine lasts longer.
-LONGEST = 9 * 86_400.0
+# A list rather than a set, because a received value may not be hashable.
+FAILURE_KINDS = [str(kind) for kind in FailureKind]
+MAX_MESSAGE_BYTES = 4096
+MAX_REASON_CHARACTERS = 200
+MAX_CREDENTIAL_CHARACTERS = 64
+# No cooldown is longer, except a quarantine.
+MAX_COOLDOWN_SECONDS = 9 * 86_400.0
 
-# What is longer wins here as it does in each worker; a release forgets an account with all its models.
-SAY = """
+# The longer cooldown wins, as in each worker. Releasing an account also releases all its models.
+PUBLISH_SCRIPT = """
 local function until_of(text)
   local good, found = pcall(cjson.decode, text)
   if not good or type(found) ~= 'table' then return -1 end
@@ -59,26 +59,27 @@ RELEASED, FOREVER = -1.0, 0.0
 
 @dataclass(frozen=True, slots=True)
 class CooldownMessage:
-    """One hold, ready to be said."""
+    """One cooldown update, encoded for the channel."""
 
     field: str
+    """The scope, as the name of a field of the Redis hash."""
     text: str
     until: float
-    """Or `RELEASED`, or `FOREVER`."""
+    """When the cooldown ends, or `RELEASED`, or `FOREVER`."""
     account: str
-    """Of which all is to be forgotten; empty if only this."""
+    """The account whose models are released too; empty if the update concerns one model only."""
 
 
-def encode(update: CooldownUpdate, speaker: str) -> CooldownMessage:
-    """Write down a hold."""
+def encode(update: CooldownUpdate, sender: str) -> CooldownMessage:
+    """Encode `update` as a message from worker `sender`."""
     text = json.dumps(
         {
             "v": VERSION,
-            "from": speaker,
+            "from": sender,
             "account": update.account,
             "model": update.model,
             "kind": update.kind,
-            "reason": update.reason[:MOST_REASON],
+            "reason": update.reason[:MAX_REASON_CHARACTERS],
             "until": update.until if math.isfinite(update.until) else None,
             "told": update.is_provider_stated,
             "credential": update.credential,
@@ -91,123 +92,126 @@ def encode(update: CooldownUpdate, speaker: str) -> CooldownMessage:
 
 
 def decode(text: bytes | str) -> tuple[str, CooldownUpdate] | None:
-    """Return who says what; None if that is not a word of this version."""
-    if len(text) > MOST_BYTES:
+    """Return the sender and the update of a message; `None` if it is not a valid message of this version."""
+    if len(text) > MAX_MESSAGE_BYTES:
         return None
     try:
-        told = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or told.get("v") != VERSION or not isinstance(told.get("from"), str):
+    if not isinstance(message, dict) or message.get("v") != VERSION or not isinstance(message.get("from"), str):
         return None
-    update = _held(told)
-    return None if update is None else (told["from"], update)
+    update = _update(message)
+    return None if update is None else (message["from"], update)
 
 
-def _held(told: dict[str, Any]) -> CooldownUpdate | None:
-    account, model, kind, reason = (told.get(name) for name in ("account", "model", "kind", "reason"))
-    until, is_told = told.get("until"), told.get("told")
-    if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_told, bool):
+def _update(message: dict[str, Any]) -> CooldownUpdate | None:
+    account, model, kind, reason = (message.get(name) for name in ("account", "model", "kind", "reason"))
+    until, is_provider_stated = message.get("until"), message.get("told")
+    if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_provider_stated, bool):
         return None
-    # Those who do not know of it yet do not say it.
-    credential = told.get("credential", "")
-    if not isinstance(credential, str) or len(credential) > MOST_CREDENTIAL:
+    # Missing in messages of workers that run an older release.
+    credential = message.get("credential", "")
+    if not isinstance(credential, str) or len(credential) > MAX_CREDENTIAL_CHARACTERS:
         return None
-    if not isinstance(model, str | None) or (kind is not None and kind not in KINDS):
+    if not isinstance(model, str | None) or (kind is not None and kind not in FAILURE_KINDS):
         return None
     if until is None:
         until = math.inf
     if isinstance(until, bool) or not isinstance(until, int | float) or math.isnan(until):
         return None
-    # Only a quarantine lasts for ever.
+    # Only a quarantine has no end.
     if math.isinf(until) and kind not in {None, FailureKind.PERMANENT}:
         return None
     kind = None if kind is None else FailureKind(kind)
-    return CooldownUpdate(account, model, kind, reason[:MOST_REASON], float(until), is_told, credential)
+    return CooldownUpdate(
+        account, model, kind, reason[:MAX_REASON_CHARACTERS], float(until), is_provider_stated, credential
+    )
 
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
-# There are no more accounts than that, or the oldest words wait no longer.
-MOST_WAITING = 20_000
-AT_ONCE = 200
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
+# Bounds memory while the channel is away: beyond it, the oldest updates are dropped.
+MAX_QUEUED_UPDATES = 20_000
+UPDATES_PER_PUBLISH = 200
 
 
 class CooldownChannel(Protocol):
-    """Where words are left."""
+    """Channel that delivers messages to all workers."""
 
-    async def publish(self, words: Sequence[CooldownMessage]) -> None:
-        """Let all others know, those too that start later."""
+    async def publish(self, messages: Sequence[CooldownMessage], /) -> None:
+        """Send messages to all workers, and keep them for workers that start later."""
 
     async def history(self) -> list[bytes | str]:
-        """Return what was said and still holds."""
+        """Return the messages whose cooldowns have not ended."""
 
     def listen(self) -> AsyncIterator[bytes | None]:
-        """Hear what others say; the first None says that from now on nothing is missed."""
+        """Yield messages as they arrive. After the first `None`, the subscription is active and misses nothing."""
 
 
 class CooldownBus:
-    """One worker's part in it."""
+    """One worker's end of the channel."""
 
-    def __init__(self, board: CooldownChannel, speaker: str, clock: Callable[[], float]) -> None:
-        self._board, self._speaker, self._clock = board, speaker, clock
-        self._waiting: dict[tuple[str, str | None], CooldownUpdate] = {}
+    def __init__(self, channel: CooldownChannel, worker: str, clock: Callable[[], float]) -> None:
+        self._channel, self._worker, self._clock = channel, worker, clock
+        self._queued: dict[tuple[str, str | None], CooldownUpdate] = {}
         self.published = self.received = self.damaged = 0
         self.is_listening = False
 
     @property
     def has_updates(self) -> bool:
-        """Whether there is something to say."""
-        return bool(self._waiting)
+        """Whether updates wait to be published."""
+        return bool(self._queued)
 
     def enqueue(self, update: CooldownUpdate) -> None:
-        """Have something to say; a newer word on the same hold replaces an older one."""
+        """Queue an update. It replaces an older one of the same scope."""
         if update.kind is None and update.model is None:
-            for key in [key for key in self._waiting if key[0] == update.account]:
-                del self._waiting[key]
+            for key in [key for key in self._queued if key[0] == update.account]:
+                del self._queued[key]
         key = update.account, update.model
-        self._waiting.pop(key, None)
-        if len(self._waiting) >= MOST_WAITING:
-            del self._waiting[next(iter(self._waiting))]
-        self._waiting[key] = update
+        self._queued.pop(key, None)
+        if len(self._queued) >= MAX_QUEUED_UPDATES:
+            del self._queued[next(iter(self._queued))]
+        self._queued[key] = update
 
     async def publish(self) -> None:
-        """Say what waits to be said, some of it."""
-        saying = dict(list(self._waiting.items())[:AT_ONCE])
-        await self._board.publish([encode(update, self._speaker) for update in saying.values()])
-        self.published += len(saying)
-        for key, update in saying.items():
-            if self._waiting.get(key) is update:
-                del self._waiting[key]
+        """Publish queued updates, up to `UPDATES_PER_PUBLISH` of them."""
+        batch = dict(list(self._queued.items())[:UPDATES_PER_PUBLISH])
+        await self._channel.publish([encode(update, self._worker) for update in batch.values()])
+        self.published += len(batch)
+        for key, update in batch.items():
+            # A newer update may have been queued in the meantime.
+            if self._queued.get(key) is update:
+                del self._queued[key]
 
     async def listen(self, pool: AccountPool) -> None:
-        """Tell the pool what others say, as long as this runs."""
-        pause = FIRST_PAUSE
+        """Apply the updates of other workers to `pool`. Runs until it is cancelled."""
+        pause = MIN_RETRY_SECONDS
         while True:
             try:
-                async for text in self._board.listen():
+                async for text in self._channel.listen():
                     if text is not None:
-                        self._hear(text, pool)
+                        self._receive(text, pool)
                         continue
-                    # After the channel is open: what is said meanwhile is heard twice rather than never.
-                    for remembered in await self._board.history():
-                        self._hear(remembered, pool, is_remembered=True)
-                    self.is_listening, pause = True, FIRST_PAUSE
-            except Exception:  # noqa: BLE001 - whatever a driver or a server does, it is tried again; who asks counts it
+                    # Read after the subscription is active: a message in between is applied twice rather than never.
+                    for kept in await self._channel.history():
+                        self._receive(kept, pool, is_history=True)
+                    self.is_listening, pause = True, MIN_RETRY_SECONDS
+            except Exception:  # noqa: BLE001 - any error of a driver or server is retried; the exchange counts outages
                 self.is_listening = False
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_RETRY_SECONDS)
 
-    def _hear(self, text: bytes | str, pool: AccountPool, *, is_remembered: bool = False) -> None:
-        found = decode(text)
-        if found is None:
+    def _receive(self, text: bytes | str, pool: AccountPool, *, is_history: bool = False) -> None:
+        decoded = decode(text)
+        if decoded is None:
             self.damaged += 1
             return
-        speaker, update = found
-        if is_remembered:
-            released = self._waiting.get((update.account, None))
+        sender, update = decoded
+        if is_history:
+            released = self._queued.get((update.account, None))
             if (released and released.kind is None) or update.until <= self._clock():
                 return
-        elif speaker == self._speaker:
+        elif sender == self._worker:
             return
         self.received += 1
         pool.apply_cooldown_update(update)

@@ -1,4 +1,4 @@
-"""One worker's share in what all share: it asks for all its accounts at once, and goes on alone when nobody answers."""
+"""Coordinator of one worker: renews all leases in joint exchanges, and switches to local shares during outages."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
 
-# So many sides are asked for in one call, so that the server has time for others.
-AT_ONCE = 64
-# Where so many are asked for already, others that nobody used lately are not asked for as well.
-MOST_URGENT = 4
-# No request waits for these.
-JOIN_SECONDS, LAST_WORDS_SECONDS = 2.0, 0.5
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
-WARNED_EACH_SECONDS = 60.0
-# Before the store grants again, for so many ticks nobody uses anything alone, so that all is told by then.
+# Bounds the time of one call of the script, during which Redis serves no other client.
+SCOPES_PER_EXCHANGE = 64
+# Beyond this many urgent scopes, further ones that were not used lately wait: one account of many is enough to go on.
+MAX_URGENT_SCOPES = 4
+# These may take longer than `timeout`, as no request waits for them.
+CONNECT_SECONDS, CLOSE_SECONDS = 2.0, 0.5
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
+WARNING_INTERVAL_SECONDS = 60.0
+# Local mode ends this many ticks before the store grants again, so that all usage is reported by then.
 QUIET_TICKS = 2.0
-# Others that were heard of within so many heartbeats have the store.
-FRESH_BEATS = 2.0
+# A worker with a heartbeat within this many intervals counts as connected.
+FRESH_HEARTBEATS = 2.0
 
 
 class QuotaCoordinator:
-    """A pool takes `tell`, `window` and `slots` from here; then it is started with the pool."""
+    """Sharing of one worker. Build a pool with its `broadcast`, `make_window` and `share_slots`, then `start` it."""
 
     def __init__(
         self,
@@ -64,70 +64,70 @@ class QuotaCoordinator:
         self._active: dict[AccountLeases, None] = {}
         self._urgent: dict[AccountLeases, None] = {}
         self._due: dict[AccountLeases, None] = {}
-        self._barred: dict[AccountLeases, None] = {}
-        self._wake, self._joined = asyncio.Event(), asyncio.Event()
+        self._blocked: dict[AccountLeases, None] = {}
+        self._wake, self._connected = asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.mode = SharingMode(is_local=True, workers=settings.workers)
         self.clock_offset: ClockOffset | None = None
         self.is_connected = False
-        self._opens = 0.0
+        self._grants_at = 0.0
         self.workers = settings.workers
-        self._pause = 0.0
-        self._ticks_at = self._beats_at = self._answered_at = self._warned_at = -math.inf
+        self._retry_pause = 0.0
+        self._tick_at = self._heartbeat_at = self._answered_at = self._warned_at = -math.inf
         self._outages = self._exchanges = 0
         self._errors: Counter[str] = Counter()
 
     def broadcast(self, update: CooldownUpdate) -> None:
-        """Let others know of a hold."""
+        """Send a cooldown update to the other workers."""
         self._cooldown_bus.enqueue(update)
         self._wake.set()
 
     def make_window(self, key: ScopeKey, limit: RateLimit) -> QuotaWindow:
-        """Return a limit's window."""
+        """Return a leased window for `limit`."""
         return self._leases_of(key).add_window(limit)
 
     def share_slots(self, scope: AccountScope) -> None:
-        """Know of a side that bears so many requests at a time."""
+        """Lease the in-flight slots of `scope`, whose concurrency is limited."""
         leases = self._leases_of(scope.scope_key)
         if leases.slots is None or leases.slots.scope is not scope:
             leases.slots = LeasedConcurrency(scope, self.mode)
 
-        def lacks() -> None:
+        def on_exhausted() -> None:
             if leases.slots:
                 leases.slots.on_exhausted()
                 self.request_now(leases)
 
-        scope.on_slots_exhausted = lacks
+        scope.on_slots_exhausted = on_exhausted
 
     def request_now(self, leases: AccountLeases) -> bool:
-        """Ask for it at once: somebody waits. Not for all at once, where one of many will do."""
-        self._barred[leases] = None
+        """Request a lease at once, because a request waits for it. Return whether it will be requested."""
+        self._blocked[leases] = None
         if self.mode.is_local:
             return True
-        if len(self._urgent) >= MOST_URGENT and leases not in self._active:
+        if len(self._urgent) >= MAX_URGENT_SCOPES and leases not in self._active:
             return False
         self._active[leases] = self._urgent[leases] = None
         self._wake.set()
         return True
 
     def request_soon(self, leases: AccountLeases) -> None:
-        """Ask for it some time soon."""
+        """Request a lease with the next tick."""
         if not self._due:
-            # It may sleep until the next heartbeat.
+            # The loop may be sleeping until the next heartbeat.
             self._wake.set()
         self._active[leases] = self._due[leases] = None
 
-    async def start(self, pool: AccountPool, timeout: float = 1.0) -> None:
-        """Begin to share; a server that does not answer is waited for a little, and tried again by and by."""
+    async def start(self, pool: AccountPool, wait_seconds: float = 1.0) -> None:
+        """Begin to share. Wait up to `wait_seconds` for the store, which is tried again in the background."""
         self._pool = pool
-        for name, work in (("shared state", self._work()), ("holds", self._cooldown_bus.listen(pool))):
+        for name, work in (("shared state", self._run()), ("holds", self._cooldown_bus.listen(pool))):
             self._tasks.append(asyncio.get_running_loop().create_task(work, name=f"evenkeel: {name}"))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._joined.wait()
+            async with asyncio.timeout(wait_seconds):
+                await self._connected.wait()
 
     async def stop(self) -> None:
-        """Give back what is held, if that is soon done, and let go of the server."""
+        """Return all leases, if the store answers soon, and close the connections."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -136,14 +136,14 @@ class QuotaCoordinator:
         with contextlib.suppress(Exception):
             if self.is_connected:
                 now = self._clock()
-                asks = [(leases, ask) for leases in self._active if (ask := leases.return_all(now))]
-                await run_with_timeout(self._exchange(asks, leaves=True), LAST_WORDS_SECONDS)
+                requests = [(leases, request) for leases in self._active if (request := leases.return_all(now))]
+                await run_with_timeout(self._exchange(requests, leaves=True), CLOSE_SECONDS)
         self.is_connected = False
         with contextlib.suppress(Exception):
-            await run_with_timeout(self._store.close(), LAST_WORDS_SECONDS)
+            await run_with_timeout(self._store.close(), CLOSE_SECONDS)
 
     def counts(self) -> SharingCounts:
-        """Return how it went so far."""
+        """Return the state and the counters."""
         return SharingCounts(
             is_connected=self.is_connected,
             is_local=self.mode.is_local,
@@ -158,120 +158,121 @@ class QuotaCoordinator:
             is_listening=self._cooldown_bus.is_listening,
         )
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while True:
             try:
-                await (self._turn() if self.is_connected else self._join())
-            except Exception as error:  # noqa: BLE001 - whatever it is, everybody goes on alone, and says so
+                await (self._run_once() if self.is_connected else self._connect())
+            except Exception as error:  # noqa: BLE001 - no error may end the loop; local mode is safe
                 await self._enter_local_mode(error)
 
-    async def _join(self) -> None:
-        await asyncio.sleep(self._pause)
-        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-        if not await self._attempt(self._exchange([]), JOIN_SECONDS):
+    async def _connect(self) -> None:
+        await asyncio.sleep(self._retry_pause)
+        self._retry_pause = min(max(self._retry_pause * 2, MIN_RETRY_SECONDS), MAX_RETRY_SECONDS)
+        if not await self._call_store(self._exchange([]), CONNECT_SECONDS):
             return
-        self.is_connected, self._pause = True, 0.0
+        self.is_connected, self._retry_pause = True, 0.0
         self._wake.set()
-        self._joined.set()
+        self._connected.set()
 
-    async def _turn(self) -> None:
-        """Wait until there is something to say, and say it."""
+    async def _run_once(self) -> None:
+        """Wait until something is due, and send it."""
         now = self._clock()
-        until = min(self._beats_at, self._ticks_at) if self._due else self._beats_at
+        until = min(self._heartbeat_at, self._tick_at) if self._due else self._heartbeat_at
         if not self._wake.is_set() and until > now:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(until - now):
                     await self._wake.wait()
         self._wake.clear()
-        if self._cooldown_bus.has_updates and not await self._attempt(
+        if self._cooldown_bus.has_updates and not await self._call_store(
             self._cooldown_bus.publish(), self._settings.timeout
         ):
             return
-        for asks in self._asks(self._clock()):
-            if not await self._attempt(self._exchange(asks), self._settings.timeout):
+        for requests in self._build_requests(self._clock()):
+            if not await self._call_store(self._exchange(requests), self._settings.timeout):
                 return
 
-    def _asks(self, now: float) -> Iterator[list[tuple[AccountLeases, ScopeRequest]]]:
-        """Say what is to be asked, in parts."""
+    def _build_requests(self, now: float) -> Iterator[list[tuple[AccountLeases, ScopeRequest]]]:
+        """Yield the requests that are due, in batches of one exchange each."""
         leases, self._urgent = self._urgent, {}
-        confirms = now >= self._beats_at
-        if now >= self._ticks_at:
-            self._ticks_at = now + self._settings.tick
+        confirms = now >= self._heartbeat_at
+        if now >= self._tick_at:
+            self._tick_at = now + self._settings.tick
             leases |= self._due
             self._due = {}
         if confirms:
-            self._beats_at = now + self._settings.heartbeat
+            self._heartbeat_at = now + self._settings.heartbeat
             self._active = {account_leases: None for account_leases in self._active if not account_leases.is_idle}
             leases |= self._active
-            self._forget_idle()
+            self._remove_idle()
         if self.mode.is_local and now >= self.mode.until:
             self._close_slots()
-        asks: list[tuple[AccountLeases, ScopeRequest]] = []
-        is_heard = False
+        requests: list[tuple[AccountLeases, ScopeRequest]] = []
+        has_heartbeat = False
         for account_leases in leases:
-            ask = account_leases.build_request(now, confirms=confirms)
+            request = account_leases.build_request(now, confirms=confirms)
             if account_leases.needs_renewal:
                 self._due[account_leases] = None
-            if ask:
-                asks.append((account_leases, ask))
-            if len(asks) == AT_ONCE:
-                yield asks
-                asks, is_heard = [], True
-        if asks or (confirms and not is_heard):
-            yield asks
+            if request:
+                requests.append((account_leases, request))
+            if len(requests) == SCOPES_PER_EXCHANGE:
+                yield requests
+                requests, has_heartbeat = [], True
+        # A heartbeat is due even without requests.
+        if requests or (confirms and not has_heartbeat):
+            yield requests
 
-    async def _exchange(self, asks: list[tuple[AccountLeases, ScopeRequest]], *, leaves: bool = False) -> None:
+    async def _exchange(self, requests: list[tuple[AccountLeases, ScopeRequest]], *, leaves: bool = False) -> None:
         settings = self._settings
-        sides = tuple(ask for _, ask in asks)
-        call = LeaseRequest(
+        exchange = LeaseRequest(
             worker=self._worker,
             epoch=self.mode.epoch,
             new_epoch=secrets.token_hex(8),
             gone_seconds=settings.gone,
-            fresh_seconds=settings.heartbeat * FRESH_BEATS,
+            fresh_seconds=settings.heartbeat * FRESH_HEARTBEATS,
             grace_period=settings.settle,
             rejoins=not self.is_connected and bool(self.mode.epoch),
             leaves=leaves,
-            scopes=sides,
+            scopes=tuple(request for _, request in requests),
         )
         sent = self._clock()
         try:
-            response = await self._store.exchange(call)
+            response = await self._store.exchange(exchange)
         except BaseException:
-            for leases, _ in asks:
+            for leases, _ in requests:
                 leases.on_timeout()
             raise
         now = self._clock()
         self._exchanges += 1
         self._answered_at, self.workers = now, response.workers
         self.clock_offset = ClockOffset(response.now - now, response.now - sent)
-        for (leases, ask), answer in zip(asks, response.scopes, strict=False):
-            if leases.apply_grant(ask, answer, now, self.clock_offset):
-                self._open(leases)
-        for leases, _ in asks[len(response.scopes) :]:
+        for (leases, request), grant in zip(requests, response.scopes, strict=False):
+            if leases.apply_grant(request, grant, now, self.clock_offset):
+                self._notify_capacity(leases)
+        for leases, _ in requests[len(response.scopes) :]:
             leases.on_timeout()
         self._apply_response(response, self.clock_offset, now)
 
     def _apply_response(self, response: LeaseResponse, clock_offset: ClockOffset, now: float) -> None:
-        """Take notice of how the store stands."""
+        """Follow the state of the store: its epoch, and whether its grace period runs."""
         is_settling = response.now < response.grants_at
-        old = self.mode
-        if (is_settling, response.epoch, is_settling and response.grants_at) == (old.is_local, old.epoch, self._opens):
+        grants_at, old = is_settling and response.grants_at, self.mode
+        if (is_settling, response.epoch, grants_at) == (old.is_local, old.epoch, self._grants_at):
             return
-        self._opens = is_settling and response.grants_at
-        ends = response.grants_at - clock_offset.high - QUIET_TICKS * self._settings.tick if is_settling else math.inf
+        self._grants_at = grants_at
+        quiet_seconds = QUIET_TICKS * self._settings.tick
+        until = response.grants_at - clock_offset.high - quiet_seconds if is_settling else math.inf
         workers = max(response.workers, old.workers if is_settling else 1)
-        self.mode = SharingMode(is_local=is_settling, workers=workers, epoch=response.epoch, until=ends)
+        self.mode = SharingMode(is_local=is_settling, workers=workers, epoch=response.epoch, until=until)
         if old.epoch and response.epoch != old.epoch:
-            self._start_epoch(now)
+            self._report_to_new_store(now)
         if is_settling and not old.is_local:
-            self._share_slots()
+            self._use_local_slots()
         elif not is_settling:
             self._close_slots()
-        self._open_all()
+        self._notify_all_capacity()
 
-    def _start_epoch(self, now: float) -> None:
-        """Tell a store that knows nothing what it has to know."""
+    def _report_to_new_store(self, now: float) -> None:
+        """Send all usage and cooldowns to a store that has lost its data."""
         for leases in self._leases.values():
             for window in leases.windows.values():
                 window.on_mode_change(now)
@@ -281,37 +282,38 @@ class QuotaCoordinator:
             if scope.cooldown.kind is not None and scope.cooldown.until > now:
                 self._cooldown_bus.enqueue(scope.cooldown_update())
 
-    async def _attempt(self, work: Coroutine[object, object, None], patience: float) -> bool:
+    async def _call_store(self, call: Coroutine[object, object, None], seconds: float) -> bool:
         try:
-            await run_with_timeout(work, patience)
-        except Exception as error:  # noqa: BLE001 - whatever a driver or a server does, requests go on
+            await run_with_timeout(call, seconds)
+        except Exception as error:  # noqa: BLE001 - no error of a driver or server may stop requests
             self._errors[type(error).__name__] += 1
             await self._enter_local_mode(error)
             return False
         return True
 
     async def _enter_local_mode(self, error: Exception) -> None:
-        """Go on alone."""
+        """Switch to local shares until the store is back."""
         if self.is_connected:
-            self.is_connected, self._pause = False, FIRST_PAUSE
+            self.is_connected, self._retry_pause = False, MIN_RETRY_SECONDS
             self._outages += 1
             self.mode = SharingMode(is_local=True, workers=self.workers, epoch=self.mode.epoch)
-            self._share_slots()
-            self._open_all()
+            self._use_local_slots()
+            self._notify_all_capacity()
         now = self._clock()
-        if now >= self._warned_at + WARNED_EACH_SECONDS:
+        if now >= self._warned_at + WARNING_INTERVAL_SECONDS:
             self._warned_at = now
-            # What an error says of itself may hold an address.
+            # The text of the error may contain an address.
             LOG.warning(
-                "The Redis that the workers share does not answer (%s): each of %d goes on with its part of the limits"
-                " until it does. See `shared` in the settings of the rotation.",
+                "Redis for shared limits is unavailable (%s). Each of %d workers uses 1/%d of every limit until it is"
+                " back. See `rotation.shared`.",
                 type(error).__name__,
+                self.workers,
                 self.workers,
             )
         with contextlib.suppress(Exception):
-            await run_with_timeout(self._store.drop(), LAST_WORDS_SECONDS)
+            await run_with_timeout(self._store.drop(), CLOSE_SECONDS)
 
-    def _share_slots(self) -> None:
+    def _use_local_slots(self) -> None:
         for leases in self._leases.values():
             if leases.slots:
                 leases.slots.use_local_share(self.mode)
@@ -321,25 +323,25 @@ class QuotaCoordinator:
             if leases.slots:
                 leases.slots.close()
 
-    def _open_all(self) -> None:
-        for leases in list(self._barred):
-            self._open(leases)
+    def _notify_all_capacity(self) -> None:
+        for leases in list(self._blocked):
+            self._notify_capacity(leases)
 
-    def _open(self, leases: AccountLeases) -> None:
-        self._barred.pop(leases, None)
+    def _notify_capacity(self, leases: AccountLeases) -> None:
+        self._blocked.pop(leases, None)
         scope = self._pool.scopes.get(leases.scope_key) if self._pool else None
         if self._pool and scope:
             self._pool.capacity_freed(scope)
             self._on_capacity()
 
-    def _forget_idle(self) -> None:
-        """Forget those that the pool has let go."""
+    def _remove_idle(self) -> None:
+        """Remove the leases of scopes that the pool no longer has."""
         if self._pool is None or len(self._leases) <= len(self._pool.scopes):
             return
         for key, leases in list(self._leases.items()):
             if key not in self._pool.scopes and leases.is_idle:
                 del self._leases[key]
-                self._barred.pop(leases, None)
+                self._blocked.pop(leases, None)
                 self._due.pop(leases, None)
 
     def _leases_of(self, key: ScopeKey) -> AccountLeases:

@@ -1,4 +1,4 @@
-"""Where workers share, as the settings say."""
+"""Construction of the coordinator from its settings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 def open_coordinator(
     settings: CoordinatorSettings, clock: Callable[[], float], on_capacity: Callable[[], None] = lambda: None
 ) -> QuotaCoordinator:
-    """Return one worker's share; no server is asked yet. `freed` is called whenever a full account may have room."""
+    """Return the coordinator of one worker. It connects when it is started.
+
+    `on_capacity` is called whenever an account that was blocked may have capacity again.
+    """
     if not settings.url:
         raise SettingsError(
-            "shared.url: workers share through a Redis. Write its address, such as redis://host:6379/0."
+            "shared.url: expected the address of a Redis, got none. Hint: write it as redis://host:6379/0."
         )
     store = RedisLeaseStore(settings.url, settings.prefix, settings.timeout)
     return QuotaCoordinator(store, store, settings, clock=clock, on_capacity=on_capacity)

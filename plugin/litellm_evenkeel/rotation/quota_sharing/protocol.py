@@ -1,4 +1,4 @@
-"""What a worker asks of the store that all share, and what it answers. All moments are the store's clock's."""
+"""Messages between a worker and the store that all workers share. All times in them are the store's clock's."""
 
 from __future__ import annotations
 
@@ -11,79 +11,80 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharingCounts:
-    """All numbers are since the start."""
+    """State and counters of one worker's coordinator. Counters run since the start of the worker."""
 
     is_connected: bool
-    """Whether the server answers."""
+    """Whether the store answers."""
     is_local: bool
-    """Whether this worker goes on with its part of the limits: it does, too, for a moment after the server is back."""
+    """Whether this worker uses its local share of the limits. It still does for a moment after the store is back."""
     age: float
-    """Seconds since the server has answered last; infinite if it never has."""
+    """Seconds since the store's last answer; `inf` without one."""
     workers: int
-    """How many were alive when it did."""
+    """Live workers, as of the store's last answer."""
     outages: int
     errors: Mapping[str, int]
-    """Failed questions, by the kind of error."""
+    """Failed calls to the store, by the name of the exception's class."""
     exchanges: int
     published: int
-    """Holds told to others."""
+    """Cooldown updates sent to other workers."""
     received: int
-    """Holds that others told."""
+    """Cooldown updates received from other workers."""
     damaged: int
-    """Words that nobody could understand."""
+    """Received messages that could not be decoded."""
     is_listening: bool
 
 
-# Who lacks a grant is told to come again so soon: asking for it takes a round trip.
+# How long a request without a lease waits before it tries again: requesting one takes a round trip to the store.
 ROUND_TRIP_SECONDS = 0.05
-# So long nothing is used, and what was granted goes back.
+# Leases of a limit that was not used for this long are returned.
 IDLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SharingMode:
-    """Never changed, only replaced."""
+    """How a worker shares limits: by leases from the store, or with a local share. Replaced, never changed."""
 
     is_local: bool
     workers: int
-    """Among how many the limits are divided while each is alone."""
+    """Number of workers among which limits are divided in local mode."""
     epoch: str = ""
-    """Of the store; empty if none was ever seen."""
+    """The epoch of the store, which changes when the store loses its data; empty if the store never answered."""
     until: float = float("inf")
-    """When it is known to end."""
+    """When local mode ends, by this worker's clock; `inf` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """By how many seconds the store's clock is before ours: at least, and at most."""
+    """Bounds, in seconds, of how far the store's clock is ahead of this worker's."""
 
     low: float
     high: float
 
 
 class SharingContext(Protocol):
-    """How a worker shares limits now."""
+    """State of the worker that its leased limits depend on."""
 
     @property
     def mode(self) -> SharingMode:
-        """How things are now."""
+        """The current mode."""
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of live workers."""
 
     @property
     def clock_offset(self) -> ClockOffset | None:
-        """None if the store has never answered."""
+        """`None` if the store never answered."""
 
 
-# So many parts more than its own are counted of a window: a grant is good for its part and the next one.
+# A lease is valid in the part of the window in which it was granted and in the next one. So the store counts a window
+# over this many parts more than its own length.
 LEASE_PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseReturn:
-    """What was granted and not used: in the first of these parts, as far as it was there, else in the next."""
+    """An amount that was granted and not used. It is taken off part `first` as far as possible, then off the next."""
 
     first: int
     last: int
@@ -92,7 +93,7 @@ class LeaseReturn:
 
 @dataclass(frozen=True, slots=True)
 class UnleasedUsage:
-    """What was used without a grant."""
+    """Usage without a lease, in one part of the window."""
 
     part: int
     amount: float
@@ -100,28 +101,30 @@ class UnleasedUsage:
 
 @dataclass(frozen=True, slots=True)
 class ProviderReport:
-    """What the provider has said, in answer to a request that began at a moment."""
+    """A limit reading from the response to a request that began at `began`."""
 
     left: float
     began: float
     resets_in: float
+    """Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
-    """What is wanted of one limit."""
+    """Request for a lease of one limit, with what was used and returned since the last request."""
 
     name: str
     limit: float
     part_seconds: float
-    """Seconds of one of its parts."""
+    """Length of one part of the window."""
     parts: int
+    """Number of parts in the window."""
     is_integral: bool
-    """Whether fractions are of no use."""
+    """Whether only whole numbers are useful, as for requests."""
     needed: float
-    """Of which less is of no use."""
+    """The least amount that is useful."""
     prefetch: float
-    """Welcome beyond it, if there is plenty."""
+    """The amount to grant beyond `needed` if enough is left."""
     returns: tuple[LeaseReturn, ...] = ()
     unleased: tuple[UnleasedUsage, ...] = ()
     provider_report: ProviderReport | None = None
@@ -129,69 +132,76 @@ class WindowRequest:
 
 @dataclass(frozen=True, slots=True)
 class SlotsRequest:
-    """How many requests a worker has under way at once, and how many it would like to."""
+    """Request for in-flight slots of one scope."""
 
     limit: int
     in_flight: int
+    """Requests of this worker in flight."""
     wanted: int
+    """Slots that this worker would like to hold, those in use included."""
     is_waiting: bool
-    """Whether somebody waits for one."""
+    """Whether a request waits for a slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRequest:
-    """All that is asked of one account, or of one model at it."""
+    """All requests for one scope."""
 
     key: str
     retention: float
-    """For how many seconds it is to be remembered."""
+    """Seconds for which the store has to keep the scope's data."""
     windows: tuple[WindowRequest, ...]
     slots: SlotsRequest | None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """One question, and a sign of life."""
+    """One exchange with the store; also the worker's heartbeat."""
 
     worker: str
     epoch: str
-    """Of the store as it was known; empty if it never was."""
+    """The epoch of the store, as the worker knows it; empty if unknown."""
     new_epoch: str
-    """To be the name of a store that has none yet."""
+    """The epoch for a store that has none yet."""
     gone_seconds: float
+    """A worker without a heartbeat for this long is gone, and its slots are free."""
     fresh_seconds: float
-    """Who was heard of within so many seconds has the store."""
+    """A worker with a heartbeat within this time is connected to the store."""
     grace_period: float
+    """Seconds for which the store grants nothing after an outage, so that workers can report what they used."""
     rejoins: bool
-    """Whether this worker has gone on alone."""
+    """Whether this worker was in local mode since its last exchange."""
     leaves: bool
+    """Whether this worker stops."""
     scopes: tuple[ScopeRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowGrant:
-    """What one has of a limit."""
+    """The store's answer for one limit."""
 
     part: int
+    """The part of the window in which the lease was granted."""
     granted: float
     left: float
-    """For anybody."""
+    """The amount that all workers together may still lease."""
     available_in: float
-    """Seconds until there is as much as was wanted, if nobody else takes it; 0 if it was granted."""
+    """Seconds until the needed amount may be granted, if no other worker takes it; 0 if it was granted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotsGrant:
-    """How many may be under way here."""
+    """The store's answer for the slots of one scope."""
 
     granted: int
+    """Slots that this worker holds now."""
     is_contended: bool
-    """Whether others lack some."""
+    """Whether another worker waits for a slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeGrant:
-    """In the order in which it was asked."""
+    """The store's answer for one scope, with windows in the order of the request."""
 
     windows: tuple[WindowGrant, ...]
     slots: SlotsGrant | None
@@ -199,26 +209,26 @@ class ScopeGrant:
 
 @dataclass(frozen=True, slots=True)
 class LeaseResponse:
-    """What the store says."""
+    """The store's answer to one exchange."""
 
     now: float
     epoch: str
     grants_at: float
-    """From when on it grants."""
+    """When the store grants leases again; in the past unless a grace period runs."""
     workers: int
-    """How many were heard of lately."""
+    """Number of live workers."""
     scopes: tuple[ScopeGrant, ...]
-    """Empty if the store is not the one that the worker knew."""
+    """Empty if the store's epoch is not the one in the request."""
 
 
 class LeaseStore(Protocol):
-    """Where it is counted."""
+    """Store that counts what all workers use, and grants leases."""
 
-    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
-        """Ask, all at once."""
+    async def exchange(self, request: LeaseRequest, /) -> LeaseResponse:
+        """Send all requests of a worker at once."""
 
     async def drop(self) -> None:
-        """Let go of connections that do not answer."""
+        """Close connections that do not answer. The store can still be used afterwards."""
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close all connections."""

@@ -1,330 +1,142 @@
-"""A store in Redis or Valkey, and the words that workers leave there for each other."""
+"""Lease store and cooldown channel in Redis or Valkey."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import LONGEST, SAY
+from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import MAX_COOLDOWN_SECONDS, PUBLISH_SCRIPT
 from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseResponse, ScopeGrant, SlotsGrant, WindowGrant
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownMessage
-    from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseRequest, ScopeRequest
+    from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseRequest, ScopeRequest, WindowRequest
 
-EXCHANGE = """
-local HAIR, HUNGRY, LATER = 1e-9, 0.5, 2
-local t = redis.call('TIME')
-local now = tonumber(t[1]) + tonumber(t[2]) / 1000000
-local call = cjson.decode(ARGV[1])
-local function text(x) return string.format('%.17g', x) end
-
-local function rolls_in(parts, over, reach, width)
-  local names, told = {}, 0
-  for part in pairs(parts) do names[#names + 1] = part end
-  table.sort(names)
-  for _, part in ipairs(names) do
-    if over <= HAIR then break end
-    over = over - parts[part]
-    told = (part + reach) * width - now
-  end
-  return told
-end
-
-local function window(key, parts, known, ask, closed, alive)
-  local name, limit, width, count, whole = ask[1], ask[2], ask[3], ask[4], ask[5]
-  local demand, ahead, returns, debts, told = ask[6], ask[7], ask[8], ask[9], ask[10]
-  local current = math.floor(now / width)
-  local oldest = current - count - LATER + 1
-  local used, changed, was_known = 0, {}, known
-  local function put(part, amount)
-    changed[part] = true
-    if amount > HAIR then parts[part] = amount else parts[part] = nil end
-  end
-  if known and known.ends <= now then
-    local since = math.floor(known.since / width) - 1
-    for part in pairs(parts) do if part < since then put(part, 0) end end
-    known = nil
-  end
-  for part, amount in pairs(parts) do
-    if part < oldest then put(part, 0) else used = used + amount end
-  end
-  for _, one in ipairs(returns) do
-    local amount = one[3]
-    for part = one[1], one[2] do
-      local gone = math.min(parts[part] or 0, amount)
-      if gone > 0 then
-        put(part, parts[part] - gone)
-        used, amount = used - gone, amount - gone
-        if known and part >= math.floor(known.since / width) - 1 then known.left = known.left + gone end
-      end
-    end
-  end
-  for _, one in ipairs(debts) do
-    local part = math.min(one[1], current)
-    if part >= oldest then
-      put(part, (parts[part] or 0) + one[2])
-      used = used + one[2]
-      if known then known.left = known.left - one[2] end
-    end
-  end
-  if told and (not known or told[2] >= known.since) then
-    local since, later = math.floor(told[2] / width) - 1, 0
-    for part, amount in pairs(parts) do if part >= since then later = later + amount end end
-    local left = math.max(math.min(told[1], limit) - later, 0)
-    known = {left = left, since = told[2], ends = now + told[3]}
-    local names, surplus = {}, used - (limit - left)
-    for part in pairs(parts) do names[#names + 1] = part end
-    table.sort(names)
-    for _, part in ipairs(names) do
-      if surplus <= HAIR then break end
-      local gone = math.min(parts[part], surplus)
-      put(part, parts[part] - gone)
-      used, surplus = used - gone, surplus - gone
-    end
-  end
-  local left = limit - used
-  if known then left = math.min(left, known.left) end
-  local granted, opens_in = 0, 0
-  if closed then
-    opens_in = 0
-  elseif demand <= left + HAIR then
-    local extra = math.max(math.min(ahead, (left - demand) / (2 * alive)), 0)
-    if whole then extra = math.floor(extra + HAIR) end
-    granted = demand + extra
-    if granted > 0 then
-      put(current, (parts[current] or 0) + granted)
-      left = left - granted
-      if known then known.left = known.left - granted end
-    end
-  elseif known and known.left < demand then
-    opens_in = known.ends - now
-  else
-    opens_in = rolls_in(parts, used + demand - limit, count + LATER, width)
-  end
-  for part in pairs(changed) do
-    local field = 'w|' .. name .. '|' .. string.format('%.0f', part)
-    if parts[part] then redis.call('HSET', key, field, text(parts[part])) else redis.call('HDEL', key, field) end
-  end
-  if known then
-    redis.call('HSET', key, 'k|' .. name, text(known.left) .. ' ' .. text(known.since) .. ' ' .. text(known.ends))
-  elseif was_known then
-    redis.call('HDEL', key, 'k|' .. name)
-  end
-  return string.format('%.0f', current) .. ' ' .. text(granted) .. ' ' .. text(left) .. ' ' .. text(opens_in)
-end
-
-local function slots(key, held, queue, ask, closed)
-  local limit, in_flight, wanted, lacks = ask[1], ask[2], ask[3], ask[4]
-  local others = 0
-  for worker, one in pairs(held) do
-    if worker ~= call.worker then
-      if one.at <= now - call.gone then redis.call('HDEL', key, 's|' .. worker) else others = others + one.number end
-    end
-  end
-  local mine, waiting, before = queue[call.worker], 0, 0
-  local since = mine and mine.last > now - HUNGRY and mine.since or now
-  for worker, one in pairs(queue) do
-    if one.last <= now - HUNGRY then
-      redis.call('HDEL', key, 'q|' .. worker)
-    elseif worker ~= call.worker then
-      waiting = 1
-      if one.since < since then before = before + 1 end
-    end
-  end
-  local granted = math.max(in_flight, math.min(wanted, limit - others - before))
-  if closed then granted = in_flight end
-  if granted > 0 then
-    redis.call('HSET', key, 's|' .. call.worker, granted .. ' ' .. text(now))
-  elseif held[call.worker] then
-    redis.call('HDEL', key, 's|' .. call.worker)
-  end
-  if lacks and granted == 0 then
-    redis.call('HSET', key, 'q|' .. call.worker, text(since) .. ' ' .. text(now))
-  elseif mine then
-    redis.call('HDEL', key, 'q|' .. call.worker)
-  end
-  return string.format('%.0f', granted) .. ' ' .. waiting
-end
-
-local function side(key, ask, closed, alive)
-  local flat = redis.call('HGETALL', key)
-  local parts, known, held, queue = {}, {}, {}, {}
-  for i = 1, #flat, 2 do
-    local kind, name, rest = string.match(flat[i], '^(%a)|?([^|]*)|?(.*)$')
-    local value = flat[i + 1]
-    if kind == 'w' then
-      parts[name] = parts[name] or {}
-      parts[name][tonumber(rest)] = tonumber(value)
-    elseif kind == 'k' then
-      local left, since, ends = string.match(value, '^(%S+) (%S+) (%S+)$')
-      known[name] = {left = tonumber(left), since = tonumber(since), ends = tonumber(ends)}
-    elseif kind == 's' then
-      local number, at = string.match(value, '^(%S+) (%S+)$')
-      held[name] = {number = tonumber(number), at = tonumber(at)}
-    elseif kind == 'q' then
-      local since, last = string.match(value, '^(%S+) (%S+)$')
-      queue[name] = {since = tonumber(since), last = tonumber(last)}
-    end
-  end
-  local found = {}
-  for _, one in ipairs(ask[2]) do
-    found[#found + 1] = window(key, parts[one[1]] or {}, known[one[1]], one, closed, alive)
-  end
-  if ask[3] then found[#found + 1] = slots(key, held, queue, ask[3], closed) end
-  if redis.call('PTTL', key) < ask[1] then redis.call('PEXPIRE', key, ask[1]) end
-  return table.concat(found, ' ')
-end
-
-if call.leaves then
-  redis.call('ZREM', KEYS[2], call.worker)
-else
-  redis.call('ZADD', KEYS[2], text(now), call.worker)
-end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now - call.gone))
-local alive = math.max(redis.call('ZCARD', KEYS[2]), 1)
-local others = redis.call('ZCOUNT', KEYS[2], text(now - call.fresh), '+inf') - 1
-local epoch = redis.call('HGET', KEYS[1], 'epoch')
-local opens = tonumber(redis.call('HGET', KEYS[1], 'opens') or '0')
-if not epoch then
-  epoch = call.new_epoch
-  redis.call('HSET', KEYS[1], 'epoch', epoch)
-end
-local differs = call.epoch ~= '' and call.epoch ~= epoch
-if (differs or (call.rejoins and others <= 0)) and now >= opens then
-  opens = now + call.settle
-  redis.call('HSET', KEYS[1], 'opens', text(opens))
-end
-local found = {text(now), epoch, text(opens), string.format('%.0f', alive)}
-if not differs then
-  for i, ask in ipairs(call.sides) do found[#found + 1] = side(KEYS[i + 2], ask, now < opens, alive) end
-end
-return table.concat(found, ' ')
-"""
-
-
-# Where nothing is heard for so long, it is asked whether anybody is there.
+LEASE_SCRIPT = resources.files(__package__).joinpath("lease.lua").read_text(encoding="utf-8")
+# A subscription without messages for this long is pinged, so that a dead connection is noticed.
 LISTEN_TIMEOUT_SECONDS = 5.0
 
 
 class RedisLeaseStore:
-    """Connections of its own: one to ask, one to listen."""
+    """Connections of one worker to Redis: one client for calls, and one for the subscription."""
 
     def __init__(self, url: str, prefix: str, timeout: float) -> None:
         self._prefix = prefix
-        # Whoever asks looks to the time, and what went wrong is not tried again behind its back.
+        # No retries: the caller bounds the time of a call, and has to learn of every error.
         self._client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=timeout)
-        self._ear = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=LISTEN_TIMEOUT_SECONDS)
-        self._exchange = self._client.register_script(EXCHANGE)
-        self._say = self._client.register_script(SAY)
-        self._common = [f"{prefix}:shared", f"{prefix}:workers"]
+        self._subscriber = Redis.from_url(
+            url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=LISTEN_TIMEOUT_SECONDS
+        )
+        self._exchange = self._client.register_script(LEASE_SCRIPT)
+        self._publish = self._client.register_script(PUBLISH_SCRIPT)
+        self._common_keys = [f"{prefix}:shared", f"{prefix}:workers"]
 
-    async def exchange(self, call: LeaseRequest) -> LeaseResponse:
-        """Ask, all at once."""
-        keys = [*self._common, *(f"{self._prefix}:side:{{{side.key}}}" for side in call.scopes)]
-        return decode_response(await self._exchange(keys=keys, args=[encode_request(call)]), call.scopes)
+    async def exchange(self, request: LeaseRequest) -> LeaseResponse:
+        """Send all requests of a worker at once."""
+        keys = [*self._common_keys, *(f"{self._prefix}:side:{{{scope.key}}}" for scope in request.scopes)]
+        return decode_response(await self._exchange(keys=keys, args=[encode_request(request)]), request.scopes)
 
-    async def publish(self, words: Sequence[CooldownMessage]) -> None:
-        """Let all others know, those too that start later."""
-        told = json.dumps([[word.field, word.text, word.until, word.account] for word in words])
-        keys, longest = [f"{self._prefix}:holds"], int(LONGEST * 1000)
-        await self._say(keys=keys, args=[f"{self._prefix}:held", told, longest])
+    async def publish(self, messages: Sequence[CooldownMessage]) -> None:
+        """Send messages to all workers, and keep them for workers that start later."""
+        rows = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
+        keys, milliseconds = [f"{self._prefix}:holds"], int(MAX_COOLDOWN_SECONDS * 1000)
+        await self._publish(keys=keys, args=[f"{self._prefix}:held", rows, milliseconds])
 
     async def history(self) -> list[bytes | str]:
-        """Return what was said and still holds."""
+        """Return the messages whose cooldowns have not ended."""
         async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-            return list((await self._ear.hgetall(f"{self._prefix}:holds")).values())
+            return list((await self._subscriber.hgetall(f"{self._prefix}:holds")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:
-        """Hear what others say; the first None says that from now on nothing is missed."""
-        async with self._ear.pubsub() as ear:
+        """Yield messages as they arrive. After the first `None`, the subscription is active and misses nothing."""
+        async with self._subscriber.pubsub() as subscription:
             async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-                await ear.subscribe(f"{self._prefix}:held")
-            is_asked = False
+                await subscription.subscribe(f"{self._prefix}:held")
+            is_pinged = False
             while True:
-                heard = await ear.get_message(timeout=LISTEN_TIMEOUT_SECONDS)
-                if heard is None:
-                    # Nobody has anything to say, or nobody is there.
-                    if is_asked:
+                message = await subscription.get_message(timeout=LISTEN_TIMEOUT_SECONDS)
+                if message is None:
+                    # Either no worker publishes, or the connection is dead: a ping tells the two apart.
+                    if is_pinged:
                         raise TimeoutError
-                    await ear.ping()
-                is_asked = heard is None
-                if heard and heard["type"] == "subscribe":
+                    await subscription.ping()
+                is_pinged = message is None
+                if message and message["type"] == "subscribe":
                     yield None
-                elif heard and heard["type"] == "message":
-                    yield heard["data"]
+                elif message and message["type"] == "message":
+                    yield message["data"]
 
     async def drop(self) -> None:
-        """Let go of connections that do not answer."""
+        """Close connections that do not answer. The store can still be used afterwards."""
         await self._client.connection_pool.disconnect()
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close all connections."""
         await self._client.aclose()
-        await self._ear.aclose()
+        await self._subscriber.aclose()
 
 
-def encode_request(call: LeaseRequest) -> str:
-    """Write a question as the script reads it."""
+def encode_request(request: LeaseRequest) -> str:
+    """Return the argument of the lease script."""
     return json.dumps(
         {
-            "worker": call.worker,
-            "epoch": call.epoch,
-            "new_epoch": call.new_epoch,
-            "gone": call.gone_seconds,
-            "fresh": call.fresh_seconds,
-            "settle": call.grace_period,
-            "rejoins": call.rejoins,
-            "leaves": call.leaves,
-            "sides": [_side(side) for side in call.scopes],
+            "worker": request.worker,
+            "epoch": request.epoch,
+            "new_epoch": request.new_epoch,
+            "gone": request.gone_seconds,
+            "fresh": request.fresh_seconds,
+            "settle": request.grace_period,
+            "rejoins": request.rejoins,
+            "leaves": request.leaves,
+            "sides": [_encode_scope(scope) for scope in request.scopes],
         }
     )
 
 
-def decode_response(answer: bytes | str, sides: Sequence[ScopeRequest]) -> LeaseResponse:
-    """Read what the script answers."""
-    words = iter((answer.decode() if isinstance(answer, bytes) else answer).split())
-    now, epoch, opens, workers = float(next(words)), next(words), float(next(words)), int(next(words))
+def decode_response(response: bytes | str, scopes: Sequence[ScopeRequest]) -> LeaseResponse:
+    """Decode the result of the lease script."""
+    words = iter((response.decode() if isinstance(response, bytes) else response).split())
+    now, epoch, grants_at, workers = float(next(words)), next(words), float(next(words)), int(next(words))
     rest = list(words)
-    answered = sides if rest else ()
-    return LeaseResponse(now, epoch, opens, workers, tuple(_answers(answered, iter(rest))))
+    answered = scopes if rest else ()
+    return LeaseResponse(now, epoch, grants_at, workers, tuple(_decode_grants(answered, iter(rest))))
 
 
-def _answers(sides: Sequence[ScopeRequest], words: Iterator[str]) -> Iterator[ScopeGrant]:
-    for side in sides:
+def _decode_grants(scopes: Sequence[ScopeRequest], words: Iterator[str]) -> Iterator[ScopeGrant]:
+    for scope in scopes:
         windows = tuple(
             WindowGrant(int(next(words)), float(next(words)), float(next(words)), float(next(words)))
-            for _ in side.windows
+            for _ in scope.windows
         )
-        slots = SlotsGrant(int(next(words)), next(words) == "1") if side.slots else None
+        slots = SlotsGrant(int(next(words)), next(words) == "1") if scope.slots else None
         yield ScopeGrant(windows, slots)
 
 
-def _side(side: ScopeRequest) -> list[Any]:
-    windows = [
-        [
-            one.name,
-            one.limit,
-            one.part_seconds,
-            one.parts,
-            one.is_integral,
-            one.needed,
-            one.prefetch,
-            [[back.first, back.last, back.amount] for back in one.returns],
-            [[debt.part, debt.amount] for debt in one.unleased],
-            [one.provider_report.left, one.provider_report.began, one.provider_report.resets_in]
-            if one.provider_report
-            else False,
-        ]
-        for one in side.windows
+def _encode_scope(scope: ScopeRequest) -> list[Any]:
+    slots = scope.slots
+    encoded_slots = [slots.limit, slots.in_flight, slots.wanted, slots.is_waiting] if slots else False
+    return [int(scope.retention * 1000), [_encode_window(window) for window in scope.windows], encoded_slots]
+
+
+def _encode_window(window: WindowRequest) -> list[Any]:
+    report = window.provider_report
+    return [
+        window.name,
+        window.limit,
+        window.part_seconds,
+        window.parts,
+        window.is_integral,
+        window.needed,
+        window.prefetch,
+        [[returned.first, returned.last, returned.amount] for returned in window.returns],
+        [[usage.part, usage.amount] for usage in window.unleased],
+        [report.left, report.began, report.resets_in] if report else False,
     ]
-    slots = side.slots
-    asked = [slots.limit, slots.in_flight, slots.wanted, slots.is_waiting] if slots else False
-    return [int(side.retention * 1000), windows, asked]

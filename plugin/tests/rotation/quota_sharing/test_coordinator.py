@@ -88,7 +88,7 @@ class Worker:
         self.candidates = self.pool.candidate_set("m", [DeploymentSpec("a-m", "a", "m", limits=Limits.of(told, "a"))])
 
     async def __aenter__(self) -> Self:
-        await self.coordinator.start(self.pool, timeout=0.5)
+        await self.coordinator.start(self.pool, wait_seconds=0.5)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -188,7 +188,7 @@ async def test_a_store_that_fails_or_is_silent_stops_nobody_and_is_used_again(
         assert counts.outages == 1
         assert type(error or TimeoutError()).__name__ in counts.errors
         assert "hush" not in caplog.text
-        assert "part of the limits" in caplog.text
+        assert "of every limit" in caplog.text
         server.error = None
         server.lets.set()
         await until(lambda: not worker.coordinator.counts().is_local)
@@ -279,7 +279,7 @@ async def test_it_may_be_stopped_before_it_was_started_and_leaves_nothing_behind
     server.lets.clear()
     await Worker(server).coordinator.stop()
     worker = Worker(server, rpm=10)
-    await worker.coordinator.start(worker.pool, timeout=0.05)
+    await worker.coordinator.start(worker.pool, wait_seconds=0.05)
     assert not worker.coordinator.counts().is_connected
     assert sum(worker.pick() is not None for _ in range(10)) == 5
     await worker.coordinator.stop()

@@ -88,7 +88,7 @@ SPARE = {"account": "spare", "priority": 2}
 
 async def test_a_spare_is_not_used_while_an_earlier_tier_has_only_to_be_granted_something() -> None:
     rig = Rig()
-    await rig.coordinator.start(rig.router.pool, timeout=0.5)
+    await rig.coordinator.start(rig.router.pool, wait_seconds=0.5)
     try:
         for _ in range(2):
             assert await rig.went(FIRST, SPARE) == "first"
@@ -101,14 +101,14 @@ async def test_a_spare_is_not_used_while_an_earlier_tier_has_only_to_be_granted_
         except StopIteration as end:
             first = next(one for one in end.value if one.account == "first")
         # What has gone back is left as well.
-        assert first.whole.windows[0].left == 58
+        assert first.account_scope.windows[0].left == 58
     finally:
         await rig.coordinator.stop()
 
 
 async def test_a_session_waits_for_what_its_account_is_granted() -> None:
     rig = Rig()
-    await rig.coordinator.start(rig.router.pool, timeout=0.5)
+    await rig.coordinator.start(rig.router.pool, wait_seconds=0.5)
     try:
         assert await rig.went(FIRST, session="s") == "first"
         await asyncio.sleep(1.2)
@@ -121,7 +121,7 @@ async def test_a_session_waits_for_what_its_account_is_granted() -> None:
 
 async def test_what_is_not_granted_in_time_is_not_waited_for() -> None:
     rig = Rig(timeout=30.0)
-    await rig.coordinator.start(rig.router.pool, timeout=0.5)
+    await rig.coordinator.start(rig.router.pool, wait_seconds=0.5)
     try:
         assert await rig.went(FIRST, SPARE) == "first"
         await asyncio.sleep(1.2)
