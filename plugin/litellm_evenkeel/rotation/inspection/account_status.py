@@ -1,4 +1,4 @@
-"""How all accounts stand, as frozen values for routes, commands and metrics."""
+"""Status of all accounts, as immutable values for routes, commands and metrics."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
     from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 
-# After so many accounts, others get the thread.
-SLICE = 16
-# The further from full traffic, the later; an account is as far as the worst of it.
-GRAVITY = (
+# After so many accounts, others get the event loop.
+ACCOUNTS_PER_SLICE = 16
+# From full traffic to none.
+BY_SEVERITY = (
     HealthState.HEALTHY,
     HealthState.RAMPING_UP,
     HealthState.PROBING,
@@ -33,7 +33,7 @@ GRAVITY = (
 
 @dataclass(frozen=True, slots=True)
 class WindowStatus:
-    """One limit."""
+    """Status of one limit."""
 
     name: str
     amount: float
@@ -42,33 +42,33 @@ class WindowStatus:
     resets_in: float
     """Seconds."""
     rate: float
-    """So much of it is used in a second, lately."""
+    """Recent usage per second."""
     runs_out_in: float | None
-    """Seconds until it is used up, as things go now; None if it resets before."""
+    """Seconds until it is used up at this rate; `None` if it resets before."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeStatus:
-    """An account as a whole, or one model at it."""
+    """Status of one scope: an account, or one model at it."""
 
     model: str | None
-    """None for the account as a whole."""
+    """`None` for the account itself."""
     state: HealthState
     traffic_share: float
-    """Which share of its traffic it may have."""
+    """The share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
     cooldown_seconds: float | None
-    """Seconds until its hold ends; None if nothing holds it, or only an operator ends it."""
+    """Seconds until its cooldown ends; `None` without one, or in quarantine."""
     failure_kind: FailureKind | None
-    """What kind of failure holds it."""
+    """The kind of failure that caused the cooldown."""
     reason: str
-    """Which rule the failure matched; nothing that a provider or a user wrote."""
+    """The rule that the failure matched, and no text from a provider or a user; empty without a cooldown."""
     is_provider_stated: bool
-    """Whether its provider said for how long; else it is a guess."""
+    """Whether the provider stated the length of the cooldown; otherwise it is an estimate."""
     in_flight: int
     concurrent: int | None
     windows: tuple[WindowStatus, ...]
     latency: float | None
-    """Seconds, of late, of the slowest of its deployments; None if nobody knows."""
+    """Seconds, lately, of its slowest deployment; `None` if unknown."""
     deployments: tuple[str, ...]
     priorities: tuple[int, ...]
     weights: tuple[float, ...]
@@ -76,29 +76,29 @@ class ScopeStatus:
 
 @dataclass(frozen=True, slots=True)
 class AccountStatus:
-    """One account."""
+    """Status of one account."""
 
     account: str
     state: HealthState
-    """The gravest: of the account, or of all its models if none of them is any better."""
+    """The state of the account, or of its best model if that is worse."""
     account_scope: ScopeStatus
     models: tuple[ScopeStatus, ...]
     pins: int
     picks: Mapping[str, int]
-    """By reason, since this worker began."""
+    """By reason, since the start of this worker."""
     failures: Mapping[str, int]
-    """By kind, since this worker began."""
+    """By kind, since the start of this worker."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for a program; what is infinite or unknown is null."""
+        """Return the document of the route; infinite and unknown values are null."""
         return {
             "account": self.account,
             "state": self.state,
-            **_plain(self.account_scope),
+            **_scope_as_json(self.account_scope),
             "pins": self.pins,
             "picks": dict(self.picks),
             "failures": dict(self.failures),
-            "models": [{"model": one.model, "state": one.state, **_plain(one)} for one in self.models],
+            "models": [{"model": scope.model, "state": scope.state, **_scope_as_json(scope)} for scope in self.models],
         }
 
 
@@ -110,16 +110,19 @@ def account_statuses(
     *,
     only: Sequence[str] | None = None,
 ) -> Generator[None, None, tuple[AccountStatus, ...]]:
-    """Look at all accounts, or some, by name; yields at times, so that others can have the thread."""
+    """Return the status of all accounts, or of those in `only`, by name.
+
+    Yields now and then, so that others get the event loop.
+    """
     by_account = scopes_by_account(pool)
     picks, failures = pick_counts.by_account()
     pins = session_counts.accounts if session_counts else {}
     wanted = by_account if only is None else [name for name in dict.fromkeys(only) if name in by_account]
-    found = []
+    statuses = []
     for number, name in enumerate(sorted(wanted), 1):
-        if number % SLICE == 0:
+        if number % ACCOUNTS_PER_SLICE == 0:
             yield
-        found.append(
+        statuses.append(
             account_status(
                 name,
                 [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]],
@@ -128,58 +131,58 @@ def account_statuses(
                 failures.get(name, {}),
             )
         )
-    return tuple(found)
+    return tuple(statuses)
 
 
 def scopes_by_account(pool: AccountPool) -> dict[str, list[AccountScope]]:
-    """Return all sides by account; each account as a whole comes before its models."""
-    found: dict[str, list[AccountScope]] = {}
+    """Return all scopes by account, each account's own scope first."""
+    by_account: dict[str, list[AccountScope]] = {}
     for (account, model), scope in pool.scopes.items():
-        several = found.setdefault(account, [])
-        several.insert(0 if model is None else len(several), scope)
-    return found
+        scopes = by_account.setdefault(account, [])
+        scopes.insert(0 if model is None else len(scopes), scope)
+    return by_account
 
 
 def account_status(
     name: str, scopes: Sequence[ScopeStatus], pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
 ) -> AccountStatus:
-    """Return the status of one account. The first of `scopes` is the account as a whole, the others its models."""
-    whole, *models = scopes
-    best = min((GRAVITY.index(one.state) for one in models), default=0)
-    state = GRAVITY[max(GRAVITY.index(whole.state), best)]
-    return AccountStatus(name, state, whole, tuple(models), pins, picks, failures)
+    """Return the status of one account. The first of `scopes` is the account's own, the others are its models'."""
+    account_scope, *models = scopes
+    best = min((BY_SEVERITY.index(model.state) for model in models), default=0)
+    state = BY_SEVERITY[max(BY_SEVERITY.index(account_scope.state), best)]
+    return AccountStatus(name, state, account_scope, tuple(models), pins, picks, failures)
 
 
 def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], now: float) -> ScopeStatus:
-    """Return the status of an account as a whole, or of one model at it, with its deployments."""
+    """Return the status of one scope with its deployments."""
     cooldown = scope.cooldown
     state = cooldown.state(now)
-    is_held = cooldown.kind is not None
+    has_cooldown = cooldown.kind is not None
     return ScopeStatus(
         model=scope.scope_key[1],
         state=state,
         traffic_share=cooldown.traffic_share(now),
         cooldown_seconds=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
         failure_kind=cooldown.kind,
-        reason=cooldown.reason if is_held else "",
-        is_provider_stated=is_held and cooldown.is_provider_stated,
+        reason=cooldown.reason if has_cooldown else "",
+        is_provider_stated=has_cooldown and cooldown.is_provider_stated,
         in_flight=scope.in_flight,
         concurrent=scope.concurrent,
-        windows=tuple([_window(window, now) for window in scope.windows]),
+        windows=tuple([_window_status(window, now) for window in scope.windows]),
         latency=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
         deployments=tuple([deployment.spec.id for deployment in deployments]),
-        priorities=_several(deployments, "priority"),
-        weights=_several(deployments, "weight"),
+        priorities=_distinct(deployments, "priority"),
+        weights=_distinct(deployments, "weight"),
     )
 
 
-def _several(deployments: Collection[DeploymentState], field: str) -> tuple[Any, ...]:
+def _distinct(deployments: Collection[DeploymentState], field: str) -> tuple[Any, ...]:
     return tuple(sorted({getattr(deployment.spec, field) for deployment in deployments}))
 
 
-def _window(window: QuotaWindow, now: float) -> WindowStatus:
+def _window_status(window: QuotaWindow, now: float) -> WindowStatus:
     limit = window.limit
-    # What this worker was granted of it is not what is left.
+    # `available` would be this worker's lease only.
     left = min(max(window.available_total(now), 0.0), limit.amount)
     return WindowStatus(
         name=limit.name,
@@ -192,19 +195,19 @@ def _window(window: QuotaWindow, now: float) -> WindowStatus:
     )
 
 
-def _plain(one: ScopeStatus) -> dict[str, Any]:
+def _scope_as_json(scope: ScopeStatus) -> dict[str, Any]:
     return {
-        "share": finite(one.traffic_share),
-        "held_for_seconds": finite(one.cooldown_seconds),
-        "kind": one.failure_kind,
-        "why": one.reason,
-        "is_told": one.is_provider_stated,
-        "in_flight": one.in_flight,
-        "concurrent": one.concurrent,
-        "latency_seconds": finite(one.latency),
-        "deployments": list(one.deployments),
-        "tiers": list(one.priorities),
-        "weights": list(one.weights),
+        "share": finite(scope.traffic_share),
+        "held_for_seconds": finite(scope.cooldown_seconds),
+        "kind": scope.failure_kind,
+        "why": scope.reason,
+        "is_told": scope.is_provider_stated,
+        "in_flight": scope.in_flight,
+        "concurrent": scope.concurrent,
+        "latency_seconds": finite(scope.latency),
+        "deployments": list(scope.deployments),
+        "tiers": list(scope.priorities),
+        "weights": list(scope.weights),
         "windows": [
             {
                 "name": window.name,
@@ -215,6 +218,6 @@ def _plain(one: ScopeStatus) -> dict[str, Any]:
                 "rate_per_second": finite(window.rate),
                 "runs_out_in_seconds": finite(window.runs_out_in),
             }
-            for window in one.windows
+            for window in scope.windows
         ],
     }

@@ -29,7 +29,7 @@ CANDIDATES_PER_SLICE = 64
 
 @dataclass(frozen=True, slots=True)
 class CandidateBlocker:
-    """What blocks the request at one candidate."""
+    """The blocker of the request at one candidate."""
 
     reason: BlockReason
     detail: str
@@ -65,7 +65,7 @@ class Candidate:
     latency: float | None
     """Seconds, lately; `None` if unknown."""
     change: str
-    """What would have to change for it to be picked; empty for the one that is picked."""
+    """The change after which it would be picked; empty for the one that is picked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What of the rotation is read when somebody looks: states, limits, what is under way, as samples."""
+"""Metrics of the rotation that are sampled at a scrape: states, limits, requests in flight."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
-# Looking at more would keep requests waiting: accounts as a whole and models at them, together.
+# Sampling more scopes, accounts and models together, would block the event loop and delay requests.
 MAX_SCOPES = 500
-SESSIONS = {
+# Label values, and the counters that they are read from.
+SESSION_EVENTS = {
     "hits": "hits",
     "misses": "new",
     "escapes": "fallbacks",
@@ -35,86 +36,86 @@ SESSIONS = {
 
 
 class GaugeSource(Protocol):
-    """What is looked at: the rotation of one worker."""
+    """The rotation of one worker, as the gauges read it."""
 
     @property
     def pool(self) -> AccountPool:
         """All accounts."""
 
     def now(self) -> float:
-        """Return the time by the pool's clock."""
+        """Return the time by the pool's clock, in seconds."""
 
     def candidate_sets(self) -> Sequence[CandidateSet]:
-        """Return all sets of candidates that are in use."""
+        """Return all candidate sets that are in use."""
 
     def session_counts(self) -> SessionCounts:
-        """Return what has happened to sessions."""
+        """Return the counters of sessions."""
 
     def queue_lengths(self) -> Mapping[str, int]:
-        """Return how many requests wait for each model group."""
+        """Return the number of queued requests by model group."""
 
     def route_cache(self) -> tuple[int, int]:
-        """Return how many lists of candidates were known, and were not."""
+        """Return the hits and misses of the cache of candidate sets."""
 
 
 class Gauges:
-    """All samples of one worker, whenever they are asked for."""
+    """All sampled metrics of one worker."""
 
     def __init__(
         self,
-        watched: GaugeSource,
+        source: GaugeSource,
         accounts: LabelLimiter,
         models: LabelLimiter,
         is_shared: Callable[[], bool | None] = lambda: None,
     ) -> None:
-        self._watched, self._accounts, self._models, self._is_shared = watched, accounts, models, is_shared
+        self._source, self._accounts, self._models, self._is_shared = source, accounts, models, is_shared
 
     def samples(self) -> Iterator[Sample]:
-        """Yield them."""
-        now = self._watched.now()
-        yield from self._of_accounts(now)
-        yield from self._of_sessions()
-        waiting: dict[str, int] = {}
-        for group, number in self._watched.queue_lengths().items():
-            label = self._models.bound(group)
-            waiting[label] = waiting.get(label, 0) + number
-        for label, number in waiting.items():
+        """Yield the current samples."""
+        now = self._source.now()
+        yield from self._account_samples(now)
+        yield from self._session_samples()
+        queued: dict[str, int] = {}
+        for model_group, number in self._source.queue_lengths().items():
+            label = self._models.bound(model_group)
+            queued[label] = queued.get(label, 0) + number
+        for label, number in queued.items():
             yield Sample(metric_definitions.WAITING, (label,), number)
-        ages = [now - group.snapshot.taken for group in self._watched.candidate_sets()]
+        ages = [now - candidates.snapshot.taken for candidates in self._source.candidate_sets()]
         yield Sample(metric_definitions.SNAPSHOT_AGE, (), max(ages, default=0.0))
-        hits, misses = self._watched.route_cache()
+        hits, misses = self._source.route_cache()
         yield Sample(metric_definitions.ROUTE_CACHE, ("hit",), hits)
         yield Sample(metric_definitions.ROUTE_CACHE, ("miss",), misses)
         is_shared = self._is_shared()
         if is_shared is not None:
             yield Sample(metric_definitions.SHARED_CONNECTED, (), float(is_shared))
 
-    def _of_accounts(self, now: float) -> Iterator[Sample]:
-        looked_at = 0
-        others: list[AccountScope] = []
-        pool = self._watched.pool
-        for account, several in scopes_by_account(pool).items():
-            looked_at += len(several)
-            if self._accounts.bound(account) == OTHER or looked_at > MAX_SCOPES:
-                others.append(several[0])
+    def _account_samples(self, now: float) -> Iterator[Sample]:
+        scope_count = 0
+        collapsed: list[AccountScope] = []
+        pool = self._source.pool
+        for account, scopes in scopes_by_account(pool).items():
+            scope_count += len(scopes)
+            if self._accounts.bound(account) == OTHER or scope_count > MAX_SCOPES:
+                collapsed.append(scopes[0])
                 continue
-            for scope in several:
-                yield from _of_side(account, scope_status(scope, pool.deployments_of(scope), now))
-        if others:
-            # So many that each can only be glanced at.
-            yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in others))
-            held = [scope.cooldown.until - now for scope in others if scope.cooldown.kind is not None]
-            yield Sample(metric_definitions.HOLD_SECONDS, (OTHER, "", "any"), max(held, default=0.0))
+            for scope in scopes:
+                yield from _scope_samples(account, scope_status(scope, pool.deployments_of(scope), now))
+        if collapsed:
+            # There may be thousands, so only what is cheap to read.
+            yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in collapsed))
+            cooldowns = [scope.cooldown.until - now for scope in collapsed if scope.cooldown.kind is not None]
+            yield Sample(metric_definitions.HOLD_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
 
-    def _of_sessions(self) -> Iterator[Sample]:
-        counts = self._watched.session_counts()
+    def _session_samples(self) -> Iterator[Sample]:
+        counts = self._source.session_counts()
         pins: dict[str, int] = {}
         for account, number in counts.accounts.items():
             label = self._accounts.bound(account)
             pins[label] = pins.get(label, 0) + number
         for label, number in pins.items():
             yield Sample(metric_definitions.PINS, (label,), number)
-        for kind, name in SESSIONS.items():
+        for kind, name in SESSION_EVENTS.items():
             yield Sample(metric_definitions.SESSIONS, (kind,), getattr(counts, name))
         savings = counts.savings
         for reason, gained in (("misses", savings.gained_over_misses), ("away", savings.gained_over_away)):
@@ -122,17 +123,17 @@ class Gauges:
                 yield Sample(metric_definitions.GAINED_TOKENS, (reason,), gained)
 
 
-def _of_side(account: str, one: ScopeStatus) -> Iterator[Sample]:
-    model = one.model or ""
-    if one.model is None:
-        yield Sample(metric_definitions.IN_FLIGHT, (account,), one.in_flight)
-    if one.failure_kind is not None:
-        left = math.inf if one.state is HealthState.QUARANTINED else one.cooldown_seconds or 0.0
-        yield Sample(metric_definitions.HOLD_SECONDS, (account, model, one.failure_kind.value), left)
-    yield Sample(metric_definitions.TRAFFIC_SHARE, (account, model), one.traffic_share)
-    if one.latency is not None and one.model is not None:
-        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), one.latency)
-    for window in one.windows:
+def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
+    model = scope.model or ""
+    if scope.model is None:
+        yield Sample(metric_definitions.IN_FLIGHT, (account,), scope.in_flight)
+    if scope.failure_kind is not None:
+        left = math.inf if scope.state is HealthState.QUARANTINED else scope.cooldown_seconds or 0.0
+        yield Sample(metric_definitions.HOLD_SECONDS, (account, model, scope.failure_kind.value), left)
+    yield Sample(metric_definitions.TRAFFIC_SHARE, (account, model), scope.traffic_share)
+    if scope.latency is not None and scope.model is not None:
+        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency)
+    for window in scope.windows:
         labels = (account, model, window.name)
         yield Sample(metric_definitions.LEFT_SHARE, labels, 1 - window.used_share)
         runs_out = math.inf if window.runs_out_in is None else window.runs_out_in

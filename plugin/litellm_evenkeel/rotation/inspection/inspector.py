@@ -1,4 +1,4 @@
-"""The rotation of one worker, as those see it who ask: accounts, explanations, an operator's release."""
+"""Inspection of one worker's rotation: account status, explanations, and release by an operator."""
 
 from __future__ import annotations
 
@@ -30,34 +30,35 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuery:
-    """What somebody wants explained."""
+    """A request whose pick is to be explained."""
 
     model: str
     tokens: float | None = None
-    """None for as many as are usually reserved for a request of this model."""
+    """`None` for the number that is usually reserved for a request to this model group."""
     session: str | None = None
     client: str = ""
-    """The hash of the client's key: sessions of different keys are different ones."""
+    """The hash of the client's key. Sessions of different keys are different, even with the same id."""
     excluded: frozenset[str] = frozenset()
-    """Names of accounts, or ids of deployments, at which the request has failed."""
+    """Names of accounts or ids of deployments at which the request has failed."""
     is_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainResult:
-    """An explanation, and what its session's pin had to do with it."""
+    """An explanation, with the state of the session's pin and of the queue."""
 
     explanation: Explanation
     pinned_to: str | None
+    """The account that the session is pinned to; `None` without a pin."""
     decision: AffinityDecision | None
     queued: int
-    """How many requests wait for an account of this model: whoever asks now comes after them."""
+    """Requests in the queue for this model group, which come before a new one."""
     is_scarce: bool
-    """Whether so little is left that it is shared among clients: one that has had its part waits."""
+    """Whether capacity is scarce, so that clients beyond their fair share wait."""
 
 
 class RotationInspector:
-    """One worker's."""
+    """Inspector of one worker's rotation."""
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class RotationInspector:
         random: Callable[[], float] | None = None,
     ) -> None:
         self._router, self._pick_counts, self._clock, self._deployments = router, pick_counts, clock, deployments
-        # Not the pool's: its next draws stay what they would have been.
-        self._random = random or randomness.Random().random  # noqa: S311 - nothing is secret
+        # Not the pool's source, as an explanation must not change the next picks.
+        self._random = random or randomness.Random().random  # noqa: S311 - no secret depends on it
 
     @property
     def pool(self) -> AccountPool:
@@ -78,41 +79,41 @@ class RotationInspector:
         return self._router.pool
 
     def now(self) -> float:
-        """Return the time by the pool's clock."""
+        """Return the time by the pool's clock, in seconds."""
         return self._clock()
 
     def candidate_sets(self) -> Sequence[CandidateSet]:
-        """Return all sets of candidates that are in use."""
+        """Return all candidate sets that are in use."""
         return self._router.candidates.candidate_sets()
 
     def session_counts(self) -> SessionCounts:
-        """Return what has happened to sessions."""
+        """Return the counters of sessions."""
         return self._router.affinity.sessions.counts()
 
     def queue_lengths(self) -> Mapping[str, int]:
-        """Return how many requests wait for each model group."""
+        """Return the number of queued requests by model group."""
         return self._router.admission.queue.lengths()
 
     def route_cache(self) -> tuple[int, int]:
-        """Return how many lists of candidates were known, and were not."""
+        """Return the hits and misses of the cache of candidate sets."""
         return self._router.candidates.hits, self._router.candidates.misses
 
     def models(self) -> list[str]:
-        """Return the model groups that somebody has asked for here."""
+        """Return the model groups that this worker has had requests for."""
         return sorted({candidates.name for candidates in self.candidate_sets()})
 
     def account_names(self) -> list[str]:
-        """Return the names of all accounts that are known here."""
+        """Return the names of all accounts that this worker knows."""
         return sorted({account for account, _ in self.pool.scopes})
 
     async def accounts(self, only: Sequence[str] | None = None) -> tuple[AccountStatus, ...]:
-        """Return how all accounts stand, or some."""
+        """Return the status of all accounts, or of those in `only`."""
         counts = self._router.affinity.sessions.counts()
-        return await _patiently(account_statuses(self.pool, self._clock(), self._pick_counts, counts, only=only))
+        return await _run_in_slices(account_statuses(self.pool, self._clock(), self._pick_counts, counts, only=only))
 
     async def explain(self, query: ExplainQuery) -> ExplainResult | None:
-        """Say what a pick would be now; None for a model that nobody knows here."""
-        candidates = self._group(query.model)
+        """Explain what would be picked now; `None` for an unknown model group."""
+        candidates = self._candidate_set(query.model)
         if candidates is None:
             return None
         deployments = candidates.deployments
@@ -129,30 +130,34 @@ class RotationInspector:
             metadata = {"session_id": query.session, "user_api_key_hash": query.client}
             preference = self._router.affinity.preview(candidates, request, {"metadata": metadata})
             request, pinned, decision = preference.request, preference.pinned, preference.decision
-        told = await _patiently(explain(self.pool, candidates, request, random=self._random))
+        explanation = await _run_in_slices(explain(self.pool, candidates, request, random=self._random))
         return ExplainResult(
-            told, pinned, decision, self.queue_lengths().get(candidates.name, 0), candidates.fair_share.is_scarce
+            explanation,
+            pinned,
+            decision,
+            self.queue_lengths().get(candidates.name, 0),
+            candidates.fair_share.is_scarce,
         )
 
     def release(self, account: str) -> bool:
-        """Free an account of whatever holds it; whether there is one of that name."""
+        """End the cooldowns of `account` and of its models. Return whether the account exists."""
         return self.pool.release_account(account)
 
-    def _group(self, model: str) -> CandidateSet | None:
-        # Tags and the like leave some requests fewer candidates: the largest set is that of all others.
+    def _candidate_set(self, model: str) -> CandidateSet | None:
+        # Filters such as tags reduce the candidates of some requests; the largest set is that of unfiltered ones.
         known = [candidates for candidates in self.candidate_sets() if candidates.name == model]
         if known:
-            return max(known, key=lambda group: len(group.deployments))
+            return max(known, key=lambda candidates: len(candidates.deployments))
         deployments = self._deployments(model)
         return self._router.candidates.lookup(model, deployments).candidates if deployments else None
 
 
-async def _patiently(steps: Generator[None, None, T]) -> T:
-    """Go on to the end, and let others have the thread at each step."""
+async def _run_in_slices(steps: Generator[None, None, T]) -> T:
+    """Run `steps` to the end, and let others have the event loop at each step."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: T = end.value
-            return found
+            result: T = end.value
+            return result
         await asyncio.sleep(0)

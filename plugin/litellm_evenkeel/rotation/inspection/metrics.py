@@ -1,4 +1,4 @@
-"""The rotation in Prometheus: what happens is written as it happens, in series that were prepared before."""
+"""Metrics of the rotation that are recorded at each event, in series that are looked up once and cached."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PickCounts:
-    """Counts, by account."""
+    """Counters by account."""
 
     picks: Counter[tuple[str, PickReason]] = field(default_factory=Counter)
     failures: Counter[tuple[str, FailureKind]] = field(default_factory=Counter)
 
     def by_account(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
         """Return picks by reason and failures by kind, each by account."""
-        return _by_account(self.picks), _by_account(self.failures)
+        return _group_by_account(self.picks), _group_by_account(self.failures)
 
 
-def _by_account(
+def _group_by_account(
     counts: Counter[tuple[str, PickReason]] | Counter[tuple[str, FailureKind]],
 ) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for (account, what), count in counts.items():
-        found.setdefault(account, {})[str(what)] = count
-    return found
+    by_account: dict[str, dict[str, int]] = {}
+    for (account, label), count in counts.items():
+        by_account.setdefault(account, {})[str(label)] = count
+    return by_account
 
 
 MAX_ACCOUNTS = 200
@@ -50,75 +50,75 @@ NO_CANDIDATES = "no candidates"
 
 
 class RotationMetrics:
-    """An observer that counts. A series that was there once costs a look into a dictionary."""
+    """Observer that records metrics. Once a series exists, recording costs one look-up in a dictionary."""
 
     def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, max_accounts: int = MAX_ACCOUNTS) -> None:
         self.accounts, self.models = LabelLimiter(max_accounts), LabelLimiter(MAX_MODEL_GROUPS)
         self.counts = PickCounts()
         self.registry = registry
-        self._made = {one: made(one, registry) for one in metric_definitions.RECORDED}
-        self._picks: dict[tuple[str, str], Any] = {}
-        self._others: dict[tuple[MetricDefinition, str, str], Any] = {}
-        self._pick_seconds = self._made[metric_definitions.PICK_SECONDS]
-        self._rebuild_seconds = self._made[metric_definitions.REBUILD_SECONDS]
-        waits = self._made[metric_definitions.WAIT_SECONDS]
+        self._metrics = {definition: made(definition, registry) for definition in metric_definitions.RECORDED}
+        self._pick_series: dict[tuple[str, str], Any] = {}
+        self._account_series: dict[tuple[MetricDefinition, str, str], Any] = {}
+        self._pick_seconds = self._metrics[metric_definitions.PICK_SECONDS]
+        self._rebuild_seconds = self._metrics[metric_definitions.REBUILD_SECONDS]
+        waits = self._metrics[metric_definitions.WAIT_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("given up")}
 
     def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
-        """Know of a choice, and how long it took."""
+        """Record a pick, and the seconds it took, time in the queue included."""
         del model_group
         key = (pick.deployment.spec.account, pick.reason)
         self.counts.picks[key] += 1
-        child = self._picks.get(key)
-        if child is None:
-            child = self._picks[key] = self._made[metric_definitions.PICKS].labels(
+        series = self._pick_series.get(key)
+        if series is None:
+            series = self._pick_series[key] = self._metrics[metric_definitions.PICKS].labels(
                 self.accounts.bound(key[0]), key[1].value
             )
-        child.inc()
+        series.inc()
         self._pick_seconds.observe(seconds)
 
     def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
-        """Know of a request that has waited for an account."""
+        """Record that a request left the queue after `seconds`."""
         del model_group
         self._waits[is_served].observe(seconds)
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
-        """Know of a request for which there was none."""
+        """Record a request that no account could serve."""
         reason = no_capacity.blocker.reason.value if no_capacity.blocker else NO_CANDIDATES
-        self._made[metric_definitions.REFUSALS].labels(self.models.bound(model_group), reason).inc()
+        self._metrics[metric_definitions.REFUSALS].labels(self.models.bound(model_group), reason).inc()
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
-        """Know of a failed attempt."""
+        """Record a failed attempt."""
         account = attempt.pick.deployment.spec.account
         self.counts.failures[account, failure.kind] += 1
-        self._of_account(metric_definitions.FAILURES, account, failure.kind.value).inc()
+        self._series(metric_definitions.FAILURES, account, failure.kind.value).inc()
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        """Know of an answer."""
+        """Record a successful attempt, and its tokens."""
         account = attempt.pick.deployment.spec.account
-        self._of_account(metric_definitions.ENDS, account, "from cache" if usage.is_from_cache else "answered").inc()
+        self._series(metric_definitions.ENDS, account, "from cache" if usage.is_from_cache else "answered").inc()
         if usage.is_from_cache:
             return
-        told = (("prompt", usage.prompt_tokens), ("cached", usage.cached_tokens), ("output", usage.output_tokens))
-        for kind, tokens in told:
+        counts = (("prompt", usage.prompt_tokens), ("cached", usage.cached_tokens), ("output", usage.output_tokens))
+        for kind, tokens in counts:
             if tokens > 0:
-                self._of_account(metric_definitions.TOKENS, account, kind).inc(tokens)
+                self._series(metric_definitions.TOKENS, account, kind).inc(tokens)
 
     def on_lost(self, attempt: Attempt) -> None:
-        """Know of an attempt of whose end nobody told."""
-        self._of_account(metric_definitions.ENDS, attempt.pick.deployment.spec.account, "vanished").inc()
+        """Record an attempt whose end is unknown."""
+        self._series(metric_definitions.ENDS, attempt.pick.deployment.spec.account, "vanished").inc()
 
     def on_snapshot(self, seconds: float) -> None:
-        """Know that a snapshot was made anew."""
+        """Record that a snapshot was rebuilt in `seconds`."""
         self._rebuild_seconds.observe(seconds)
 
     def plugin_error(self, operation: str) -> None:
-        """Know of an error of ours, by where it happened."""
-        self._made[metric_definitions.ERRORS].labels(operation).inc()
+        """Record an error of the plugin itself in `operation`."""
+        self._metrics[metric_definitions.ERRORS].labels(operation).inc()
 
-    def _of_account(self, one: MetricDefinition, account: str, kind: str) -> Any:
-        key = (one, account, kind)
-        child = self._others.get(key)
-        if child is None:
-            child = self._others[key] = self._made[one].labels(self.accounts.bound(account), kind)
-        return child
+    def _series(self, definition: MetricDefinition, account: str, kind: str) -> Any:
+        key = (definition, account, kind)
+        series = self._account_series.get(key)
+        if series is None:
+            series = self._account_series[key] = self._metrics[definition].labels(self.accounts.bound(account), kind)
+        return series

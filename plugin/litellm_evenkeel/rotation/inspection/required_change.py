@@ -1,4 +1,4 @@
-"""What would have to change for a candidate to be picked, in one sentence."""
+"""The change that is required for a candidate to be picked, in one sentence."""
 
 from __future__ import annotations
 
