@@ -1,4 +1,4 @@
-"""The account-rotation router: which account answers a request, and what is learned from how it went."""
+"""Account rotation: picks the account for each request, and learns from the outcome of each attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which client a request comes from."""
+"""Identification of the client that a request comes from."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# LiteLLM hashes a client's key to this many hexadecimal digits.
-HASH_DIGITS = 64
-CLIENT_DIGITS = 16
+# The length of LiteLLM's hash of a client's key. A value of another length is a key that is not hashed yet.
+LITELLM_HASH_DIGITS = 64
+OWN_HASH_DIGITS = 16
 
 
 def client_of(request: Mapping[str, Any]) -> str:
-    """Return the client of a request, by the hash of its key; empty without a key: such clients count as one.
+    """Return the hash of the client's key; empty without a key, so that all such clients count as a single one.
 
     Some kinds of authentication leave the key itself in the request. It is hashed, and never kept.
     """
@@ -23,7 +23,7 @@ def client_of(request: Mapping[str, Any]) -> str:
         if metadata and isinstance(metadata, dict):
             key = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
             if isinstance(key, str):
-                if len(key) == HASH_DIGITS:
+                if len(key) == LITELLM_HASH_DIGITS:
                     return key
-                return sha256(key.encode(errors="surrogatepass")).hexdigest()[:CLIENT_DIGITS]
+                return sha256(key.encode(errors="surrogatepass")).hexdigest()[:OWN_HASH_DIGITS]
     return ""
