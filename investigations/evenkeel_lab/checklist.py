@@ -112,13 +112,13 @@ def _clear(check: str, verdict: str) -> Finding:
 def _pins(setup: Setup, _: Evidence) -> Finding | None:
     if ROTATION not in setup.callbacks:
         return None
-    sticky = setup.ours.rotation.sticky
+    sticky = setup.ours.rotation.affinity
     if not sticky.enabled or sticky.backend is SessionBackend.MEMORY:
         return _clear("pins", "sessions are remembered in the worker's memory, or not at all")
     return _costs(
         "pins",
         f"a session that a worker does not know is looked up in {sticky.backend} before its first request goes on",
-        "Where one worker serves a session, leave `rotation.sticky.backend` at memory.",
+        "Where one worker serves a session, leave `rotation.affinity.backend` at memory.",
         f"a request waits up to {words.ms(sticky.fetch_timeout * 1000)} for it",
     )
 
@@ -127,10 +127,10 @@ def _journal(setup: Setup, _: Evidence) -> Finding | None:
     if JOURNAL not in setup.callbacks:
         return None
     journal = setup.ours.journal
-    kinds = {journal.store, journal.second}
-    if journal.flush_rows == 1:
+    kinds = {journal.store, journal.copy_to}
+    if journal.batch_size == 1:
         return _costs(
-            "journal", "each request's row is written by itself", "Leave `journal.flush_rows: 1` out: 500 is usual."
+            "journal", "each request's row is written by itself", "Leave `journal.batch_size: 1` out: 500 is usual."
         )
     if StoreKind.SQLITE in kinds and setup.workers > 1:
         return _costs(

@@ -10,10 +10,9 @@ zero. Only reference cycles among them leak, so freezing is limited to a few tim
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from litellm_evenkeel.settings_schema.types import Count  # noqa: TC001 - read by annotation
+from litellm_evenkeel.settings_schema.types import Count, SettingsModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 OLDEST_GENERATION = 2
 
 
-@dataclass(frozen=True, slots=True)
-class GcFreezeSettings:
+class GcFreezeSettings(SettingsModel):
     """Settings of the `gc_freeze` callback, `evenkeel.gc_freeze`."""
 
     freezes: Count = 3

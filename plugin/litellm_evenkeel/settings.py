@@ -6,8 +6,10 @@ They are read once, where a callback is created. Every other part gets its own s
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping  # noqa: TC003 - read by annotation
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from litellm_evenkeel.budgets.settings import BudgetSettings
 from litellm_evenkeel.gc_freeze import GcFreezeSettings
@@ -16,34 +18,65 @@ from litellm_evenkeel.metrics.settings import MetricsSettings
 from litellm_evenkeel.rotation.model.account import AccountSettings
 from litellm_evenkeel.rotation.settings import RotationSettings, check_consistency
 from litellm_evenkeel.settings_schema import loader, reference
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from litellm_evenkeel.settings_schema.types import SettingsModel
 
 SECTION = "evenkeel"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(SettingsModel):
     """All settings, one field for each section."""
 
-    rotation: RotationSettings = field(default_factory=RotationSettings)
-    metrics: MetricsSettings = field(default_factory=MetricsSettings)
-    budgets: BudgetSettings = field(default_factory=BudgetSettings)
-    gc_freeze: GcFreezeSettings = field(default_factory=GcFreezeSettings)
-    journal: JournalSettings = field(default_factory=JournalSettings)
+    RENAMED: ClassVar[Mapping[str, str]] = {"collector": "gc_freeze"}
+
+    rotation: RotationSettings = Field(default_factory=RotationSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    budgets: BudgetSettings = Field(default_factory=BudgetSettings)
+    gc_freeze: GcFreezeSettings = Field(default_factory=GcFreezeSettings)
+    journal: JournalSettings = Field(default_factory=JournalSettings)
+
+
+# What most people change first.
+FIRST = (
+    "rotation.strategy",
+    "rotation.queue_timeout",
+    "rotation.shared.redis_url",
+    "rotation.accounts",
+    "metrics.max_end_users",
+    "journal.store",
+)
+GROUPS = {
+    "Rotation": "rotation",
+    "Cooldowns": "rotation.cooldown",
+    "Session affinity": "rotation.affinity",
+    "Shared limits": "rotation.shared",
+    "Prometheus metrics": "metrics",
+    "Budgets": "budgets",
+    "Garbage collection": "gc_freeze",
+    "Request journal": "journal",
+}
 
 
 def settings(section: object = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings from `section` (or defaults) and `environ`. Raise SettingsError for an invalid one."""
     if section is not None:
         # Errors in the file are reported before errors in the environment.
-        loader.read(Settings, section, SECTION)
-    found = loader.read(Settings, loader.overlaid(Settings, section, environ), SECTION)
-    check_consistency(found.rotation, f"{SECTION}.rotation")
-    return found
+        loader.load(Settings, section, SECTION)
+    loaded = loader.load(Settings, section, SECTION, environ)
+    check_consistency(loaded.rotation, f"{SECTION}.rotation")
+    return loaded
 
 
-def tables() -> tuple[str, str]:
-    """Return the tables of docs/settings.md: all settings, and the settings of one account."""
-    return reference.table(Settings), reference.table(AccountSettings, ("rotation", "accounts", "NAME"))
+def tables() -> dict[str, str]:
+    """Return the tables of docs/settings.md by their titles: the first settings, each section, and one account's."""
+    names = [leaf.name for leaf in loader.leaves(Settings)]
+    sections = {
+        title: reference.table(Settings, only=tuple(name for name in names if name.rpartition(".")[0] == section))
+        for title, section in GROUPS.items()
+    }
+    account = reference.table(AccountSettings, ("rotation", "accounts", "NAME"))
+    return {"What most people change first": reference.table(Settings, only=FIRST), **sections, "One account": account}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a proxy's configuration that has the section."""
+    return reference.schema(Settings, SECTION)

@@ -41,7 +41,7 @@ def test_it_freezes_at_the_start_and_after_so_many_full_collections(
     is_start_frozen: bool,  # noqa: FBT001
 ) -> None:
     fake = Fake()
-    GcFreezer(GcFreezeSettings(freezes), fake, is_start_frozen=is_start_frozen).start()
+    GcFreezer(GcFreezeSettings(freezes=freezes), fake, is_start_frozen=is_start_frozen).start()
     at_start = ["collect"] if is_start_frozen else ["collect", "freeze"]
     assert fake.did == at_start
     for generation in generations:
@@ -59,7 +59,7 @@ def thawed() -> Iterator[None]:
 
 @pytest.mark.usefixtures("thawed")
 def test_what_survives_is_looked_at_no_more() -> None:
-    GcFreezer(GcFreezeSettings(1)).start()
+    GcFreezer(GcFreezeSettings(freezes=1)).start()
     frozen = gc.get_freeze_count()
     held = [[number] for number in range(10_000)]
     gc.collect()

@@ -11,13 +11,13 @@ from litellm_evenkeel.rotation.model.limits import Limits, RateLimit, Unit
 from litellm_evenkeel.rotation.settings import (
     AccountSettings,
     RotationSettings,
-    SharedRedisUrl,
     SharingSettings,
     StrategyName,
 )
 from litellm_evenkeel.settings import Settings, settings
 from litellm_evenkeel.settings_schema.loader import leaves
 from litellm_evenkeel.settings_schema.reference import description
+from litellm_evenkeel.settings_schema.types import ServerUrl
 
 if TYPE_CHECKING:
     from litellm_evenkeel.settings_schema.loader import Leaf
@@ -35,15 +35,15 @@ def test_a_section_is_read() -> None:
             "strategy": "fill_first",
             "snapshot_ttl": 0,
             "route_cache": "off",
-            "holds": {"first": "2s", "longest_quota": "7d"},
+            "cooldown": {"initial": "2s", "max_quota": "7d"},
             "shared": {"redis_url": "rediss://:pa55@cache:6379/1"},
             "accounts": {"acme": {"weight": 2, "limits": {"rpm": 500}, "models": {"gpt": {"concurrent": 3}}}},
         }
     }
     read = settings(section, {}).rotation
     assert (read.strategy, read.snapshot_ttl, read.route_cache) == (StrategyName.FILL_FIRST, 0.0, False)
-    assert (read.holds.first, read.holds.longest_quota) == (2.0, 604_800.0)
-    assert read.shared == SharingSettings(SharedRedisUrl("rediss://:pa55@cache:6379/1"))
+    assert (read.cooldown.initial, read.cooldown.max_quota) == (2.0, 604_800.0)
+    assert read.shared == SharingSettings(redis_url=ServerUrl("rediss://:pa55@cache:6379/1"))
     assert read.accounts == {
         "acme": AccountSettings(
             weight=2.0,
@@ -55,31 +55,37 @@ def test_a_section_is_read() -> None:
 
 
 def test_a_variable_wins() -> None:
-    section = {"rotation": {"strategy": "fill_first", "wait": "1s"}}
+    section = {"rotation": {"strategy": "fill_first", "queue_timeout": "1s"}}
     read = settings(section, {"EVENKEEL_ROTATION_STRATEGY": "Weighted"}).rotation
-    assert read == RotationSettings(strategy=StrategyName.WEIGHTED, wait=1.0)
+    assert read == RotationSettings(strategy=StrategyName.WEIGHTED, queue_timeout=1.0)
 
 
-def test_the_redis_of_the_proxy_has_a_name() -> None:
-    read = settings({"rotation": {"shared": {"redis_url": "proxy"}}}, {}).rotation.shared.redis_url
+def test_litellms_own_redis_has_a_name() -> None:
+    read = settings({"rotation": {"shared": {"redis_url": "litellm"}}}, {}).rotation.shared.redis_url
     assert read is not None
-    assert read.is_of_proxy
+    assert read.is_litellm
 
 
 @pytest.mark.parametrize(
     ("section", "variables", "words"),
     [
-        ({"rotaton": {}}, {}, "evenkeel: there is no 'rotaton'. Did you mean rotation?"),
-        ({"rotation": {"strategy": "headrom"}}, {}, "evenkeel.rotation.strategy: .* Did you mean headroom?"),
+        ({"rotaton": {}}, {}, "evenkeel: unknown setting 'rotaton'. Hint: did you mean rotation?"),
+        ({"rotation": {"strategy": "headrom"}}, {}, "evenkeel.rotation.strategy: .* did you mean headroom?"),
         (
             {"rotation": {"accounts": {"a": {"limits": {"rmp": 1}}}}},
             {},
             "accounts.a.limits: expected a known name, got 'rmp'",
         ),
-        ({"rotation": {"accounts": {"a": {"weight": 0}}}}, {}, "accounts.a.weight: '0' cannot be"),
-        ({"rotation": {"shared": {"redis_url": "host:pa55"}}}, {}, "redis_url: this is no address of a Redis"),
-        ({}, {"EVENKEEL_ROTATION_STRATGY": "x"}, "Did you mean EVENKEEL_ROTATION_STRATEGY?"),
-        ({}, {"EVENKEEL_ROTATION_LEASE": "0"}, "evenkeel.rotation.lease: '0' cannot be"),
+        ({"rotation": {"accounts": {"a": {"weight": 0}}}}, {}, "accounts.a.weight: expected a number above 0, got '0'"),
+        (
+            {"rotation": {"shared": {"redis_url": "host:pa55"}}},
+            {},
+            "redis_url: expected `litellm` .*, got something else",
+        ),
+        ({}, {"EVENKEEL_ROTATION_STRATGY": "x"}, "did you mean EVENKEEL_ROTATION_STRATEGY?"),
+        ({}, {"EVENKEEL_ROTATION_RESERVATION_TTL": "0"}, "evenkeel.rotation.reservation_ttl: expected a duration"),
+        ({"rotation": {"wait": "1s"}}, {}, "evenkeel.rotation: 'wait' was renamed. Hint: write queue_timeout."),
+        ({"collector": {}}, {}, "evenkeel: 'collector' was renamed. Hint: write gc_freeze."),
     ],
 )
 def test_what_cannot_be_is_refused(section: object, variables: dict[str, str], words: str) -> None:
@@ -111,16 +117,13 @@ def test_what_kubernetes_writes_of_a_service_is_no_setting() -> None:
 @pytest.mark.parametrize(
     ("rotation", "words"),
     [
-        ({"holds": {"first": "10s", "most": "5s"}}, "rotation.holds.most: 5s is less .* Write 10s or more"),
-        ({"shared": {"prefix": " "}}, "rotation.shared.prefix: this is empty.* Write such as evenkeel"),
-        (
-            {"shared": {"redis_url": "redis://:pa55/x@h:6379"}},
-            "shared.redis_url: its host or its port .* Write such as",
-        ),
-        ({"sticky": {"backend": "redis", "url": "redis://h:pa55"}}, "sticky.url: its host or its port cannot be read"),
-        ({"sticky": {"url": "redis://:pa55@h"}}, "rotation.sticky.url: pins in memory have no address"),
-        ({"sticky": {"backend": "redis", "url": "postgresql://:pa55@h"}}, "sticky.url: this is no address of a redis"),
-        ({"sticky": {"backend": "postgres", "url": "redis://:pa55@h"}}, "sticky.url: this is no address of a postgres"),
+        ({"cooldown": {"initial": "10s", "max": "5s"}}, "rotation.cooldown.max: expected at least the 10s .* got 5s"),
+        ({"shared": {"prefix": " "}}, "rotation.shared.prefix: expected a text, got an empty one"),
+        ({"shared": {"redis_url": "redis://:pa55/x@h:6379"}}, "shared.redis_url: .* host or port cannot be read"),
+        ({"affinity": {"backend": "redis", "url": "redis://h:pa55"}}, "affinity.url: .* host or port cannot be read"),
+        ({"affinity": {"url": "redis://:pa55@h"}}, "rotation.affinity.url: expected no address with backend: memory"),
+        ({"affinity": {"backend": "redis", "url": "postgresql://:pa55@h"}}, "affinity.url: .* of a redis server"),
+        ({"affinity": {"backend": "postgres", "url": "redis://:pa55@h"}}, "affinity.url: .* of a postgres server"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(rotation: dict[str, object], words: str) -> None:
@@ -132,7 +135,8 @@ def test_settings_that_contradict_each_other_are_refused(rotation: dict[str, obj
 @pytest.mark.parametrize("backend", ["redis", "postgres"])
 def test_pins_may_have_an_address_of_their_own(backend: str) -> None:
     url = {"redis": "rediss://cache/1", "postgres": "postgresql://db/pins"}[backend]
-    assert settings({"rotation": {"sticky": {"backend": backend, "url": url}}}, {}).rotation.sticky.url == url
+    affinity = settings({"rotation": {"affinity": {"backend": backend, "url": url}}}, {}).rotation.affinity
+    assert affinity.url.get_secret_value() == url
 
 
 def test_a_name_that_looks_like_a_key_is_in_no_error() -> None:

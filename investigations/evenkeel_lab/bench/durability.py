@@ -38,7 +38,7 @@ from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.settings import JournalSettings, Synchronous
 
 path, shared, synchronous, together, rate = sys.argv[1:]
-terms = JournalSettings(flush_rows=int(together), keep=0.0)
+terms = JournalSettings(batch_size=int(together), retention=0.0)
 journal = Journal(SqliteStore(Path(path), synchronous=Synchronous(synchronous)), None, terms, writer=1)
 one = row(0)
 with open(shared, "r+b") as file:

@@ -61,7 +61,7 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
     accounts = fleet(ACCOUNTS)
     dead, deployments = accounts[DEAD].name, [one.deployment(MODEL, "http://127.0.0.1:9/v1") for one in accounts]
     # Pins would draw some sessions to it, and keep others away.
-    router = unwatched(RotationSettings(snapshot_ttl=ttl, sticky=AffinitySettings(enabled=False)), chance)
+    router = unwatched(RotationSettings(snapshot_ttl=ttl, affinity=AffinitySettings(enabled=False)), chance)
     loop = asyncio.get_running_loop()
     began = loop.time()
     # At which moment of a snapshot's life it dies is drawn.

@@ -113,7 +113,7 @@ class Ours:
         self._now = 1_000_000.0
         self._pause = 60 / sum(one["model_info"]["limits"]["rpm"] for one in self._deployments) / SHARE
         self._rebuilds = Rebuilds()
-        settings = RotationSettings(wait=0.0)
+        settings = RotationSettings(queue_timeout=0.0)
         account_router = AccountRouter(
             settings,
             clock=lambda: self._now,

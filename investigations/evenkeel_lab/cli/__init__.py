@@ -29,6 +29,7 @@ COMMANDS = {
     "accounts": ("evenkeel_lab.cli.accounts", "Say how the accounts of a running proxy stand."),
     "journal": ("evenkeel_lab.cli.journal", "Look at what the plugin has written down of requests, or move it."),
     "explain": ("evenkeel_lab.cli.explain", "Say why the next pick of a running proxy is what it is."),
+    "settings": ("evenkeel_lab.cli.settings", "List the settings of the plugin, or print their JSON schema."),
     "compat": ("evenkeel_lab.cli.compat", "Look up what the plugin needs in released LiteLLM versions."),
     "cache": ("evenkeel_lab.cli.cache", "Say what is kept for the next time, and forget it."),
 }

@@ -183,7 +183,7 @@ def migrate(
 ) -> None:
     """Bring all rows from one journal to another, while both are written, and compare them.
 
-    Let the proxies write both first: evenkeel.journal.second. It may be stopped at any moment, and goes on there.
+    Let the proxies write both first: evenkeel.journal.copy_to. It may be stopped at any moment, and goes on there.
     """
     if only_verify and anew:
         raise WrongUse("--verify brings nothing over, so --anew means nothing.", cure="Leave one of them out.")

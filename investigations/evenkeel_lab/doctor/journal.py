@@ -19,7 +19,6 @@ from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import JournalMissing
 from litellm_evenkeel.settings import SECTION
-from litellm_evenkeel.support.postgres import URL_HINT, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,10 +69,9 @@ def _is_taken(path: Path) -> bool:
 def journal_database(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the address of a Postgres of the journal's own, and where it is written; LiteLLM's is asked anyway."""
     told = understood(config, environment, JOURNAL)
-    if told is None or told.journal.url is None or StoreKind.POSTGRES not in _kinds(told.journal):
+    if told is None or told.journal.url.is_litellm or StoreKind.POSTGRES not in _kinds(told.journal):
         return None
-    url = told.journal.url.value
-    return (url, config.where(*WHERE, "url")) if is_postgres(url) else None
+    return told.journal.url.get_secret_value(), config.where(*WHERE, "url")
 
 
 def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder | None) -> list[Finding]:
@@ -87,11 +85,11 @@ def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder 
 
 
 def _second(config: ProxyConfig, settings: JournalSettings) -> Iterator[Finding]:
-    if settings.second.kind is settings.store:
+    if settings.copy_to.kind is settings.store:
         yield error(
             CHECK,
-            f"`second: {settings.second}`: rows are in {settings.store} already, and the proxy would not start",
-            config.where(*WHERE, "second"),
+            f"`copy_to: {settings.copy_to}`: rows are in {settings.store} already, and the proxy would not start",
+            config.where(*WHERE, "copy_to"),
             cure="Write none, or the other one.",
         )
 
@@ -126,16 +124,7 @@ def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
 def _address(config: ProxyConfig, environment: Mapping[str, str], settings: JournalSettings) -> Iterator[Finding]:
     if StoreKind.POSTGRES not in _kinds(settings):
         return
-    if settings.url is not None:
-        if not is_postgres(settings.url.value):
-            yield error(
-                CHECK,
-                "`url` is no address of a Postgres: the proxy would not start",
-                config.where(*WHERE, "url"),
-                cure=URL_HINT,
-            )
-        return
-    if database_url(config, environment)[0]:
+    if not settings.url.is_litellm or database_url(config, environment)[0]:
         return
     general = config.section("general_settings")
     if general.get("key_management_system") and any(map(reference, (_url(config), general.get("database_url")))):
@@ -157,4 +146,4 @@ def _url(config: ProxyConfig) -> object:
 
 def _kinds(settings: JournalSettings) -> list[StoreKind]:
     """Return what keeps rows."""
-    return list(dict.fromkeys(kind for kind in (settings.store, settings.second.kind) if kind is not None))
+    return list(dict.fromkeys(kind for kind in (settings.store, settings.copy_to.kind) if kind is not None))

@@ -103,10 +103,12 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
     found = understood(config, environment, ROTATION)
     if found is None:
         return []
-    shared, sticky = found.rotation.shared.redis_url, found.rotation.sticky
+    shared, affinity = found.rotation.shared.redis_url, found.rotation.affinity
     told = {
-        "shared.redis_url": None if shared is None or shared.is_of_proxy else shared.value,
-        "sticky.url": sticky.url if sticky.backend is SessionBackend.REDIS else None,
+        "shared.redis_url": None if shared is None or shared.is_litellm else shared.get_secret_value(),
+        "affinity.url": affinity.url.get_secret_value()
+        if affinity.backend is SessionBackend.REDIS and not affinity.url.is_litellm
+        else None,
     }
     where = config.where(SECTION, "rotation")
     # A socket has neither host nor port to knock at.
@@ -115,9 +117,9 @@ def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> lis
 
 
 def _uses_proxys_redis(settings: RotationSettings) -> bool:
-    shared, sticky = settings.shared.redis_url, settings.sticky
-    pins = sticky.backend is SessionBackend.REDIS and sticky.url is None
-    return pins or (shared is not None and shared.is_of_proxy)
+    shared, affinity = settings.shared.redis_url, settings.affinity
+    has_sessions = affinity.backend is SessionBackend.REDIS and affinity.url.is_litellm
+    return has_sessions or (shared is not None and shared.is_litellm)
 
 
 def _is_cluster(config: ProxyConfig, environment: Mapping[str, str]) -> bool:
@@ -132,7 +134,7 @@ def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> F
             "rotation",
             f"{workers} workers know nothing of each other: each uses the limits of all accounts by itself",
             config.where(SECTION, "rotation", "shared"),
-            cure="Write `evenkeel: {rotation: {shared: {redis_url: proxy}}}`.",
+            cure="Write `evenkeel: {rotation: {shared: {redis_url: litellm}}}`.",
         )
     return ok("rotation", f"strategy {settings.strategy}, settings and limits understood", config.where(SECTION))
 

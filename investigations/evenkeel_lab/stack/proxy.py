@@ -74,7 +74,7 @@ class Proxy:
     def journal(self) -> Path | None:
         """The file that rows of requests go to, if they go to one."""
         told = _of_journal(self.subject)
-        if told is None or Journal.SQLITE not in {told.get("store", Journal.SQLITE), told.get("second")}:
+        if told is None or Journal.SQLITE not in {told.get("store", Journal.SQLITE), told.get("copy_to")}:
             return None
         return self.config.parent / str(told.get("path", JournalSettings().path))
 
@@ -92,7 +92,7 @@ def stops_within(subject: Subject) -> float:
     told = _of_journal(subject)
     if told is None:
         return STOP_SECONDS
-    return STOP_SECONDS + FINAL_EVENTS_SECONDS + (span(told.get("drain")) or JournalSettings().drain)
+    return STOP_SECONDS + FINAL_EVENTS_SECONDS + (span(told.get("drain_timeout")) or JournalSettings().drain_timeout)
 
 
 def proxy_env(services: Services, subject: Subject, home: Path, master_key: str) -> dict[str, str]:

@@ -61,11 +61,11 @@ def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dic
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ("pins", {"rotation": {"sticky": {"backend": "postgres"}}}),
-        ("pins", {"rotation": {"sticky": {"backend": "redis"}}}),
-        ("journal", {"journal": {"flush_rows": 1}}),
+        ("pins", {"rotation": {"affinity": {"backend": "postgres"}}}),
+        ("pins", {"rotation": {"affinity": {"backend": "redis"}}}),
+        ("journal", {"journal": {"batch_size": 1}}),
         ("journal", {"options": ("--workers", "2")}),
-        ("journal", {"options": ("--workers", "2"), "journal": {"store": "postgres", "second": "sqlite"}}),
+        ("journal", {"options": ("--workers", "2"), "journal": {"store": "postgres", "copy_to": "sqlite"}}),
         ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 1000}),
         ("spend", {"general": {"proxy_batch_write_at": 2}}),
         ("spend", {"general": {"proxy_batch_write_at": 2.5}}),
@@ -147,7 +147,7 @@ def test_settings_that_cannot_be_are_a_sentence(
     folder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.load([folder.record(n, n * 50.0) for n in range(60)])
-    path = config(tmp_path / "proxy.yaml", ROTATION, rotation={"sticky": {"backend": "disk"}})
+    path = config(tmp_path / "proxy.yaml", ROTATION, rotation={"affinity": {"backend": "disk"}})
     assert cli(["diagnose", str(folder.path), "--config", str(path)]) == WRONG_USE
     told = capsys.readouterr().err
     assert "backend" in told

@@ -81,7 +81,7 @@ CONFIGS = mapping(
         ),
         max_size=3,
     ),
-    evenkeel=mapping(journal=mapping("store", "second", "path", "url")),
+    evenkeel=mapping(journal=mapping("store", "copy_to", "path", "url")),
     include=VALUES,
 ).filter(lambda values: isinstance(values, dict) and values)
 

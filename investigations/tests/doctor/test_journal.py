@@ -36,12 +36,10 @@ def journal(
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("second: sqlite", "in sqlite already"),
-        ("store: postgres, second: postgres, url: postgresql://h/d", "in postgres already"),
+        ("copy_to: sqlite", "in sqlite already"),
+        ("store: postgres, copy_to: postgres, url: postgresql://h/d", "in postgres already"),
         ("store: postgres", "neither `url`"),
-        ("second: postgres", "neither `url`"),
-        ("store: postgres, url: 'mysql://me:pw@h/d'", "no address of a Postgres"),
-        ("second: postgres, url: 'me:pw@h/d'", "no address of a Postgres"),
+        ("copy_to: postgres", "neither `url`"),
     ],
 )
 def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
@@ -56,10 +54,10 @@ def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
         ("", "", {}),
         ("store: postgres, url: postgresql://h/d", "", {}),
         ("store: postgres, url: os.environ/THERE", "", {"THERE": "postgresql://h/d"}),
-        ("second: postgres", "", {"DATABASE_URL": "postgresql://h/d"}),
-        ("second: postgres", "general_settings: {database_url: 'postgresql://h/d'}", {}),
+        ("copy_to: postgres", "", {"DATABASE_URL": "postgresql://h/d"}),
+        ("copy_to: postgres", "general_settings: {database_url: 'postgresql://h/d'}", {}),
         (
-            "store: postgres, url: os.environ/X, busy: os.environ/Y",
+            "store: postgres, url: os.environ/X, busy_timeout: os.environ/Y",
             "general_settings: {key_management_system: aws_secret_manager}",
             {},
         ),
@@ -70,7 +68,7 @@ def test_journals_that_are_sound(written: str, rest: str, environment: dict[str,
 
 
 def test_a_journal_that_nobody_names_is_not_looked_at() -> None:
-    config = ProxyConfig({"evenkeel": {"journal": {"second": "sqlite"}}})
+    config = ProxyConfig({"evenkeel": {"journal": {"copy_to": "sqlite"}}})
     assert not [found for found in check_wiring(config, KEY, Facts()) if found.check == "journal"]
 
 
@@ -111,7 +109,7 @@ def test_a_folder_that_cannot_be_written_to() -> None:
         ("url: postgresql://u:secret@127.0.0.1:1/d", []),
         ("store: postgres, url: 'mysql://u:secret@127.0.0.1:1/d'", []),
         ("store: postgres, url: os.environ/ROWS", ["127.0.0.1:1: the connection is refused"]),
-        ("second: postgres, url: postgresql://u:secret@127.0.0.1:1/d", ["127.0.0.1:1: the connection is refused"]),
+        ("copy_to: postgres, url: postgresql://u:secret@127.0.0.1:1/d", ["127.0.0.1:1: the connection is refused"]),
     ],
 )
 async def test_a_postgres_of_the_journals_own_is_asked(written: str, asked: list[str]) -> None:

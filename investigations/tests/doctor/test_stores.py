@@ -101,7 +101,7 @@ async def test_addresses_of_the_rotation_are_asked_too() -> None:
             "evenkeel": {
                 "rotation": {
                     "shared": {"redis_url": "os.environ/SHARED"},
-                    "sticky": {"backend": "redis", "url": "redis://127.0.0.1:2/0"},
+                    "affinity": {"backend": "redis", "url": "redis://127.0.0.1:2/0"},
                 }
             },
         }
@@ -109,6 +109,6 @@ async def test_addresses_of_the_rotation_are_asked_too() -> None:
     found = await reachable(config, {"SHARED": "redis://:secret@127.0.0.1:1/0"})
     assert [(one.level, one.what.partition(": ")[0]) for one in found[:2]] == [
         (Level.ERROR, "`shared.redis_url`, 127.0.0.1:1"),
-        (Level.ERROR, "`sticky.url`, 127.0.0.1:2"),
+        (Level.ERROR, "`affinity.url`, 127.0.0.1:2"),
     ]
     assert "secret" not in str(found)

@@ -358,8 +358,10 @@ def test_what_the_rotation_does_not_understand() -> None:
     [
         ("rotation: {stratgy: headroom}", "strategy"),
         ("journal: {pth: x}", "path"),
-        ("journal: {flush_rows: 0}", "rows"),
-        ("journal: {url: os.environ/NOT_THERE}", "a variable that is not set"),
+        ("journal: {batch_size: 0}", "batch_size"),
+        ("journal: {store: postgres, url: 'mysql://me:pw@h/d'}", "expected `litellm`"),
+        ("journal: {copy_to: postgres, url: 'me:pw@h/d'}", "expected `litellm`"),
+        ("journal: {url: os.environ/NOT_THERE}", "Hint: set its variable"),
     ],
 )
 def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(
@@ -378,9 +380,9 @@ def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(
 
 def test_variables_over_the_section_are_read_as_well() -> None:
     text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}"
-    ((level, what),) = of("settings", examined(text, environment=KEY | {"EVENKEEL_JOURNAL_FLUSH_ROWS": "0"}))
+    ((level, what),) = of("settings", examined(text, environment=KEY | {"EVENKEEL_JOURNAL_BATCH_SIZE": "0"}))
     assert level == "error"
-    assert "evenkeel.journal.flush_rows" in what
+    assert "evenkeel.journal.batch_size" in what
 
 
 @pytest.mark.parametrize(
@@ -388,8 +390,8 @@ def test_variables_over_the_section_are_read_as_well() -> None:
     [
         ("accounts: {acem: {weight: 2}}", "rotation.accounts.acem: no deployment"),
         ("accounts: {acme: {models: {gpt-5: {rpm: 1}}}}", "acme.models.gpt-5: no deployment"),
-        ("sticky: {backend: redis}", "cluster"),
-        ("shared: {redis_url: proxy}", "cluster"),
+        ("affinity: {backend: redis}", "cluster"),
+        ("shared: {redis_url: litellm}", "cluster"),
     ],
 )
 def test_what_the_rotation_understands_and_would_do_nothing(rotation: str, words: str) -> None:
@@ -412,7 +414,7 @@ def test_an_account_that_is_called_like_a_key_is_not_shown() -> None:
 def test_workers_that_know_nothing_of_each_other() -> None:
     assert of("rotation", examined(named(""), workers=2))[0][0] == "warning"
     assert of("rotation", examined(named(""), workers=1))[0][0] == "ok"
-    shared = "evenkeel: {rotation: {shared: {redis_url: proxy}}}"
+    shared = "evenkeel: {rotation: {shared: {redis_url: litellm}}}"
     assert of("rotation", examined(named(shared), workers=2))[0][0] == "ok"
 
 

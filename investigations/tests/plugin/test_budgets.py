@@ -29,7 +29,7 @@ from litellm_evenkeel.budgets import (
     open_budgets,
 )
 from litellm_evenkeel.budgets.postgres import PostgresBudgets
-from litellm_evenkeel.budgets.settings import BudgetRedis
+from litellm_evenkeel.settings_schema.types import ServerUrl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -467,7 +467,7 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
 
 
 def sharing(cache: str) -> dict[str, Any]:
-    settings = BudgetSettings(redis=BudgetRedis(cache), ttl=5.0, negative_ttl=5.0)
+    settings = BudgetSettings(redis=ServerUrl(cache), ttl=5.0, negative_ttl=5.0)
     return {"terms": settings, "redis_url": cache}
 
 

@@ -72,7 +72,7 @@ async def test_a_request_through_the_router_is_a_row_with_its_account_and_why(
     rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
 ) -> None:
     rig.start()
-    journal = wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    journal = wired(path=str(tmp_path / "j.db"), flush_interval=0.01)
     await asyncio.gather(*(rig.ask(**rig.logged()) for _ in range(10)))
     stream = await rig.ask(**rig.logged(stream=True))
     async for _ in stream:
@@ -94,7 +94,7 @@ async def test_attempts_that_failed_are_counted_in_the_row_of_their_request(
     rig: Any, wired: Callable[..., Any], tmp_path: Path, eventually: Callable[..., Any]
 ) -> None:
     rig.start(rotation={"strategy": "fill_first"})
-    wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    wired(path=str(tmp_path / "j.db"), flush_interval=0.01)
     await rig.fails(a="status=503", b="status=503", c="status=503")
     for _ in range(4):
         await rig.ask(**rig.logged())
@@ -110,7 +110,7 @@ async def test_a_fallback_is_a_row_of_the_model_that_was_asked_for(
 ) -> None:
     spare = rig.deployment("b", group="spare")
     rig.start([rig.deployment("a"), spare], fallbacks=[{MODEL: ["spare"]}], num_retries=0)
-    wired(path=str(tmp_path / "j.db"), flush_every=0.01)
+    wired(path=str(tmp_path / "j.db"), flush_interval=0.01)
     await rig.fails(a="status=503")
     await rig.ask(**rig.logged())
     await eventually(lambda: len(rows(tmp_path / "j.db")) == 1)
@@ -144,7 +144,7 @@ async def test_what_waits_is_written_when_the_proxy_ends_and_nothing_keeps_it_fr
     server.proxy_shutdown_event = ends  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, SERVER, server)
     monkeypatch.setattr(wiring.GLOBAL_LOGGING_WORKER, "flush", flush)
-    made = wired(path=str(tmp_path / "j.db"), flush_every=600)
+    made = wired(path=str(tmp_path / "j.db"), flush_interval=600)
     event = {"standard_logging_object": {"startTime": 1.8e9, "endTime": 1.8e9 + 1, "model": "m"}}
     await made.async_log_success_event(event, None, None, None)
     assert await server.proxy_shutdown_event("over") == "over"
@@ -155,11 +155,11 @@ async def test_what_waits_is_written_when_the_proxy_ends_and_nothing_keeps_it_fr
     ("terms", "said"),
     [
         ({"path": "/nowhere/at/all.db"}, "expected a file in a folder that exists, got /nowhere/at/all.db"),
-        ({"second": "sqlite"}, "got sqlite for both"),
+        ({"copy_to": "sqlite"}, "got sqlite for both"),
         ({"store": "postgres"}, "LiteLLM has no database"),
-        ({"store": "postgres", "url": "mysql://h/d"}, "url: expected the address of a Postgres database. Hint: Write"),
-        ({"store": "postgres", "url": None}, "url: nothing is written here, or a variable that is not set"),
-        ({"flush_rows": 0}, "flush_rows"),
+        ({"store": "postgres", "url": "mysql://h/d"}, "url: expected `litellm` for LiteLLM's own database"),
+        ({"store": "postgres", "url": None}, "url: expected a value, got none"),
+        ({"batch_size": 0}, "batch_size"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_start(
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_refused_at_the_start(
 
 
 async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventually: Callable[..., Any]) -> None:
-    made = wired(flush_every=0.01)
+    made = wired(flush_interval=0.01)
     registry = CollectorRegistry()
     SampleCollector(lambda: metrics.samples(made.journal), metrics.ALL, registry)
     assert registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 0

@@ -25,7 +25,7 @@ RATE, SECONDS = 2_000, 60
 # The last interval's rows, and a batch that was being written: as long as a write takes less than an interval, such a
 # batch holds what came in one, too.
 TERMS = JournalSettings()
-MOST_LOST = 2 * int(RATE * TERMS.flush_every)
+MOST_LOST = 2 * int(RATE * TERMS.flush_interval)
 WORKER = f"""
 import atexit, mmap, signal, struct, sys, time
 from pathlib import Path

@@ -81,7 +81,7 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
         for writer in range(FORMER_WORKERS):
             source.write([row(first + one, writer) for one in range(AT_ONCE)])
     # Its own connections: they are another process's, at a proxy.
-    traffic = Traffic(Journal(file(), database(), JournalSettings(order=order, keep=0.0), writer=FORMER_WORKERS))
+    traffic = Traffic(Journal(file(), database(), JournalSettings(order=order, retention=0.0), writer=FORMER_WORKERS))
     try:
         looked_at = moved(source, target, batches=30)
         # Somebody has stopped it, and begins again.

@@ -211,7 +211,7 @@ async def test_several_scrapes_at_once_leave_whole_files(registry: CollectorRegi
 
 
 async def test_a_user_agent_takes_one_place_however_it_is_written(registry: CollectorRegistry) -> None:
-    callback = EvenkeelPrometheusLogger(registry, MetricsSettings(most_user_agents=2))
+    callback = EvenkeelPrometheusLogger(registry, MetricsSettings(max_user_agents=2))
     for agent in ('one "quoted"', "two", "three"):
         one = event()
         one["standard_logging_object"]["metadata"]["user_agent"] = agent

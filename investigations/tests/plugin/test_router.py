@@ -257,7 +257,7 @@ async def test_a_refusal_is_not_counted_against_a_deployment(rig: Rig) -> None:
     import litellm  # noqa: PLC0415
     from litellm.router_utils.cooldown_handlers import _async_get_cooldown_deployments  # noqa: PLC0415
 
-    rig.start([rig.deployment(name, limits={"rpm": 1}) for name in "ab"], rotation={"stock_cooldowns": True})
+    rig.start([rig.deployment(name, limits={"rpm": 1}) for name in "ab"], rotation={"litellm_cooldowns": True})
     await rig.ask()
     await rig.ask()
     for number in range(5):
@@ -298,7 +298,7 @@ async def test_of_one_account_a_retry_is_no_death(rig: Rig) -> None:
 
 
 async def test_who_waits_is_served_within_its_time(rig: Rig) -> None:
-    rig.start([rig.deployment("a", limits={"concurrent": 1})], rotation={"wait": 20})
+    rig.start([rig.deployment("a", limits={"concurrent": 1})], rotation={"queue_timeout": 20})
     await asyncio.gather(*(rig.ask() for _ in range(12)))
     assert (rig.under_way(), rig.errors) == (0, {})
     assert rig.account_router.admission.queue.lengths() == {}
@@ -343,7 +343,7 @@ async def test_litellms_own_cooldowns_are_off_unless_an_operator_wants_them(rig:
     from litellm.router_utils.cooldown_handlers import _async_get_cooldown_deployments  # noqa: PLC0415
 
     for wanted in (False, True):
-        rig.start(rotation={"stock_cooldowns": wanted, "strategy": "round_robin"})
+        rig.start(rotation={"litellm_cooldowns": wanted, "strategy": "round_robin"})
         await rig.fails(a="status=429,retry_after=60", b="status=429,retry_after=60")
         for number in range(4):
             await rig.ask(messages=another(number))

@@ -154,7 +154,7 @@ def test_addresses_with_passwords_are_in_no_settings_text(rig: Rig) -> None:
     secret = "hush-of-the-server"
     terms = {
         "shared": {"redis_url": f"redis://:{secret}@127.0.0.1:1"},
-        "sticky": {"backend": "redis", "url": f"redis://:{secret}@127.0.0.1:1"},
+        "affinity": {"backend": "redis", "url": f"redis://:{secret}@127.0.0.1:1"},
     }
     rig.start(deployments(rig), rotation=terms)
     ours = [one for one in kept(rig.rotation, set()) if type(one).__module__.startswith("litellm_evenkeel")]

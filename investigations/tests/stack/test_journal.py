@@ -115,7 +115,7 @@ async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> No
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: Path, workers: int) -> None:
     # So long that only its end can have written them.
-    settings = {"evenkeel": {"journal": {"flush_every": 600}}}
+    settings = {"evenkeel": {"journal": {"flush_interval": 600}}}
     async with below.proxy(Subject(journal=Journal.SQLITE, workers=workers, settings=settings)) as proxy:
         path = file_of(proxy)
         await reset(proxy)

@@ -47,7 +47,7 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
         (Journal.SQLITE, {"evenkeel": {"journal": {"store": "postgres"}}}, None),
         (Journal.SQLITE, {"evenkeel": {"journal": None}}, "/home/evenkeel-journal.db"),
         (Journal.POSTGRES, {}, None),
-        (Journal.POSTGRES, {"evenkeel": {"journal": {"second": "sqlite"}}}, "/home/evenkeel-journal.db"),
+        (Journal.POSTGRES, {"evenkeel": {"journal": {"copy_to": "sqlite"}}}, "/home/evenkeel-journal.db"),
         (Journal.OFF, {}, None),
     ],
 )
@@ -60,9 +60,10 @@ def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str,
 
 def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
     def seconds(drain: str) -> float:
-        return stops_within(Subject(journal=Journal.SQLITE, settings={"evenkeel": {"journal": {"drain": drain}}}))
+        settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
+        return stops_within(Subject(journal=Journal.SQLITE, settings=settings))
 
     usual = stops_within(Subject(journal=Journal.SQLITE))
-    assert usual >= stops_within(Subject()) + JournalSettings().drain
+    assert usual >= stops_within(Subject()) + JournalSettings().drain_timeout
     assert seconds("2m") - seconds("1m") == 60
     assert seconds("nonsense") == usual

@@ -78,7 +78,7 @@ class BudgetCache:
             listener,
             random,
         )
-        self._max_entries = max(settings.most, 1)
+        self._max_entries = max(settings.max_entries, 1)
         self._caches = {kind: _KindCache() for kind in BudgetEntity}
         self._loader = loader
         if loader:

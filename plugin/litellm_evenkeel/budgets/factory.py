@@ -47,14 +47,14 @@ def open_budgets(
             database_url,
             clock,
             timeout=settings.timeout,
-            connections=settings.connections,
+            connections=settings.pool_size,
             default_budget=default_customer_budget,
         )
         # No longer pause than one TTL, so that budgets are fresh again within one TTL of a server's recovery.
         breaker = CircuitBreaker(random, settings.ttl)
         source = GuardedSource(Source.POSTGRES, tables, tables.total_timeout, failures, clock, breaker)
         shared = _open_redis(settings, redis_url, prefix, failures, clock, random)
-        loader = Loader(source, shared, failures, max_waiting=max(settings.most, 1), clock=clock)
+        loader = Loader(source, shared, failures, max_waiting=max(settings.max_entries, 1), clock=clock)
     return BudgetCache(settings, failures, loader, peek=peek, listener=listener, random=random)
 
 

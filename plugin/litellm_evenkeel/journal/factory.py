@@ -9,7 +9,6 @@ from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.support.postgres import URL_HINT, is_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 
 def open_journal(settings: JournalSettings, settings_path: str, database: Callable[[], str]) -> Journal:
     """Return a worker's journal. `database` returns the address of LiteLLM's own database when it is needed."""
-    second = settings.second.kind
+    second = settings.copy_to.kind
     if second is settings.store:
         raise SettingsError(
-            f"{settings_path}.second: expected a store other than {settings_path}.store, got {second} for both. "
+            f"{settings_path}.copy_to: expected a store other than {settings_path}.store, got {second} for both. "
             f"Hint: write none, or the other store."
         )
     first = _store(settings.store, settings, settings_path, database)
@@ -38,13 +37,11 @@ def _store(kind: StoreKind, settings: JournalSettings, settings_path: str, datab
                 f"{settings_path}.path: expected a file in a folder that exists, got {path}. "
                 f"Hint: create the folder {path.parent}, or write the path of a file elsewhere."
             )
-        return SqliteStore(path, synchronous=settings.synchronous, busy_seconds=settings.busy)
+        return SqliteStore(path, synchronous=settings.synchronous, busy_seconds=settings.busy_timeout)
     from litellm_evenkeel.journal.postgres import PostgresStore  # noqa: PLC0415 - a driver
 
-    own = settings.url
     # Check the address at the start. Otherwise a wrong one would only show with the first record.
-    if own is None:
+    if settings.url.is_litellm:
         database()
-    elif not is_postgres(own.value):
-        raise SettingsError(f"{settings_path}.url: expected the address of a Postgres database. Hint: {URL_HINT}")
-    return PostgresStore(database if own is None else lambda: own.value, insert=settings.insert)
+        return PostgresStore(database, insert=settings.insert)
+    return PostgresStore(settings.url.get_secret_value, insert=settings.insert)

@@ -34,7 +34,7 @@ class Journal:
     ) -> None:
         self.writer = secrets.randbits(WRITER_ID_BITS) if writer is None else writer
         """Id of this worker in its records."""
-        self._numbers, self._drain = count(1), settings.drain
+        self._numbers, self._drain = count(1), settings.drain_timeout
         self._second = None if second is None else RecordWriter(second, settings)
         is_after = self._second is not None and settings.order is WriteOrder.SEQUENTIAL
         self._first = RecordWriter(first, settings, on_written=self._forward if is_after else None)

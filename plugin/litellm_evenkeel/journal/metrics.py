@@ -22,7 +22,7 @@ DROPPED = MetricDefinition(
 )
 WAITING = MetricDefinition(MetricType.GAUGE, "journal_waiting", "Rows not written yet.", ("store",))
 BATCHES = MetricDefinition(
-    MetricType.COUNTER, "journal_batches", "Writes, each of at most `flush_rows` rows.", ("store",)
+    MetricType.COUNTER, "journal_batches", "Writes, each of at most `batch_size` rows.", ("store",)
 )
 FAILURES = MetricDefinition(
     MetricType.COUNTER, "journal_failures", "Failed writes, which are retried. Alert on any.", ("store",)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping  # noqa: TC003 - read by annotation
 from enum import StrEnum
-from typing import Annotated
+from typing import ClassVar
 
-from litellm_evenkeel.settings_schema.types import Bounds, Period, Seconds, Secret
+from litellm_evenkeel.settings_schema.types import (
+    LITELLM,
+    Duration,
+    PositiveCount,
+    PositiveDuration,
+    PostgresUrl,
+    ServerUrl,
+    SettingsModel,
+    Text,
+)
 
 
 class StoreKind(StrEnum):
@@ -56,24 +65,31 @@ class InsertMethod(StrEnum):
     """Postgres' COPY command."""
 
 
-PositiveCount = Annotated[int, Bounds(1)]
-
 # When a worker ends, LiteLLM may deliver its queued events for so long before the journal drains. It delivers up to
 # two hundred at a time.
 FINAL_EVENTS_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class JournalSettings:
+class JournalSettings(SettingsModel):
     """Settings of the journal's stores and of the writer."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "second": "copy_to",
+        "flush_every": "flush_interval",
+        "flush_rows": "batch_size",
+        "most_waiting": "queue_size",
+        "keep": "retention",
+        "drain": "drain_timeout",
+        "busy": "busy_timeout",
+    }
 
     store: StoreKind = StoreKind.SQLITE
     """The store of the journal's rows."""
-    path: str = "evenkeel-journal.db"
+    path: Text = "evenkeel-journal.db"
     """The SQLite file. It is created if it is missing; its folder must exist."""
-    url: Secret | None = None
-    """The address of Postgres. Default: LiteLLM's own database. The table is created if it is missing."""
-    second: SecondStore = SecondStore.NONE
+    url: PostgresUrl = ServerUrl(LITELLM)
+    """The Postgres database. The table is created if it is missing."""
+    copy_to: SecondStore = SecondStore.NONE
     """A second store that is also written, during a migration to it. Its failures do not affect the first."""
     order: WriteOrder = WriteOrder.SEQUENTIAL
     """The order in which two stores are written: sequential, one after the other, or parallel."""
@@ -82,16 +98,16 @@ class JournalSettings:
     each batch."""
     insert: InsertMethod = InsertMethod.UNNEST
     """The method for inserts into Postgres: unnest, one statement with arrays, or copy."""
-    flush_rows: PositiveCount = 500
+    batch_size: PositiveCount = 500
     """Maximum number of rows of one write. So many waiting rows are written without further delay. 1: each row by
     itself."""
-    flush_every: Seconds = 0.05
+    flush_interval: Duration = 0.05
     """Maximum time for which a row waits for others, to be written together."""
-    most_waiting: PositiveCount = 20_000
+    queue_size: PositiveCount = 20_000
     """Maximum number of rows that wait while a store cannot be written. Further rows are dropped and counted."""
-    busy: Period = 5.0
+    busy_timeout: PositiveDuration = 5.0
     """Time for which a write waits while another process has locked the file. Then it is retried."""
-    keep: Seconds = 2_592_000.0
+    retention: Duration = 2_592_000.0
     """Age at which rows are deleted. 0: never."""
-    drain: Seconds = 10.0
+    drain_timeout: Duration = 10.0
     """Time that a worker which shuts down has to write its waiting rows."""

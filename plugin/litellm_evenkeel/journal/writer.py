@@ -1,7 +1,8 @@
 """Background writer of records: one thread for each store, so that no request waits for a store.
 
-A record waits up to `flush_every` for others, so that they are written as one batch. While the store cannot be written,
-batches are retried with growing pauses. Memory is bounded: beyond `most_waiting`, new records are dropped and counted.
+A record waits up to `flush_interval` for others, so that they are written as one batch. While the store cannot be
+written, batches are retried with growing pauses. Memory is bounded: beyond `queue_size`, new records are dropped and
+counted.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class RecordWriter:
             threading.Event(),
         )
         self._is_closed = False
-        self._give_up_at, self._retry_seconds, self._batch_rows = math.inf, FIRST_RETRY_SECONDS, settings.flush_rows
+        self._give_up_at, self._retry_seconds, self._batch_rows = math.inf, FIRST_RETRY_SECONDS, settings.batch_size
         self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
         self._batches = self._failures = self._pruned = 0
         self._last_error, self._no_warning_until = "", 0.0
@@ -65,13 +66,13 @@ class RecordWriter:
         """Queue a record, or drop and count it if too many are waiting. Never blocks. Call it from one thread only."""
         self._offered += 1
         waiting = len(self._records)
-        if waiting >= self._settings.most_waiting or self._is_closed:
+        if waiting >= self._settings.queue_size or self._is_closed:
             self._overflowed += 1
             return
         self._records.append(record)
         if not self._has_records.is_set():
             self._has_records.set()
-        if waiting + 1 >= self._settings.flush_rows and not self._has_full_batch.is_set():
+        if waiting + 1 >= self._settings.batch_size and not self._has_full_batch.is_set():
             self._has_full_batch.set()
 
     def counts(self) -> WriterCounts:
@@ -106,7 +107,7 @@ class RecordWriter:
 
     def close(self, until: float | None = None) -> None:
         """Write the waiting records and end the thread, by default within `drain` seconds. Log lost records."""
-        until = time.monotonic() + self._settings.drain if until is None else until
+        until = time.monotonic() + self._settings.drain_timeout if until is None else until
         self.begin_shutdown(until)
         # A write may still hang in the store, and a thread cannot be stopped. So the wait is bounded.
         self._thread.join(max(until - time.monotonic(), 0.0) + SHUTDOWN_RETRY_SECONDS)
@@ -115,7 +116,7 @@ class RecordWriter:
             cause = self._last_error or "it did not answer in time"
             LOG.error(
                 "evenkeel: the journal in %s could not be written before the worker ended (%s): %d rows are lost. "
-                "Check the store, or raise evenkeel.journal.drain.",
+                "Check the store, or raise evenkeel.journal.drain_timeout.",
                 self._store.name,
                 cause,
                 lost,
@@ -137,7 +138,7 @@ class RecordWriter:
         self._has_records.clear()
         if not self._records and not self._is_closed:
             self._has_records.wait(max(self._next_prune_at - time.monotonic(), 0.0) if self._may_prune() else None)
-            self._batch_due_at = time.monotonic() + self._settings.flush_every
+            self._batch_due_at = time.monotonic() + self._settings.flush_interval
         self._has_full_batch.clear()
         if self._records and not self._is_due():
             until = min(self._batch_due_at, self._next_prune_at) if self._may_prune() else self._batch_due_at
@@ -145,18 +146,18 @@ class RecordWriter:
 
     def _is_due(self) -> bool:
         """Return whether a batch should be written now."""
-        if self._batch or len(self._records) >= self._settings.flush_rows:
+        if self._batch or len(self._records) >= self._settings.batch_size:
             return True
         return bool(self._records) and (self._is_shutting_down.is_set() or time.monotonic() >= self._batch_due_at)
 
     def _write_batch(self) -> bool:
         """Write a batch or a part of it. Return `False` if the store failed."""
         if not self._batch:
-            self._batch = [self._records.popleft() for _ in range(min(len(self._records), self._settings.flush_rows))]
+            self._batch = [self._records.popleft() for _ in range(min(len(self._records), self._settings.batch_size))]
             if not self._records:
                 # The queue is empty, so the next batch's oldest record arrives during this write at the earliest. With
                 # records left over, their age is unknown and the earlier deadline stays.
-                self._batch_due_at = time.monotonic() + self._settings.flush_every
+                self._batch_due_at = time.monotonic() + self._settings.flush_interval
         records = self._batch[: self._batch_rows]
         try:
             self._store.write(records)
@@ -177,7 +178,7 @@ class RecordWriter:
             self._last_error, self._retry_seconds = "", FIRST_RETRY_SECONDS
             if self._on_written is not None:
                 self._on_written(records)
-        self._batch_rows = min(2 * self._batch_rows, self._settings.flush_rows)
+        self._batch_rows = min(2 * self._batch_rows, self._settings.batch_size)
         del self._batch[: len(records)]
         return True
 
@@ -197,21 +198,21 @@ class RecordWriter:
 
     def _may_prune(self) -> bool:
         # A worker that shuts down needs its time for the waiting records.
-        return self._settings.keep > 0 and not self._is_shutting_down.is_set()
+        return self._settings.retention > 0 and not self._is_shutting_down.is_set()
 
     def _prune(self) -> None:
         if not self._may_prune() or time.monotonic() < self._next_prune_at:
             return
         wait = PRUNE_INTERVAL_SECONDS
         try:
-            before = int((self._clock() - self._settings.keep) * MICROSECONDS)
+            before = int((self._clock() - self._settings.retention) * MICROSECONDS)
             pruned = self._store.prune(before, PRUNE_BATCH_ROWS)
         except Exception as error:  # noqa: BLE001 - as above
             self._record_failure(error)
         else:
             self._pruned += pruned
             if pruned == PRUNE_BATCH_ROWS:
-                wait = self._settings.flush_every
+                wait = self._settings.flush_interval
         self._next_prune_at = time.monotonic() + wait
 
     def _record_failure(self, error: Exception) -> None:

@@ -135,11 +135,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     def _make(self) -> None:
         settings = self._settings
         max_values = {
-            END_USER: settings.most_end_users,
-            CLIENT_IP: settings.most_client_ips,
-            USER_AGENT: settings.most_user_agents,
+            END_USER: settings.max_end_users,
+            CLIENT_IP: settings.max_client_ips,
+            USER_AGENT: settings.max_user_agents,
         }
-        label_limits = LabelLimits(time.monotonic, max_values, settings.idle)
+        label_limits = LabelLimits(time.monotonic, max_values, settings.label_idle_ttl)
         self._store = families.MetricStore(self._registry, label_limits.bound)
         self._ttl = apply_end_user_limits(self._store, litellm)
         label_limits.on_retired = self._store.retire
@@ -151,7 +151,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             clean_label,
             self._record_success,
             clock=time.monotonic,
-            settings=PlanCacheSettings(flush_seconds=settings.flush_every, max_waiting=settings.most_waiting),
+            settings=PlanCacheSettings(flush_seconds=settings.flush_interval, max_waiting=settings.queue_size),
         )
         by_name = self._store.families
         self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
@@ -165,7 +165,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._self_metrics = SelfMetrics(self._store, self._plan_cache, label_limits, self.budget_counts)
         if self._folder is not None:
             self._writer = MultiprocessWriter(self._store, self._folder)
-            self._compactor = DeadWorkerCompactor(self._folder, settings.idle)
+            self._compactor = DeadWorkerCompactor(self._folder, settings.label_idle_ttl)
             self._writing = asyncio.Lock()
             atexit.register(self.write_final)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping  # noqa: TC003 - read by annotation
 from enum import StrEnum
+from typing import ClassVar
 
-from litellm_evenkeel.settings_schema.types import Count, Period  # noqa: TC001 - read by annotation
+from litellm_evenkeel.settings_schema.types import Count, PositiveDuration, SettingsModel
 
 
 class Ablation(StrEnum):
@@ -20,21 +21,29 @@ class Ablation(StrEnum):
     BACKGROUND_TASK = "background_task"
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsSettings:
+class MetricsSettings(SettingsModel):
     """Settings under `metrics`."""
 
-    flush_every: Period = 1.0
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "flush_every": "flush_interval",
+        "most_waiting": "queue_size",
+        "most_end_users": "max_end_users",
+        "most_client_ips": "max_client_ips",
+        "most_user_agents": "max_user_agents",
+        "idle": "label_idle_ttl",
+    }
+
+    flush_interval: PositiveDuration = 1.0
     """Maximum time until an event is counted. A scrape counts all waiting events before it responds."""
-    most_waiting: Count = 50_000
+    queue_size: Count = 50_000
     """Maximum number of events that wait to be counted. Further ones are dropped, and counted as dropped."""
-    most_end_users: Count = 100
+    max_end_users: Count = 100
     """Maximum number of end users with series of their own. Further ones are counted together, as `other`."""
-    most_client_ips: Count = 100
+    max_client_ips: Count = 100
     """The same maximum for clients' IP addresses."""
-    most_user_agents: Count = 50
+    max_user_agents: Count = 50
     """The same maximum for clients' user agents."""
-    idle: Period = 600.0
+    label_idle_ttl: PositiveDuration = 600.0
     """Time without a request after which an end user, IP address or user agent may be replaced by another."""
     ablation: Ablation = Ablation.OFF
     """For investigations only: restores a behaviour of LiteLLM's callback, or omits a part of the work. A critical

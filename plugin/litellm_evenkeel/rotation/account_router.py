@@ -84,12 +84,12 @@ class AccountRouter:
         self.admission = Admission(
             self.pool,
             self.candidates,
-            queue_timeout=settings.wait,
+            queue_timeout=settings.queue_timeout,
             clock=clock,
             on_queued=lambda model, seconds, is_served: observer.on_queued(model, seconds, is_served=is_served),
             errors=errors,
         )
-        self.affinity = SessionAffinity(settings.sticky, clock=clock, sessions=sessions, replicator=replicator)
+        self.affinity = SessionAffinity(settings.affinity, clock=clock, sessions=sessions, replicator=replicator)
         self.attempts = AttemptTracker(self, errors)
         self.estimator = UsageEstimator(settings.expected_output)
 

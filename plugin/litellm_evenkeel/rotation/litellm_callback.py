@@ -214,7 +214,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         router = running_router()
         if router is not None and router is not self._litellm_router:
             self._litellm_router = router
-            if not self.settings.stock_cooldowns:
+            if not self.settings.litellm_cooldowns:
                 self._disable_cooldowns(router)
         return router
 

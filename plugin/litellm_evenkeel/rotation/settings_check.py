@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.model.account import FINGERPRINT_PREFIX, Account
 from litellm_evenkeel.rotation.model.deployment import named_model
-from litellm_evenkeel.settings_schema.loader import hint
+from litellm_evenkeel.settings_schema.loader import nearest
 from litellm_evenkeel.support.redaction import looks_like_key, shown_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def settings_warnings(
         if looks_like_key(str(info.get("account") or "")):
             location = f"model_info.account of a deployment of {group[:60]!r}"
             yield SettingsWarning(
-                location, f"this looks like a key, so the account is called {account}.", "Give it a name."
+                location, f"this looks like a key, so the account is called {account}.", "Hint: give it a name."
             )
     for account, settings in accounts.items():
         account_path = f"{path}.{shown_name(account)}"
@@ -48,7 +48,9 @@ def settings_warnings(
             # An account without a name is known by its key's fingerprint; its key may be added later.
             if models and not account.startswith(FINGERPRINT_PREFIX):
                 yield SettingsWarning(
-                    account_path, "no deployment in the configuration has this account.", hint(account, sorted(models))
+                    account_path,
+                    "no deployment in the configuration has this account.",
+                    nearest(account, sorted(models)),
                 )
             continue
         for name, limits in settings.models.items():
@@ -56,4 +58,4 @@ def settings_warnings(
             if not any("*" in model or named_model({name: limits}, model, group) for model, group in models[account]):
                 message = "no deployment of this account in the configuration has such a model."
                 known = {label for model, group in models[account] for label in (model.rpartition("/")[2], group)}
-                yield SettingsWarning(f"{account_path}.models.{name}", message, hint(name, sorted(known)))
+                yield SettingsWarning(f"{account_path}.models.{name}", message, nearest(name, sorted(known)))

@@ -1,78 +1,99 @@
-"""The table of all settings in the documentation, made from the dataclasses themselves."""
+"""The table of settings in the documentation, and the JSON schema for editors, made from the settings themselves."""
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
-from enum import StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any
 
-from litellm_evenkeel.settings_schema.loader import bounds, is_list, is_mapping, leaves, optional, part
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from litellm_evenkeel.settings_schema.loader import expected, leaves
+from litellm_evenkeel.settings_schema.types import DURATION, ServerUrl
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.settings_schema.loader import Form, Leaf
+    from litellm_evenkeel.settings_schema.loader import Leaf
+    from litellm_evenkeel.settings_schema.types import SettingsModel
 
-HEAD = ("setting", "default", "what may be written", "what it does")
-# The largest first; what is no multiple of one is told in the next.
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+HEADER = ("setting", "default", "expected", "meaning")
+# The largest first: a time that is no multiple of one unit is written in the next.
 UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
-def table(kind: type, path: tuple[str, ...] = ()) -> str:
-    """Return the table as Markdown; the path is where the tree stands in a larger one."""
-    rows = [HEAD, tuple("---" for _ in HEAD)]
-    rows += [(f"`{leaf.name}`", _default(leaf), written(leaf.form), description(leaf)) for leaf in leaves(kind, path)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+def table(model: type[SettingsModel], path: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> str:
+    """Return the table of a tree of settings as Markdown. `path` is where it stands in a larger tree.
+
+    `only` names the settings to list, in that order; by default all are listed.
+    """
+    rows = {leaf.name: leaf for leaf in leaves(model, path)}
+    listed = [rows[name] for name in only] if only else list(rows.values())
+    lines = [HEADER, tuple("---" for _ in HEADER)]
+    lines += [(f"`{leaf.name}`", default(leaf), expected(leaf.field), description(leaf)) for leaf in listed]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def description(leaf: Leaf) -> str:
-    """Return what is written below the field in its class, on one line; nothing if nothing is."""
-    return _descriptions(leaf.owner).get(leaf.path[-1], "")
+    """Return the meaning of a setting on one line."""
+    return " ".join((leaf.field.description or "").split())
 
 
-def written(form: Form) -> str:
-    """Tell what may be written for a form."""
-    inner = optional(form)
-    if inner is not None:
-        return written(inner)
-    if is_list(form):
-        return f"a list, each {written(part(form))}; in the environment with commas"
-    if is_mapping(form):
-        return "a mapping; in the environment as JSON"
-    if get_args(form):
-        return bounds(form).said + (", without a fraction" if get_args(form)[0] is int else "")
-    if issubclass(form, StrEnum):
-        return ", ".join(f"`{one}`" for one in form)
-    plain = {bool: "`on` or `off`", str: "a text", float: "a number", int: "a whole number"}
-    return plain.get(form) or " ".join((inspect.getdoc(form) or "").split()).rstrip(".")
+def default(leaf: Leaf) -> str:
+    """Return the default of a setting as Markdown."""
+    value = leaf.field.get_default(call_default_factory=True)
+    if isinstance(value, bool):
+        return "`on`" if value else "`off`"
+    if isinstance(value, int | float):
+        is_duration = expected(leaf.field).startswith(DURATION)
+        return f"`{_duration(value)}`" if is_duration else f"`{value:g}`"
+    if isinstance(value, ServerUrl):
+        value = value.get_secret_value()
+    if isinstance(value, tuple):
+        value = ", ".join(map(str, value))
+    return f"`{value}`" if value else "none"
 
 
-def _default(leaf: Leaf) -> str:
-    one = leaf.default
-    if isinstance(one, bool):
-        return "`on`" if one else "`off`"
-    if isinstance(one, int | float):
-        return f"`{_duration(one)}`" if bounds(leaf.form).is_time else f"`{one:g}`"
-    if isinstance(one, tuple):
-        one = ", ".join(map(str, one))
-    return f"`{one}`" if one else "none"
+def schema(model: type[SettingsModel], section: str) -> dict[str, Any]:
+    """Return a JSON schema of a file whose `section` has the settings of a tree; other sections may be anything."""
+    document = model.model_json_schema(schema_generator=_Schema, ref_template="#/$defs/{model}")
+    definitions = document.pop("$defs")
+    return {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": {section: document},
+        "$defs": definitions,
+    }
+
+
+class _Schema(GenerateJsonSchema):
+    """A generator for editors: descriptions are single paragraphs, and names are shown as they are written."""
+
+    def encode_default(self, dft: Any) -> Any:
+        """Return a default. It is never an address with a password, so it can be shown."""
+        shown = dft.get_secret_value() if isinstance(dft, ServerUrl) else dft
+        return super().encode_default(shown)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Leave out titles: they would only repeat the names."""
+        del schema
+        return False
+
+    def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
+        """Keep the order of the settings, and put each description on one line."""
+        del parent_key
+        shown: JsonSchemaValue = _on_one_line(value)
+        return shown
+
+
+def _on_one_line(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: " ".join(part.split()) if name == "description" and isinstance(part, str) else _on_one_line(part)
+            for name, part in value.items()
+            if name != "title" or not isinstance(part, str)
+        }
+    return [_on_one_line(part) for part in value] if isinstance(value, list) else value
 
 
 def _duration(seconds: float) -> str:
     return next(
-        (f"{seconds / each:g}{unit}" for unit, each in UNITS if seconds and seconds % each == 0), f"{seconds:g}s"
+        (f"{seconds / size:g}{unit}" for unit, size in UNITS if seconds and seconds % size == 0), f"{seconds:g}s"
     )
-
-
-@cache
-def _descriptions(kind: type) -> dict[str, str]:
-    (parsed,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(parsed, ast.ClassDef)
-    found: dict[str, str] = {}
-    for field, below in zip(parsed.body, parsed.body[1:], strict=False):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
-            found[field.target.id] = " ".join(below.value.value.split())
-    return found

@@ -1,65 +1,190 @@
-"""What a number or a text of the settings may be. Types of fields only: how they are read is in `values`.
-
-A class of ours may also know itself how operators write it: it then has `of(told, where)`, which returns it or raises
-SettingsError. This module imports nothing else of ours, so that whatever has settings may use it.
-"""
+"""The types of settings: durations, ratios, counts, switches, addresses; and the base class of all settings."""
 
 from __future__ import annotations
 
-import math
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Self, TypeAlias
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from litellm_evenkeel.errors import SettingsError
+from annotated_types import Ge, Gt, Le
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationInfo, field_validator
+from pydantic.json_schema import WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from litellm_evenkeel.support import durations
+from litellm_evenkeel.support.postgres import SCHEMES as POSTGRES_SCHEMES
+
+DURATION = "a duration, such as 10s, 5m or 7d"
+SWITCHES = {
+    **dict.fromkeys(("on", "true", "yes", "1"), True),
+    **dict.fromkeys(("off", "false", "no", "0"), False),
+}
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+OFF, LITELLM = "off", "litellm"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Between what a number lies."""
+class Expected:
+    """What may be written for a setting, for error messages and the settings page."""
 
-    least: float = -math.inf
-    most: float = math.inf
-    or_least: bool = True
-    """Whether it may be `least` itself."""
-    is_time: bool = False
-    """Whether it counts seconds, and may be written as 10s, 5m or 7d."""
-
-    def hold(self, number: float) -> bool:
-        """Say whether a number may stand there."""
-        return (number >= self.least if self.or_least else number > self.least) and number <= self.most
-
-    @property
-    def said(self) -> str:
-        """Tell it to an operator."""
-        if self.is_time:
-            return "a duration, such as 10s, 5m or 7d" + ("; 0 for none" if self.or_least else "")
-        if math.isfinite(self.most):
-            return f"a number from {self.least:g} to {self.most:g}"
-        if math.isfinite(self.least):
-            return f"a number of {self.least:g} or more" if self.or_least else f"a number above {self.least:g}"
-        return "a number"
+    text: str
 
 
-Seconds: TypeAlias = Annotated[float, Bounds(0, is_time=True)]
-Period: TypeAlias = Annotated[float, Bounds(0, or_least=False, is_time=True)]
-Positive: TypeAlias = Annotated[float, Bounds(0, or_least=False)]
-Factor: TypeAlias = Annotated[float, Bounds(1)]
-Share: TypeAlias = Annotated[float, Bounds(0, 1)]
-Count: TypeAlias = Annotated[int, Bounds(0)]
+class SettingsModel(BaseModel):
+    """Base class of settings: immutable, without unknown keys, described by the docstrings of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+    """Former names of settings, and their names now."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_text(cls, value: object, info: ValidationInfo) -> object:
+        """Read text as it stands in an environment variable: JSON, a list with commas, or the name of a choice."""
+        field = cls.model_fields[info.field_name or ""]
+        kind = strip_optional(field.annotation)
+        if get_origin(kind) is tuple and isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if is_choice(kind):
+            # YAML 1.1 reads a bare `off` as `False`.
+            return OFF if value is False else str(value).strip().lower()
+        return parse_json(value) if is_section(kind) else value
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Secret:
-    """A text that is shown to nobody: not in a repr, not in an error, not in a log."""
+def strip_optional(kind: Any) -> Any:
+    """Return `X` for `X | None`."""
+    parts = [part for part in get_args(kind) if part is not type(None)]
+    return parts[0] if len(parts) == 1 and type(None) in get_args(kind) else kind
 
-    value: str
+
+def bare_type(kind: Any) -> Any:
+    """Return a type without `None` and without annotations."""
+    kind = strip_optional(kind)
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def is_choice(kind: Any) -> bool:
+    """Return whether a type is a choice among names."""
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
+def is_section(kind: Any) -> bool:
+    """Return whether a type has settings or names of its own, so that an empty value means defaults."""
+    is_model = isinstance(kind, type) and issubclass(kind, SettingsModel)
+    return is_model or get_origin(kind) is Mapping
+
+
+def parse_json(value: object) -> object:
+    """Return the mapping that a text contains as JSON, as in an environment variable; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise PydanticCustomError("json", "a mapping is expected") from None
+
+
+def _duration(value: object) -> float:
+    return _known(durations.span(value))
+
+
+def _number(value: object) -> float:
+    return _known(durations.number(value))
+
+
+def _whole(value: object) -> int:
+    text = str(value).strip()
+    if isinstance(value, bool | float) or not WHOLE_NUMBER.fullmatch(text):
+        raise PydanticCustomError("whole_number", "a whole number is expected")
+    return int(text)
+
+
+def _switch(value: object) -> bool:
+    return _known(value if isinstance(value, bool) else SWITCHES.get(str(value).strip().lower()))
+
+
+def _known(value: T | None) -> T:
+    if value is None:
+        raise PydanticCustomError("unreadable", "another form is expected")
+    return value
+
+
+def _address(*schemes: str, words: tuple[str, ...] = ()) -> Callable[[ServerUrl], ServerUrl]:
+    def check(address: ServerUrl) -> ServerUrl:
+        text = address.get_secret_value()
+        if text not in words and not text.lower().startswith(schemes):
+            raise PydanticCustomError("address", "an address is expected")
+        return address
+
+    return check
+
+
+def _off_as_text(value: object) -> object:
+    return OFF if value is False else value
+
+
+class ServerUrl(SecretStr):
+    """The address of a server, which may contain a password, or a word such as `litellm`. It is never shown."""
 
     @classmethod
-    def of(cls, told: object, where: str) -> Self:
-        """Read it."""
-        if isinstance(told, str):
-            return cls(told)
-        raise SettingsError(f"{where}: this is a text. Put it in quotes.")
+    def __get_pydantic_json_schema__(cls, *_: object) -> dict[str, Any]:
+        return {"type": "string"}
 
-    def __repr__(self) -> str:
-        return "<secret>"
+    @property
+    def is_off(self) -> bool:
+        """Whether no server is used."""
+        return self.get_secret_value() == OFF
+
+    @property
+    def is_litellm(self) -> bool:
+        """Whether LiteLLM's own server is used."""
+        return self.get_secret_value() == LITELLM
+
+
+_TIME_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})
+_SWITCH_SCHEMA = WithJsonSchema({"anyOf": [{"type": "boolean"}, {"enum": ["on", "off"]}]})
+_ADDRESSES = ", ".join(f"`{scheme}`" for scheme in REDIS_SCHEMES)
+
+Duration = Annotated[float, Ge(0), BeforeValidator(_duration), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
+PositiveDuration = Annotated[float, Gt(0), BeforeValidator(_duration), Expected(DURATION), _TIME_SCHEMA]
+PositiveNumber = Annotated[float, Gt(0), BeforeValidator(_number), Expected("a number above 0")]
+Factor = Annotated[float, Ge(1), BeforeValidator(_number), Expected("a number of 1 or more")]
+Ratio = Annotated[float, Ge(0), Le(1), BeforeValidator(_number), Expected("a number from 0 to 1")]
+Count = Annotated[int, Ge(0), BeforeValidator(_whole), Expected("a whole number of 0 or more")]
+PositiveCount = Annotated[int, Ge(1), BeforeValidator(_whole), Expected("a whole number of 1 or more")]
+Switch = Annotated[bool, BeforeValidator(_switch), Expected("`on` or `off`"), _SWITCH_SCHEMA]
+Text = Annotated[str, Expected("a text")]
+RedisUrl = Annotated[
+    ServerUrl,
+    AfterValidator(_address(*REDIS_SCHEMES, words=(LITELLM,))),
+    Expected(f"`litellm` for the Redis that LiteLLM uses, or an address: {_ADDRESSES}"),
+]
+OptionalRedisUrl = Annotated[
+    ServerUrl,
+    BeforeValidator(_off_as_text),
+    AfterValidator(_address(*REDIS_SCHEMES, words=(OFF, LITELLM))),
+    Expected(f"`off`, `litellm` for the Redis that LiteLLM uses, or an address: {_ADDRESSES}"),
+]
+StoreUrl = Annotated[
+    ServerUrl,
+    AfterValidator(_address(*REDIS_SCHEMES, *POSTGRES_SCHEMES, words=(LITELLM,))),
+    Expected("`litellm` for the server that LiteLLM uses, or an address"),
+]
+PostgresUrl = Annotated[
+    ServerUrl,
+    AfterValidator(_address(*POSTGRES_SCHEMES, words=(LITELLM,))),
+    Expected("`litellm` for LiteLLM's own database, or an address: `postgresql://`"),
+]
+
+
+def frozen_mapping(mapping: Mapping[str, T]) -> Mapping[str, T]:
+    """Return an immutable view of a mapping."""
+    return MappingProxyType(dict(mapping))

@@ -63,7 +63,8 @@ def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
     path = f"{SECTION}.budgets.redis"
     if settings.redis.is_off:
         return None
-    url = server_urls.redis(config, os.environ, path) if settings.redis.uses_litellm_redis else settings.redis.value
+    own = settings.redis
+    url = server_urls.redis(config, os.environ, path) if own.is_litellm else own.get_secret_value()
     require_address(url, path)
     return url
 

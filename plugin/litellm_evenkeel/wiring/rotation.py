@@ -6,7 +6,6 @@ import logging
 import os
 import random
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.errors import SettingsError
@@ -20,6 +19,7 @@ from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCo
 from litellm_evenkeel.rotation.settings import SessionBackend
 from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION, settings
+from litellm_evenkeel.settings_schema.types import ServerUrl
 from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import observability, server_urls
 from litellm_evenkeel.wiring.proxy_process import proxy_config
@@ -45,7 +45,7 @@ def rotation() -> AccountRotation_PROXY_:
         LOG.warning("evenkeel: %s", warning)
     metrics, clock = observability.metrics(), _clock()
     coordinator = _coordinator(own, config, clock)
-    sessions = SessionTable(own.sticky)
+    sessions = SessionTable(own.affinity)
     errors = ErrorReporter("rotation", metrics.plugin_error)
     router = AccountRouter(
         own,
@@ -78,7 +78,7 @@ def _coordinator(
     if address is None:
         return None
     path = "evenkeel.rotation.shared.redis_url"
-    url = server_urls.redis(config, os.environ, path) if address.is_of_proxy else address.value
+    url = server_urls.redis(config, os.environ, path) if address.is_litellm else address.get_secret_value()
     return open_coordinator(
         CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=observability.workers(os.environ) or 1),
         clock,
@@ -89,11 +89,11 @@ def _replicator(
     settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float], sessions: SessionTable
 ) -> SessionReplicator | None:
     """Return the replicator of this worker's pins, or `None` if pins stay in memory."""
-    own = settings.sticky
-    if own.url is None and own.backend is SessionBackend.POSTGRES:
-        own = replace(own, url=server_urls.postgres(config, os.environ, "evenkeel.rotation.sticky.backend"))
-    elif own.url is None and own.backend is SessionBackend.REDIS:
-        own = replace(own, url=server_urls.redis(config, os.environ, "evenkeel.rotation.sticky.backend"))
+    own, path = settings.affinity, "evenkeel.rotation.affinity.backend"
+    if own.url.is_litellm and own.backend is not SessionBackend.MEMORY:
+        is_postgres = own.backend is SessionBackend.POSTGRES
+        url = (server_urls.postgres if is_postgres else server_urls.redis)(config, os.environ, path)
+        own = own.model_copy(update={"url": ServerUrl(url)})
     pins = keeping(own, clock, settings.shared.prefix)
     return (
         None

@@ -99,7 +99,7 @@ class World:
             line,
             shared if is_shared else None,
             self.failures,
-            max_waiting=self.settings.most,
+            max_waiting=self.settings.max_entries,
             clock=self.clock,
             sleep=self.sleep,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,7 +55,7 @@ async def test_all_that_is_wanted_in_one_tick_is_one_question(world: World) -> N
 
 
 async def test_one_of_all_rows_is_known_where_there_is_room_and_puts_nobody_out(world: World) -> None:
-    world = type(world)(most=2)
+    world = type(world)(max_entries=2)
     for who, spend in (("t", 4.0), ("u", 1.0), ("v", 1.0), ("t", 5.0)):
         world.budgets.record_row(BudgetObservation(BudgetEntity.TEAM, who, told(world.now, spend, 10.0)))
     known = {who: world.budgets.known(BudgetEntity.TEAM, who) for who in "tuv"}
@@ -243,7 +242,7 @@ async def test_a_peek_that_fails_is_counted_and_changes_nothing(world: World) ->
 async def test_those_used_longest_ago_are_forgotten_first_and_only_of_their_kind(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(most=3)
+    world = make_world(max_entries=3)
     for kind in (BudgetEntity.TEAM, BudgetEntity.USER):
         for number in range(3):
             await world.known(kind, str(number))
@@ -313,7 +312,7 @@ async def test_without_a_database_only_requests_tell(world: World) -> None:
     from litellm_evenkeel.budgets import open_budgets  # noqa: PLC0415 - the only test of it here
 
     budgets = open_budgets(
-        replace(world.settings, database=False), world.clock, database_url=lambda: "postgresql://nowhere"
+        world.settings.model_copy(update={"database": False}), world.clock, database_url=lambda: "postgresql://nowhere"
     )
     assert budgets.get(*TEAM, world.now) is None
     budgets.record(BudgetObservation(*TEAM, told(world.now, 1.0, 2.0)))

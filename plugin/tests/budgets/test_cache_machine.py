@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets import Entity
 
-TERMS = BudgetSettings(most=4)
+TERMS = BudgetSettings(max_entries=4)
 entities = st.tuples(st.sampled_from([BudgetEntity.TEAM, BudgetEntity.USER]), st.sampled_from("abcdef"))
 
 
@@ -80,7 +80,7 @@ class Cache(RuleBasedStateMachine):
             first, last = self.due.get(entity, (0.0, 0.0))
             due = budget.as_of + ttl * (1 - JITTER), budget.as_of + ttl * (1 + JITTER)
             self.due[entity] = max(first, due[0]), max(last, due[1])
-        while len(known) > TERMS.most:
+        while len(known) > TERMS.max_entries:
             known.popitem(last=False)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 10.0, 23.9, 36.1, 72.1]))
@@ -126,7 +126,7 @@ class Cache(RuleBasedStateMachine):
     @invariant()
     def no_more_are_remembered_than_may_be(self) -> None:
         counts = self.budgets.counts(self.now).kinds
-        assert all(one.known == len(self.known[kind]) <= TERMS.most for kind, one in counts.items())
+        assert all(one.known == len(self.known[kind]) <= TERMS.max_entries for kind, one in counts.items())
 
     @invariant()
     def each_answer_is_counted_once(self) -> None:

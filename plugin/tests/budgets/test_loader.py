@@ -56,7 +56,7 @@ async def test_a_question_names_so_many_at_most(world: World) -> None:
 
 
 async def test_no_more_wait_than_are_remembered(make_world: Callable[..., World]) -> None:
-    world = make_world(most=10)
+    world = make_world(max_entries=10)
     for number in range(15):
         world.get(BudgetEntity.CUSTOMER, str(number))
     assert (world.loader.waiting, world.loader.rejected) == (10, 5)

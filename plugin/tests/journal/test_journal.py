@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     Eventually = Callable[[Callable[[], object]], None]
     Made = Callable[..., RequestRecord]
 
-TERMS = JournalSettings(flush_every=0.01, keep=0.0, drain=2.0)
+TERMS = JournalSettings(flush_interval=0.01, retention=0.0, drain_timeout=2.0)
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def test_workers_are_told_apart(new_shelf: Any) -> None:
 @pytest.mark.parametrize("order", WriteOrder)
 def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
     first, second = new_shelf(), new_shelf()
-    journal = Journal(first, second, replace(TERMS, order=order))
+    journal = Journal(first, second, TERMS.model_copy(update={"order": order}))
     for _ in range(100):
         journal.append(record)
     journal.close()
@@ -62,7 +61,7 @@ def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
 ) -> None:
     first, second = new_shelf(), new_shelf()
     second.open.clear()
-    journal = Journal(first, second, replace(TERMS, order=order, most_waiting=50))
+    journal = Journal(first, second, TERMS.model_copy(update={"order": order, "queue_size": 50}))
     for _ in range(40):
         journal.append(record)
     eventually(lambda: len(first.records) == 40)
@@ -75,7 +74,7 @@ def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
 def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
     first, second = new_shelf(), new_shelf()
     second.fails = lambda rows: RecordsRejected("no") if any(record.number % 10 == 0 for record in rows) else None
-    journal = Journal(first, second, replace(TERMS, order=order))
+    journal = Journal(first, second, TERMS.model_copy(update={"order": order}))
     for _ in range(50):
         journal.append(record)
     journal.close()
@@ -87,7 +86,7 @@ def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
 ) -> None:
     first, second = new_shelf(), new_shelf()
     first.fails = lambda _: OSError()
-    journal = Journal(first, second, replace(TERMS, order=WriteOrder.SEQUENTIAL))
+    journal = Journal(first, second, TERMS.model_copy(update={"order": WriteOrder.SEQUENTIAL}))
     for _ in range(20):
         journal.append(record)
     eventually(lambda: journal.counts()[0].failures > 1)
@@ -102,7 +101,7 @@ def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
     new_shelf: Any, record: RequestRecord, order: WriteOrder, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
-    settings = replace(TERMS, order=order, drain=1.0)
+    settings = TERMS.model_copy(update={"order": order, "drain_timeout": 1.0})
     journal = Journal(first, second, settings)
     second.fails = lambda _: OSError()
     for _ in range(20):
@@ -112,7 +111,7 @@ def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
     journal.append(record)
     began = time.monotonic()
     journal.close()
-    assert time.monotonic() - began < 2 * settings.drain
+    assert time.monotonic() - began < 2 * settings.drain_timeout
     assert [one.abandoned for one in journal.counts()] == [1, 20 if order is WriteOrder.SEQUENTIAL else 21]
 
 
@@ -120,7 +119,11 @@ def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: 
     first, second = new_shelf(), new_shelf()
     troubles = iter([OSError(), OSError()])
     first.fails = lambda _: next(troubles, None)
-    journal = Journal(first, second, replace(TERMS, order=WriteOrder.SEQUENTIAL, flush_every=600.0, drain=10.0))
+    journal = Journal(
+        first,
+        second,
+        TERMS.model_copy(update={"order": WriteOrder.SEQUENTIAL, "flush_interval": 600.0, "drain_timeout": 10.0}),
+    )
     for _ in range(20):
         journal.append(record)
     journal.close()

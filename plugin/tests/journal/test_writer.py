@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings, strategies as st
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Eventually = Callable[[Callable[[], object]], None]
     Made = Callable[..., RequestRecord]
 
-TERMS = JournalSettings(flush_every=0.01, flush_rows=50, most_waiting=200, keep=0.0, drain=2.0)
+TERMS = JournalSettings(flush_interval=0.01, batch_size=50, queue_size=200, retention=0.0, drain_timeout=2.0)
 
 
 def accounted(counts: WriterCounts) -> int:
@@ -31,7 +30,7 @@ def accounted(counts: WriterCounts) -> int:
 
 
 def test_rows_are_written_together_and_in_order(shelf: Any, made: Made) -> None:
-    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.2))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"flush_interval": 0.2}))
     for number in range(1, 21):
         writer.enqueue(made(number))
     writer.close()
@@ -41,7 +40,7 @@ def test_rows_are_written_together_and_in_order(shelf: Any, made: Made) -> None:
 
 
 def test_many_rows_do_not_wait_for_others(shelf: Any, eventually: Eventually, made: Made) -> None:
-    writer = RecordWriter(shelf, replace(TERMS, flush_every=3600.0))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"flush_interval": 3600.0}))
     for number in range(1, 50):
         writer.enqueue(made(number))
     time.sleep(0.02)
@@ -53,7 +52,7 @@ def test_many_rows_do_not_wait_for_others(shelf: Any, eventually: Eventually, ma
 
 def test_rows_wait_for_others_also_while_they_keep_coming(shelf: Any, made: Made) -> None:
     shelf.fails = lambda _: time.sleep(0.002)
-    settings = replace(TERMS, flush_every=0.05, flush_rows=10_000, most_waiting=10_000)
+    settings = TERMS.model_copy(update={"flush_interval": 0.05, "batch_size": 10_000, "queue_size": 10_000})
     writer, began = RecordWriter(shelf, settings), time.monotonic()
     for number in range(1, 301):
         writer.enqueue(made(number))
@@ -62,11 +61,11 @@ def test_rows_wait_for_others_also_while_they_keep_coming(shelf: Any, made: Made
     writer.close()
     assert len(shelf.records) == 300
     # The first, those of which each waited as long as it should, and the last.
-    assert len(shelf.batches) <= took / settings.flush_every + 2
+    assert len(shelf.batches) <= took / settings.flush_interval + 2
 
 
 def test_each_row_is_written_by_itself_where_none_shall_wait(shelf: Any, made: Made) -> None:
-    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.0, flush_rows=1))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"flush_interval": 0.0, "batch_size": 1}))
     for number in range(1, 101):
         writer.enqueue(made(number))
     writer.close()
@@ -123,7 +122,7 @@ def test_what_is_in_place_of_a_journal_is_said(
     shelf: Any, eventually: Eventually, caplog: pytest.LogCaptureFixture, made: Made
 ) -> None:
     shelf.fails = lambda _: JournalMissing("it holds something else")
-    writer = RecordWriter(shelf, replace(TERMS, drain=0.1))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"drain_timeout": 0.1}))
     writer.enqueue(made(1))
     eventually(lambda: writer.counts().trouble == "it holds something else")
     assert "it holds something else" in caplog.text
@@ -133,7 +132,7 @@ def test_what_is_in_place_of_a_journal_is_said(
 def test_a_row_that_cannot_be_kept_costs_no_other_its_place(shelf: Any, made: Made) -> None:
     bad = {7, 8, 31}
     shelf.fails = lambda rows: RecordsRejected("DataError") if any(row.number in bad for row in rows) else None
-    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.1))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"flush_interval": 0.1}))
     for number in range(1, 41):
         writer.enqueue(made(number))
     writer.close()
@@ -145,7 +144,7 @@ def test_a_worker_that_ends_waits_no_longer_than_it_may(
     shelf: Any, caplog: pytest.LogCaptureFixture, made: Made
 ) -> None:
     shelf.fails = lambda _: OSError("gone")
-    writer = RecordWriter(shelf, replace(TERMS, drain=0.3))
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"drain_timeout": 0.3}))
     for number in range(1, 31):
         writer.enqueue(made(number))
     began = time.monotonic()
@@ -161,7 +160,7 @@ def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) ->
     now = 1_800_000_000.0
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     shelf.write([made(1, time=old), made(2, time=young)])
-    writer = RecordWriter(shelf, replace(TERMS, keep=50.0), clock=lambda: now)
+    writer = RecordWriter(shelf, TERMS.model_copy(update={"retention": 50.0}), clock=lambda: now)
     eventually(lambda: writer.counts().pruned == 1)
     assert list(shelf.records) == [(1, 2)]
     writer.close()
@@ -172,7 +171,9 @@ def test_old_rows_are_deleted_also_where_rows_keep_coming(shelf: Any, eventually
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     # One more than are deleted before the first row comes.
     shelf.write([made(number, time=old) for number in range(1, PRUNE_BATCH_ROWS + 2)])
-    writer = RecordWriter(shelf, replace(TERMS, keep=50.0, flush_every=0.2, flush_rows=1), clock=lambda: now)
+    writer = RecordWriter(
+        shelf, TERMS.model_copy(update={"retention": 50.0, "flush_interval": 0.2, "batch_size": 1}), clock=lambda: now
+    )
     # While a row is written, the next comes.
     shelf.fails = lambda _: writer.enqueue(made(next(numbers), time=young))
     writer.enqueue(made(next(numbers), time=young))
@@ -200,7 +201,10 @@ def test_every_row_is_written_once_or_counted(new_shelf: Any, made: Made, outcom
         return OSError() if outcome == "down" else None
 
     shelf.fails = fails
-    writer = RecordWriter(shelf, replace(TERMS, flush_every=0.0, flush_rows=8, most_waiting=1000, drain=10.0))
+    writer = RecordWriter(
+        shelf,
+        TERMS.model_copy(update={"flush_interval": 0.0, "batch_size": 8, "queue_size": 1000, "drain_timeout": 10.0}),
+    )
     for number in range(1, rows + 1):
         writer.enqueue(made(number))
     writer.close()

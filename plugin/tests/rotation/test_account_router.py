@@ -112,7 +112,7 @@ async def test_an_answer_from_litellms_cache_used_nothing(world: World) -> None:
 
 
 async def test_what_failed_is_not_tried_again_in_the_same_request(world: World) -> None:
-    rig = Rig(world, wait=0.0)
+    rig = Rig(world, queue_timeout=0.0)
     order: list[str] = []
 
     async def failing(found: Pick | NoCapacity) -> object:
@@ -196,7 +196,7 @@ async def test_no_client_alone_takes_an_account_from_all(world: World, keys: str
 
 @pytest.mark.parametrize(("wait", "most"), [(5.0, 1), (0.0, 3)])
 async def test_who_may_wait_lets_one_go_first_where_only_guesses_hold_all(world: World, wait: float, most: int) -> None:
-    rig = Rig(world, wait=wait)
+    rig = Rig(world, queue_timeout=wait)
     del rig.deployments[1:]
     release, under_way = asyncio.Event(), 0
 
@@ -220,7 +220,7 @@ async def test_who_may_wait_lets_one_go_first_where_only_guesses_hold_all(world:
 
 
 async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> None:
-    rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
+    rig = Rig(world, limits={"concurrent": 1}, queue_timeout=30.0)
     del rig.deployments[1:]
     release, order = asyncio.Event(), []
 
@@ -249,7 +249,7 @@ async def test_who_comes_later_does_not_go_past_those_who_wait(world: World) -> 
 
 
 async def test_who_would_wait_too_long_is_refused_at_once(world: World) -> None:
-    rig = Rig(world, wait=1.0, limits={"rpm": 1})
+    rig = Rig(world, queue_timeout=1.0, limits={"rpm": 1})
     for _ in range(3):
         await rig.request(answered)
     found, _ = await rig.request(answered)
@@ -259,7 +259,7 @@ async def test_who_would_wait_too_long_is_refused_at_once(world: World) -> None:
 
 
 async def test_who_waits_while_the_accounts_change_gets_one_of_the_new(world: World) -> None:
-    rig = Rig(world, limits={"concurrent": 1}, wait=30.0)
+    rig = Rig(world, limits={"concurrent": 1}, queue_timeout=30.0)
     del rig.deployments[1:]
     release = asyncio.Event()
 
@@ -282,7 +282,7 @@ async def test_who_waits_while_the_accounts_change_gets_one_of_the_new(world: Wo
 
 @pytest.mark.parametrize("wait", [0.0, 5.0])
 async def test_a_request_without_anything_known_of_it_is_chosen_for(world: World, wait: float) -> None:
-    rig = Rig(world, wait=wait)
+    rig = Rig(world, queue_timeout=wait)
     async with asyncio.TaskGroup() as tasks:
         found = tasks.create_task(rig.router.pick("g", rig.deployments, None, {}))
     assert isinstance(found.result(), Pick)
@@ -347,7 +347,7 @@ async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) 
     rig = Rig(world, limits={"concurrent": 1})
     errors: list[str] = []
     rig.router = AccountRouter(
-        RotationSettings(wait=0.0),
+        RotationSettings(queue_timeout=0.0),
         clock=world.clock,
         random=random.Random(3).random,
         spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
@@ -363,9 +363,9 @@ async def test_what_goes_wrong_in_learning_keeps_nothing_reserved(world: World) 
 async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig, happened = Rig(world, wait=30.0, limits={"concurrent": 1}), []
+    rig, happened = Rig(world, queue_timeout=30.0, limits={"concurrent": 1}), []
     rig.router = AccountRouter(
-        RotationSettings(wait=30.0),
+        RotationSettings(queue_timeout=30.0),
         clock=world.clock,
         random=random.Random(3).random,
         spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
@@ -396,7 +396,7 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
 
 
 async def test_who_comes_later_is_served_with_what_is_too_little_for_those_who_wait(world: World) -> None:
-    rig = Rig(world, limits={"tpm": 1000}, wait=90.0)
+    rig = Rig(world, limits={"tpm": 1000}, queue_timeout=90.0)
     del rig.deployments[1:]
     release = asyncio.Event()
 

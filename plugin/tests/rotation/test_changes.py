@@ -34,7 +34,7 @@ def deployment(key: str) -> dict[str, object]:
 
 async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World) -> None:
     router = AccountRouter(
-        RotationSettings(wait=5.0),
+        RotationSettings(queue_timeout=5.0),
         clock=world.clock,
         random=random.Random(3).random,
         spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),

@@ -33,12 +33,12 @@ class Rig:
     """One worker, whose strategy takes another account each time."""
 
     def __init__(self, world: World, pins: SessionStore | None = None, **limits: object) -> None:
-        self.world, settings = world, RotationSettings(strategy=StrategyName.ROUND_ROBIN, wait=0.0)
-        self.sessions = SessionTable(settings.sticky)
+        self.world, settings = world, RotationSettings(strategy=StrategyName.ROUND_ROBIN, queue_timeout=0.0)
+        self.sessions = SessionTable(settings.affinity)
         replicator = None
         if pins is not None:
             adopt = lambda key, account: self.sessions.merge(key, account, world.now)  # noqa: E731
-            replicator = SessionReplicator(pins, settings.sticky, adopt, world.clock)
+            replicator = SessionReplicator(pins, settings.affinity, adopt, world.clock)
         self.router = AccountRouter(
             settings,
             clock=world.clock,

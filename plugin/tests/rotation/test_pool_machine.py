@@ -48,8 +48,8 @@ class Machine(RuleBasedStateMachine):
         settings = RotationSettings(
             strategy=StrategyName(self.strategy),
             snapshot_ttl=self.ttl,
-            lease=120.0,
-            holds=cooldown.CooldownSettings(tolerated=1),
+            reservation_ttl=120.0,
+            cooldown=cooldown.CooldownSettings(allowed_failures=1),
         )
         self.pool = AccountPool(settings, clock=lambda: self.now, random=random.Random(1).random)
         self.candidate_sets = {

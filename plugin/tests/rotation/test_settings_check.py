@@ -38,7 +38,7 @@ def test_a_deployment_may_say_it_of_its_account_too() -> None:
 def test_an_account_that_nobody_is_is_told_with_the_nearest_that_there_is() -> None:
     (doubt,) = told({"acem": {"weight": 2}}, deployment("acme"), deployment("south"))
     assert doubt.startswith("accounts.acem: no deployment in the configuration has this account.")
-    assert "Did you mean acme?" in doubt
+    assert "did you mean acme?" in doubt
     # Where all deployments come from elsewhere, nobody knows.
     assert told({"acem": {"weight": 2}}) == []
 
@@ -46,7 +46,7 @@ def test_an_account_that_nobody_is_is_told_with_the_nearest_that_there_is() -> N
 def test_a_model_that_an_account_has_not_is_told() -> None:
     (doubt,) = told({"acme": {"models": {"gpt4o": {"rpm": 5}, "chat": {"rpm": 5}, "gpt-4o": {}}}}, deployment("acme"))
     assert doubt.startswith("accounts.acme.models.gpt4o: ")
-    assert "gpt-4o" in doubt.partition("Did you mean")[2]
+    assert "gpt-4o" in doubt.partition("did you mean")[2]
 
 
 def test_an_account_that_is_called_like_a_key_is_called_otherwise() -> None:

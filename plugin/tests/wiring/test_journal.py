@@ -60,7 +60,7 @@ def test_what_is_dropped_as_a_worker_ends_is_told(tmp_path: Path) -> None:
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE t (x)")
     other.close()
-    run(WORKER, folder, str(path), '{"drain": 0.2, "flush_every": 0.01}')
+    run(WORKER, folder, str(path), '{"drain_timeout": 0.2, "flush_interval": 0.01}')
     lines = run(READER, folder).splitlines()
     told = dict(line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
     assert told['evenkeel_journal_dropped_total{reason="abandoned",store="sqlite"}'] == "1.0"
@@ -70,6 +70,6 @@ def test_what_is_dropped_as_a_worker_ends_is_told(tmp_path: Path) -> None:
 
 def test_what_waits_is_written_at_exit_whatever_litellm_has_become(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
-    run(WORKER, tmp_path / "prometheus", str(path), '{"flush_every": 600}', "_flush_on_exit")
+    run(WORKER, tmp_path / "prometheus", str(path), '{"flush_interval": 600}', "_flush_on_exit")
     with closing(SqliteStore(path, create=False)) as store:
         assert len(store.newest(10)) == 1

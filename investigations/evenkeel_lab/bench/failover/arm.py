@@ -48,7 +48,7 @@ SEED = 7
 # What is asked is whether requests are served, within seconds: not how many milliseconds that takes.
 MOST_LATE_MS = 100.0
 # Workers know of one another through the Redis that LiteLLM itself uses.
-SHARED = {"rotation": {"shared": {"redis_url": "proxy"}}}
+SHARED = {"rotation": {"shared": {"redis_url": "litellm"}}}
 MOST_BUSY = 0.9
 # Requests that stand in line for seconds come to the provider at other times than they were chosen for.
 MOST_WAITED = 0.25

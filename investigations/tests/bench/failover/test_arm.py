@@ -28,7 +28,7 @@ def test_stock_arms_differ_from_ours_in_nothing_but_who_chooses(arm: str) -> Non
 
 def test_only_workers_share() -> None:
     assert "evenkeel" not in config(EVENKEEL)
-    assert config(EVENKEEL, workers=4)["evenkeel"] == {"rotation": {"shared": {"redis_url": "proxy"}}}
+    assert config(EVENKEEL, workers=4)["evenkeel"] == {"rotation": {"shared": {"redis_url": "litellm"}}}
 
 
 def test_the_warm_up_touches_no_account_of_the_drill() -> None:

@@ -61,7 +61,7 @@ def decide(pinned_account: PinnedAccount, settings: AffinitySettings) -> Affinit
     """Return whether a request follows its session's pin. Reasons that end the pin take precedence over the others."""
     if pinned_account.is_quarantined:
         return AffinityDecision.QUARANTINED
-    if pinned_account.cooldown_left > settings.repin_after:
+    if pinned_account.cooldown_left > settings.move_after:
         return AffinityDecision.COOLING_DOWN_LONG
     return _decide_temporarily(pinned_account, settings)
 
@@ -71,7 +71,7 @@ def _decide_temporarily(pinned_account: PinnedAccount, settings: AffinitySetting
         return AffinityDecision.NOT_A_CANDIDATE
     if pinned_account.cooldown_left > 0:
         return AffinityDecision.COOLING_DOWN
-    if pinned_account.failures >= settings.failing_after:
+    if pinned_account.failures >= settings.failure_threshold:
         return AffinityDecision.FAILING
     if _is_slow(pinned_account, settings):
         return AffinityDecision.SLOW

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from redis.asyncio import Redis
 
-from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.affinity.circuit_breaker import ProbedCircuitBreaker
 from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
@@ -35,16 +34,11 @@ def open_replicator(
     """Return the store of pins; `None` if each worker keeps its own. This does not connect to a server yet."""
     if settings.backend is SessionBackend.MEMORY:
         return None
-    if not settings.url:
-        raise SettingsError(
-            f"sticky.url: expected the address of a {settings.backend} server, got none. "
-            "Hint: give one, or write backend: memory."
-        )
     opening: dict[SessionBackend, Callable[[str], SessionStore]] = {
         SessionBackend.REDIS: lambda url: RedisSessionStore(Redis.from_url(url), prefix),
         SessionBackend.POSTGRES: lambda url: PostgresSessionStore(url, clock),
     }
-    return opening[settings.backend](settings.url)
+    return opening[settings.backend](settings.url.get_secret_value())
 
 
 # For background operations, which no request waits for.
@@ -129,7 +123,7 @@ class SessionReplicator:
 
     def put(self, change: PinChange) -> None:
         """Queue a pin for writing to the store."""
-        if self._is_closed or (len(self._queue) >= self._settings.most_queued and change.key not in self._queue):
+        if self._is_closed or (len(self._queue) >= self._settings.max_pending_writes and change.key not in self._queue):
             self._dropped += 1
             return
         queued = self._queue.get(change.key)

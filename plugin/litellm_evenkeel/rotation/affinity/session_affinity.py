@@ -151,7 +151,7 @@ class SessionAffinity:
     def _is_lasting(self, preference: Preference, candidates: CandidateSet, now: float) -> bool:
         """Return whether a session was away from its account, or will be, for longer than a pin waits."""
         # A quota window is up to a part longer than its name says.
-        longest = self._settings.repin_after * (1 + 1 / PARTS)
+        longest = self._settings.move_after * (1 + 1 / PARTS)
         if preference.key is not None and self.sessions.away_for(preference.key, now) > longest:
             return True
         usage = preference.request.usage

@@ -108,7 +108,7 @@ class SessionKeyReader:
             KeySource.PROMPT: self._prompt,
         }
         self._readers = (
-            tuple((source, source.value, readers[source]) for source in settings.by) if settings.enabled else ()
+            tuple((source, source.value, readers[source]) for source in settings.keys) if settings.enabled else ()
         )
 
     def read(self, group: str, request: object, messages: object = None) -> SessionKey | None:

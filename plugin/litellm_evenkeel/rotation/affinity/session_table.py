@@ -104,7 +104,7 @@ class SessionTable:
         key are to be spread. Otherwise the pin moves. If the account has its maximum number of pins, the session gets
         no pin.
         """
-        if self._settings.hot_factor and not key.source.names_a_session:
+        if self._settings.overload_factor and not key.source.names_a_session:
             self._group_traffic(key.group).add(now)
         pin = self._valid_pin(key.text, now) if key.text in self._pins else None
         if pin and pin.account == account:
@@ -140,24 +140,24 @@ class SessionTable:
         """Return whether a key that many sessions share has brought its account too much recent traffic.
 
         `False` for keys that name a session. Of the model group's traffic with shared keys in about the last minute,
-        any other key may bring its account `hot_factor` times an equal share per account. The strategy distributes
+        any other key may bring its account `overload_factor` times an equal share per account. The strategy distributes
         the rest: with so much traffic, the prompt is soon in the caches of other accounts as well.
         """
-        if key.source.names_a_session or not self._settings.hot_factor:
+        if key.source.names_a_session or not self._settings.overload_factor:
             return False
         pin = self._valid_pin(key.text, now)
         group = self._groups.get(key.group)
         if pin is None or pin.traffic is None or group is None:
             return False
         traffic = pin.traffic.count(now)
-        share = self._settings.hot_factor / max(accounts, 1)
-        return traffic >= self._settings.hot_floor and traffic >= share * group.count(now)
+        share = self._settings.overload_factor / max(accounts, 1)
+        return traffic >= self._settings.overload_min_requests and traffic >= share * group.count(now)
 
     def has_room(self, account: str, now: float) -> bool:
         """Return whether an account may have another pin."""
         if now >= self._next_expiry_at:
             self._remove_expired(now)
-        return self._counts.get(account, 0) < self._settings.most_pins_per_account
+        return self._counts.get(account, 0) < self._settings.max_sessions_per_account
 
     def forget_account(self, account: str) -> None:
         """Invalidate all pins of an account, in constant time."""
@@ -197,7 +197,7 @@ class SessionTable:
         if fallback:
             self._remove(name)
         # In a full table, the new fallback would evict the session's own pin if that is the oldest.
-        is_last = len(self._pins) >= self._settings.most_pins and next(iter(self._pins)) == key.text
+        is_last = len(self._pins) >= self._settings.max_sessions and next(iter(self._pins)) == key.text
         if is_last or not self.has_room(account, now):
             return
         self._pin(name, account, now)
@@ -218,7 +218,7 @@ class SessionTable:
         # Callers have removed any former pin of the key, so the new one goes to the end.
         self._pins[key] = pin
         self._counts[account] = self._counts.get(account, 0) + 1
-        while len(self._pins) > self._settings.most_pins:
+        while len(self._pins) > self._settings.max_sessions:
             self._events["evicted"] += self._remove(next(iter(self._pins)))
 
     def _valid_pin(self, key: str, now: float) -> _Pin | None:

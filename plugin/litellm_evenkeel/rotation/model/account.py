@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import types
-from collections.abc import Mapping  # noqa: TC003 - settings are read by their annotations
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
-from litellm_evenkeel.rotation.model.limits import Limits  # noqa: TC001 - read by annotation
-from litellm_evenkeel.settings_schema.types import Count, Positive  # noqa: TC001 - as above
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from litellm_evenkeel.rotation.model.limits import LimitsSetting  # noqa: TC001 - read by annotation
+from litellm_evenkeel.settings_schema.types import (
+    Count,
+    PositiveNumber,
+    SettingsModel,
+    frozen_mapping,
+    parse_json,
+)
 from litellm_evenkeel.support.redaction import shown_name
 
 HASH_DIGITS = 12
@@ -58,17 +65,24 @@ def fingerprint(litellm_params: Mapping[str, Any]) -> str:
     return hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountSettings:
+def hide_key_like_names(raw: object) -> object:
+    """Return a mapping with names that no log shows as keys: an account may be named by its key by mistake."""
+    raw = parse_json(raw)
+    return {shown_name(str(name)): value for name, value in raw.items()} if isinstance(raw, Mapping) else raw
+
+
+class AccountSettings(SettingsModel):
     """Settings of an account. `model_info` of its deployments may contain the same fields."""
 
-    weight: Positive | None = None
+    weight: PositiveNumber | None = None
     """Share of the traffic relative to other accounts of the same priority; 1 by default."""
     priority: Count | None = None
     """Accounts with a lower number are used first, those with a higher one only while no lower one has capacity; 1 by
     default."""
-    limits: Limits | None = None
+    limits: LimitsSetting | None = None
     """Limits over all models: rpm, tpm, concurrent, windows, daily, budget."""
-    models: Mapping[str, Limits] = field(default_factory=lambda: types.MappingProxyType({}))
+    models: Annotated[
+        Mapping[str, LimitsSetting], BeforeValidator(hide_key_like_names), AfterValidator(frozen_mapping)
+    ] = Field(default_factory=dict)
     """Limits of single models, by the provider's model name, with or without the provider's prefix, or by the name of
     the model group."""

@@ -41,7 +41,7 @@ class ParsedSettings(Generic[Value]):
 
 NO_SETTINGS = AccountSettings()
 
-_ACCOUNT_SETTINGS = ParsedSettings(lambda raw, path: loader.read(AccountSettings, raw, path))
+_ACCOUNT_SETTINGS = ParsedSettings(lambda raw, path: loader.load(AccountSettings, raw, path))
 _LIMITS = ParsedSettings(Limits.of)
 
 

@@ -17,9 +17,14 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import PlainValidator
+from pydantic.json_schema import WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.settings_schema.types import Expected, parse_json
 from litellm_evenkeel.support.durations import number, span
 
 if TYPE_CHECKING:
@@ -171,3 +176,42 @@ def _period_name(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:.0f}{unit}"
     return f"{seconds:g}s"
+
+
+def _parse(raw: object) -> Limits:
+    try:
+        return raw if isinstance(raw, Limits) else Limits.of(parse_json(raw), "")
+    except SettingsError as error:
+        raise PydanticCustomError("limits", "limits are expected", {"error": error}) from None
+
+
+_AMOUNT = {"type": "number", "exclusiveMinimum": 0}
+_AMOUNTS = {unit.value: _AMOUNT for unit in COUNTED}
+_WINDOW = {
+    "type": "object",
+    "properties": {"for": {"type": ["string", "number"], "description": "Length: 90s, 5h, 7d."}, **_AMOUNTS},
+    "required": ["for"],
+    "additionalProperties": False,
+}
+LIMITS_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "rpm": {**_AMOUNT, "description": "Requests per minute."},
+        "tpm": {**_AMOUNT, "description": "Tokens per minute."},
+        "concurrent": {"type": "integer", "minimum": 1, "description": "Requests at the same time."},
+        "windows": {"type": "array", "maxItems": MAX_WINDOWS, "items": _WINDOW, "description": "Quotas of any length."},
+        "daily": {
+            "anyOf": [_AMOUNT, {"type": "object", "properties": _AMOUNTS, "additionalProperties": False}],
+            "description": "A quota of 24 hours; a bare number counts requests.",
+        },
+        "budget": {**_WINDOW, "description": "A quota, usually in dollars."},
+    },
+    "additionalProperties": False,
+}
+LimitsSetting = Annotated[
+    Limits,
+    PlainValidator(_parse),
+    Expected("a mapping of rpm, tpm, concurrent, windows, daily, budget"),
+    WithJsonSchema(LIMITS_SCHEMA),
+]
+"""Limits as a field of settings."""

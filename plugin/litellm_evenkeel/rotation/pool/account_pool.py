@@ -294,7 +294,12 @@ class AccountPool:
         account.reserve(request.usage, now)
         model.reserve(request.usage, now)
         reservation = Reservation(
-            deployment, request.usage, now, now + self.settings.lease, request.client, is_stream=request.is_stream
+            deployment,
+            request.usage,
+            now,
+            now + self.settings.reservation_ttl,
+            request.client,
+            is_stream=request.is_stream,
         )
         self._reservations[reservation] = deployment.reservations[reservation] = None
         candidates.strategy.on_pick(position)
@@ -368,8 +373,8 @@ class AccountPool:
         seconds = clamp_retry_after(
             failure.retry_after,
             failure.kind,
-            rate_limit=self.settings.holds.longest_rate_limit,
-            quota=self.settings.holds.longest_quota,
+            rate_limit=self.settings.cooldown.max_rate_limit,
+            quota=self.settings.cooldown.max_quota,
         )
         return failure if seconds == failure.retry_after else replace(failure, retry_after=seconds)
 
@@ -385,7 +390,7 @@ class AccountPool:
         self._cooldown_changed(scope)
 
     def _make_scope(self, key: ScopeKey) -> AccountScope:
-        return AccountScope(key, Cooldown(self.settings.holds, self._random), self._make_window, self._share_slots)
+        return AccountScope(key, Cooldown(self.settings.cooldown, self._random), self._make_window, self._share_slots)
 
     def _detach(self, deployment: DeploymentState) -> None:
         self._registry.remove_deployment(deployment, self._clock())

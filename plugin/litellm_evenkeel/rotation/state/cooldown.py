@@ -9,13 +9,14 @@ Any state --permanent failure--> QUARANTINED, until an operator releases the acc
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping  # noqa: TC003 - read by annotation
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from litellm_evenkeel.providers.classifier import LONGEST_QUOTA, LONGEST_RATE_LIMIT
 from litellm_evenkeel.providers.failure import FailureKind
-from litellm_evenkeel.settings_schema.types import Count, Factor, Period, Seconds, Share  # noqa: TC001 - settings are read by them
+from litellm_evenkeel.settings_schema.types import Count, Duration, Factor, PositiveDuration, Ratio, SettingsModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,31 +61,43 @@ class HealthState(StrEnum):
     QUARANTINED = "quarantined"
 
 
-@dataclass(frozen=True, slots=True)
-class CooldownSettings:
+class CooldownSettings(SettingsModel):
     """Settings of cooldowns: how long they last and how they end."""
 
-    first: Period = 1.0
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "first": "initial",
+        "factor": "multiplier",
+        "most": "max",
+        "tolerated": "allowed_failures",
+        "forgives": "failure_window",
+        "most_jitter": "max_jitter",
+        "ramp": "ramp_up",
+        "probe": "probe_timeout",
+        "longest_rate_limit": "max_rate_limit",
+        "longest_quota": "max_quota",
+    }
+
+    initial: PositiveDuration = 1.0
     """Length of the first cooldown, if the provider states no length."""
-    factor: Factor = 2.0
+    multiplier: Factor = 2.0
     """Factor by which each further cooldown is longer, if the provider states no length."""
-    most: Period = 300.0
+    max: PositiveDuration = 300.0
     """Maximum length of a cooldown, if the provider states no length."""
-    tolerated: Count = 2
-    """Number of transient failures within `forgives` that cause no cooldown."""
-    forgives: Seconds = 60.0
+    allowed_failures: Count = 2
+    """Number of transient failures within `failure_window` that cause no cooldown."""
+    failure_window: Duration = 60.0
     """Time without a failure after which earlier failures no longer count."""
-    jitter: Share = 0.25
+    jitter: Ratio = 0.25
     """Share of a cooldown by which it is randomly prolonged at most, so that accounts do not all return at once."""
-    most_jitter: Seconds = 2.0
+    max_jitter: Duration = 2.0
     """Maximum of that random prolongation."""
-    ramp: Period = 1.0
+    ramp_up: PositiveDuration = 1.0
     """Length of the ramp-up from a successful probe to full traffic."""
-    probe: Period = 30.0
+    probe_timeout: PositiveDuration = 30.0
     """Time after which a probe without a result is given up, and the next request is the probe."""
-    longest_rate_limit: Period = LONGEST_RATE_LIMIT
+    max_rate_limit: PositiveDuration = LONGEST_RATE_LIMIT
     """Maximum length of a cooldown for a rate limit, whatever the provider states."""
-    longest_quota: Period = LONGEST_QUOTA
+    max_quota: PositiveDuration = LONGEST_QUOTA
     """Maximum length of a cooldown for a used-up quota, whatever the provider states."""
 
 
@@ -150,14 +163,18 @@ class Cooldown:
         """Return the share of its normal traffic that the scope may take; 0 during the cooldown and its probe."""
         if self.kind is None:
             missing = self.ramp_up_until - now
-            return 1.0 if missing <= 0 else max(1.0 - missing / self._settings.ramp, 0.0)
-        if self.kind is FailureKind.PERMANENT or now < self.until or now < self._probe_at + self._settings.probe:
+            return 1.0 if missing <= 0 else max(1.0 - missing / self._settings.ramp_up, 0.0)
+        if (
+            self.kind is FailureKind.PERMANENT
+            or now < self.until
+            or now < self._probe_at + self._settings.probe_timeout
+        ):
             return 0.0
         return 1.0
 
     def probe_until(self) -> float:
         """Return the time at which a probe without a result is given up."""
-        return self._probe_at + self._settings.probe
+        return self._probe_at + self._settings.probe_timeout
 
     @property
     def estimate_probe_until(self) -> float:
@@ -178,7 +195,7 @@ class Cooldown:
         """
         if self.kind is None:
             self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
-            if now >= self._last_failure_at + self._settings.forgives:
+            if now >= self._last_failure_at + self._settings.failure_window:
                 self._backoff_steps = 0
             return False
         if self.state(now) is not HealthState.PROBING or began < self.until:
@@ -186,7 +203,12 @@ class Cooldown:
             if is_first_success:
                 self._estimate_probe_at = math.inf
             return is_first_success
-        self.kind, self.ramp_up_until, self._probe_at, self._failures = None, now + self._settings.ramp, -math.inf, 0.0
+        self.kind, self.ramp_up_until, self._probe_at, self._failures = (
+            None,
+            now + self._settings.ramp_up,
+            -math.inf,
+            0.0,
+        )
         return True
 
     def on_no_result(self, now: float, began: float) -> bool:
@@ -207,14 +229,14 @@ class Cooldown:
             self.kind, self.reason, self.credential = failure.kind, failure.reason, credential
             self.until = self.provider_until = math.inf
             return True
-        if now >= self._last_failure_at + self._settings.forgives and self.kind is None:
+        if now >= self._last_failure_at + self._settings.failure_window and self.kind is None:
             self._backoff_steps, self._failures = 0, 0.0
         self._last_failure_at = now
         if began >= self._estimate_probe_at or self._estimate_probe_at == math.inf:
             self._estimate_probe_at = -math.inf
         self._failures += 1
         is_slight = failure.kind is FailureKind.TRANSIENT and failure.retry_after is None and self.kind is None
-        if is_slight and self._failures <= self._settings.tolerated:
+        if is_slight and self._failures <= self._settings.allowed_failures:
             return False
         # Failures during a cooldown count as one: those requests began before the first failure was known.
         is_same_cooldown = self.kind is not None and (now < self.until or began < self.until)
@@ -252,13 +274,13 @@ class Cooldown:
         self.kind, self.reason, self.until, self.provider_until = None, "", -math.inf, -math.inf
         self._backoff_steps, self._failures, self._estimate_probe_at = 0, 0.0, -math.inf
         self.credential = ""
-        self.ramp_up_until = now + self._settings.ramp
+        self.ramp_up_until = now + self._settings.ramp_up
 
     def _duration(self, failure: Failure) -> float:
         """Return the length of the cooldown after `failure`, in seconds."""
         settings = self._settings
         backoff = min(
-            settings.first * settings.factor ** min(self._backoff_steps - 1, MAX_BACKOFF_STEPS), settings.most
+            settings.initial * settings.multiplier ** min(self._backoff_steps - 1, MAX_BACKOFF_STEPS), settings.max
         )
         seconds = failure.retry_after if failure.retry_after is not None else backoff
-        return seconds + self._random() * min(seconds * settings.jitter, settings.most_jitter)
+        return seconds + self._random() * min(seconds * settings.jitter, settings.max_jitter)

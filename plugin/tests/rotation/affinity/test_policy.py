@@ -7,7 +7,7 @@ import pytest
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
 from litellm_evenkeel.rotation.settings import AffinitySettings
 
-TERMS = AffinitySettings(slow_factor=3.0, slow_floor=2.0, failing_after=2, repin_after=60.0)
+TERMS = AffinitySettings(slow_factor=3.0, slow_floor=2.0, failure_threshold=2, move_after=60.0)
 
 
 @pytest.mark.parametrize(

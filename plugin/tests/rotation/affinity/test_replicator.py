@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import pytest
@@ -18,7 +17,7 @@ from litellm_evenkeel.rotation.settings import AffinitySettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TERMS = AffinitySettings(ttl=100.0, fetch_timeout=0.02, most_queued=100)
+TERMS = AffinitySettings(ttl=100.0, fetch_timeout=0.02, max_pending_writes=100)
 
 
 class Fragile(MemorySessionStore):
@@ -108,7 +107,7 @@ async def test_a_dropped_account_has_no_pins_anywhere_and_none_to_come() -> None
 
 
 async def test_no_request_waits_for_a_server_of_which_nothing_is_known() -> None:
-    ground = Ground(replace(TERMS, fetch_timeout=1e9))
+    ground = Ground(TERMS.model_copy(update={"fetch_timeout": 1e9}))
     ground.pins.lets.clear()
     assert await ground.replicator.fetch("k") is None
     assert ground.replicator.counts().skipped == 1
@@ -152,16 +151,16 @@ async def test_no_more_wait_to_be_written_than_may_and_the_rest_is_counted() -> 
         ground.pins.lets.clear()
         ground.replicator.put(PinChange("first", "a", replaces=False))
         await until(lambda: ground.replicator.counts().queued == 0)
-        for key in range(TERMS.most_queued + 7):
+        for key in range(TERMS.max_pending_writes + 7):
             ground.replicator.put(PinChange(str(key), "a", replaces=False))
         # A newer word on one that waits takes no room.
         ground.replicator.put(PinChange("0", "b", replaces=True))
         ground.replicator.put(PinChange("0", "b", replaces=False))
         counts = ground.replicator.counts()
-        assert (counts.queued, counts.dropped) == (TERMS.most_queued, 7)
+        assert (counts.queued, counts.dropped) == (TERMS.max_pending_writes, 7)
         ground.pins.lets.set()
         await until(lambda: ground.replicator.counts().queued == 0)
-        await until(lambda: ground.replicator.counts().written == TERMS.most_queued + 1)
+        await until(lambda: ground.replicator.counts().written == TERMS.max_pending_writes + 1)
         assert await ground.replicator.fetch("0") == "b"
 
 
@@ -189,7 +188,7 @@ async def test_what_waits_is_written_before_it_closes_and_nothing_after() -> Non
 
 
 async def test_a_client_that_goes_away_while_it_waits_is_no_failure_of_the_server() -> None:
-    async with Ground(replace(TERMS, fetch_timeout=60.0)) as ground:
+    async with Ground(TERMS.model_copy(update={"fetch_timeout": 60.0})) as ground:
         ground.pins.lets.clear()
         asking = asyncio.ensure_future(ground.replicator.fetch("k"))
         await asyncio.sleep(0)

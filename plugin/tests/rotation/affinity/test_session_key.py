@@ -79,7 +79,7 @@ def test_a_request_may_have_no_session(fields: dict[str, Any]) -> None:
 def test_the_order_is_the_operators() -> None:
     asked = request(metadata={"session_id": "abc"}, user="ann", messages=[ASK])
     for by in ((KeySource.USER, KeySource.SESSION_ID), (KeySource.PROMPT,), (KeySource.HEADER, KeySource.SESSION_ID)):
-        found = SessionKeyReader(AffinitySettings(by=by)).read("gpt", asked)
+        found = SessionKeyReader(AffinitySettings(keys=by)).read("gpt", asked)
         assert found is not None
         assert found.source is (KeySource.SESSION_ID if KeySource.HEADER in by else by[0])
     assert SessionKeyReader(AffinitySettings(enabled=False)).read("gpt", asked) is None
@@ -161,6 +161,6 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING, ANYTHING)
 def test_whatever_a_request_is_made_of_it_has_a_session_or_none(asked: object, messages: object) -> None:
-    keys = SessionKeyReader(AffinitySettings(by=tuple(KeySource)))
+    keys = SessionKeyReader(AffinitySettings(keys=tuple(KeySource)))
     found = keys.read("gpt", asked, messages)
     assert found == keys.read("gpt", asked, messages)

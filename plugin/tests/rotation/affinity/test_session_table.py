@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +17,7 @@ from litellm_evenkeel.rotation.settings import AffinitySettings, KeySource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TERMS = AffinitySettings(ttl=100.0, most_pins=50, most_pins_per_account=40)
+TERMS = AffinitySettings(ttl=100.0, max_sessions=50, max_sessions_per_account=40)
 
 
 def key(name: object, source: KeySource = KeySource.SESSION_ID) -> SessionKey:
@@ -96,7 +95,7 @@ def test_others_are_told_now_and_then_that_a_pin_goes_on() -> None:
 
 
 def test_an_account_has_no_more_sessions_than_it_may() -> None:
-    sessions = SessionTable(replace(TERMS, most_pins_per_account=3))
+    sessions = SessionTable(TERMS.model_copy(update={"max_sessions_per_account": 3}))
     for name in range(5):
         sessions.record(key(name), "a", 0.0, is_fallback=False)
     assert not sessions.has_room("a", 1.0)
@@ -108,7 +107,7 @@ def test_an_account_has_no_more_sessions_than_it_may() -> None:
 
 
 def test_those_that_were_silent_longest_are_forgotten_first() -> None:
-    sessions = SessionTable(replace(TERMS, most_pins=3))
+    sessions = SessionTable(TERMS.model_copy(update={"max_sessions": 3}))
     for name in range(3):
         sessions.record(key(name), "a", 0.0, is_fallback=False)
     sessions.record(key(0), "a", 1.0, is_fallback=False)
@@ -210,7 +209,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.settings = AffinitySettings(ttl=10.0, most_pins=6, most_pins_per_account=3)
+        self.settings = AffinitySettings(ttl=10.0, max_sessions=6, max_sessions_per_account=3)
         self.sessions, self.now = SessionTable(self.settings), 100.0
         self.pins: dict[str, tuple[str, float]] = {}
 
@@ -253,7 +252,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def never_too_many(self) -> None:
         counts = self.sessions.counts()
-        assert counts.sessions <= self.settings.most_pins
+        assert counts.sessions <= self.settings.max_sessions
         assert all(count > 0 for count in counts.accounts.values())
 
     def _know(self, session: SessionKey, account: str | None) -> None:

@@ -36,7 +36,7 @@ class World:
 
     def __init__(self, strategy: str, specs: list[DeploymentSpec], ttl: float = 10.0) -> None:
         self.now = 1_000_000.0
-        settings = RotationSettings(strategy=StrategyName(strategy), snapshot_ttl=ttl, lease=60.0)
+        settings = RotationSettings(strategy=StrategyName(strategy), snapshot_ttl=ttl, reservation_ttl=60.0)
         self.pool = AccountPool(settings, clock=lambda: self.now, random=random.Random(7).random)
         self.candidates = self.pool.candidate_set("m", specs)
         self.open: list[Reservation] = []
@@ -214,7 +214,7 @@ def test_a_cooldown_and_a_used_up_limit_are_both_named() -> None:
     assert "; and needs 1 request, free in" in on.candidate("a").change
 
 
-@pytest.mark.parametrize("strategy", ["headroom", "least_loaded", "lowest_latency"])
+@pytest.mark.parametrize("strategy", ["headroom", "least_busy", "lowest_latency"])
 def test_a_lower_score_is_compared_with_the_best(strategy: str) -> None:
     on = world(strategy, a={"tpm": 10_000}, b={"tpm": 10_000})
     on.ask(PickRequest(Usage(1, 6000), preferred_account="a"))

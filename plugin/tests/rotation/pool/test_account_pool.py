@@ -44,7 +44,7 @@ def test_one_that_used_more_than_it_was_thought_to_counts_in_full(world: World) 
 
 
 def test_leases_of_which_nothing_is_heard_are_given_back(world: World) -> None:
-    world.made(lease=60.0)
+    world.made(reservation_ttl=60.0)
     candidates = world.group(world.seat("a", {"concurrent": 2, "tpm": 1000}))
     reservations = [world.pick(candidates, PickRequest(Usage(1, 400))).reservation for _ in range(2)]
     assert isinstance(world.pool.pick(candidates, PickRequest()), NoCapacity)
@@ -55,7 +55,7 @@ def test_leases_of_which_nothing_is_heard_are_given_back(world: World) -> None:
 
 
 def test_who_is_heard_of_late_after_all_is_settled_once(world: World) -> None:
-    world.made(lease=60.0)
+    world.made(reservation_ttl=60.0)
     candidates = world.group(world.seat("a", {"tpm": 1000, "rpm": 10}))
     deployment = candidates.deployments[0]
     reservation = world.pick(candidates, PickRequest(Usage(1, 400))).reservation
@@ -184,7 +184,7 @@ def test_what_providers_ask_for_is_believed_up_to_a_point(world: World) -> None:
     world.hold(candidates, "a", 1e9)
     cooldown = candidates.deployments[0].account.cooldown
     assert cooldown.state(world.now) is HealthState.COOLING_DOWN
-    assert cooldown.until <= world.now + world.pool.settings.holds.longest_rate_limit + 10
+    assert cooldown.until <= world.now + world.pool.settings.cooldown.max_rate_limit + 10
 
 
 def test_an_account_whose_key_was_replaced_is_tried_again(world: World) -> None:

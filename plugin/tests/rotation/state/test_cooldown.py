@@ -57,8 +57,8 @@ def test_a_probe_that_tells_nothing_is_given_up() -> None:
     one = hold()
     one.apply_failure(signal(FailureKind.RATE_LIMIT, 10.0), 100.0, 99.0)
     one.on_pick(111.0)
-    assert one.traffic_share(111.0 + TERMS.probe - 0.1) == 0.0
-    assert one.traffic_share(111.0 + TERMS.probe) == 1.0
+    assert one.traffic_share(111.0 + TERMS.probe_timeout - 0.1) == 0.0
+    assert one.traffic_share(111.0 + TERMS.probe_timeout) == 1.0
 
 
 def test_many_failures_in_one_hold_are_one_step() -> None:
@@ -66,15 +66,15 @@ def test_many_failures_in_one_hold_are_one_step() -> None:
     for moment in range(10):
         one.apply_failure(signal(FailureKind.OVERLOADED), 100.0 + moment / 100, 99.0)
     first = one.until - 100.0
-    assert first == pytest.approx(TERMS.first, abs=0.1)
+    assert first == pytest.approx(TERMS.initial, abs=0.1)
     one.on_pick(102.0)
     one.apply_failure(signal(FailureKind.OVERLOADED), 102.1, 102.0)
-    assert one.until - 102.1 == pytest.approx(TERMS.first * TERMS.factor)
+    assert one.until - 102.1 == pytest.approx(TERMS.initial * TERMS.multiplier)
 
 
 def test_a_few_transient_failures_hold_nobody() -> None:
     one = hold()
-    for moment in range(TERMS.tolerated):
+    for moment in range(TERMS.allowed_failures):
         assert not one.apply_failure(signal(FailureKind.TRANSIENT), 100.0 + moment, 99.0)
         assert one.state(100.0 + moment) is HealthState.HEALTHY
     assert one.apply_failure(signal(FailureKind.TRANSIENT), 103.0, 102.0)
@@ -85,9 +85,11 @@ def test_what_was_long_ago_is_forgotten() -> None:
     one = hold()
     for moment in range(3):
         one.apply_failure(
-            signal(FailureKind.TRANSIENT), 100.0 + moment * (TERMS.forgives + 1), 99.0 + moment * (TERMS.forgives + 1)
+            signal(FailureKind.TRANSIENT),
+            100.0 + moment * (TERMS.failure_window + 1),
+            99.0 + moment * (TERMS.failure_window + 1),
         )
-        assert one.state(100.0 + moment * (TERMS.forgives + 1)) is HealthState.HEALTHY
+        assert one.state(100.0 + moment * (TERMS.failure_window + 1)) is HealthState.HEALTHY
 
 
 def test_a_clients_fault_holds_nobody() -> None:

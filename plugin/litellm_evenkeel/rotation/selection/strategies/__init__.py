@@ -21,7 +21,7 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "headroom": Headroom,
     "round_robin": RoundRobin,
     "weighted": Weighted,
-    "least_loaded": LeastBusy,
+    "least_busy": LeastBusy,
     "fill_first": FillFirst,
     "lowest_latency": LowestLatency,
 }

@@ -118,7 +118,7 @@ def test_equals_get_equal_parts(strategy: str, number: int, world: World) -> Non
     assert all(60 <= used[str(each)] <= 140 for each in range(number))
 
 
-@pytest.mark.parametrize("strategy", ["headroom", "weighted", "least_loaded", "lowest_latency"])
+@pytest.mark.parametrize("strategy", ["headroom", "weighted", "least_busy", "lowest_latency"])
 @pytest.mark.parametrize("number", [3, 40])
 def test_who_is_heavier_gets_more_where_nothing_else_tells_them_apart(strategy: str, number: int, world: World) -> None:
     world.made(strategy)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_what_is_under_way_is_spread_evenly(world: World) -> None:
-    world.made("least_loaded")
+    world.made("least_busy")
     candidates = world.group(*(world.seat(name) for name in "abcd"))
     open_leases = [world.pick(candidates).reservation for _ in range(42)]
     assert sorted(deployment.in_flight for deployment in candidates.deployments) == [10, 10, 11, 11]
@@ -20,7 +20,7 @@ def test_what_is_under_way_is_spread_evenly(world: World) -> None:
 
 
 def test_a_heavier_account_bears_more(world: World) -> None:
-    world.made("least_loaded")
+    world.made("least_busy")
     candidates = world.group(world.seat("a"), world.seat("b", weight=3))
     for _ in range(40):
         world.pick(candidates)
@@ -28,7 +28,7 @@ def test_a_heavier_account_bears_more(world: World) -> None:
 
 
 def test_of_many_the_busiest_are_passed_over(world: World) -> None:
-    world.made("least_loaded")
+    world.made("least_busy")
     candidates = world.group(*(world.seat(str(number)) for number in range(200)))
     for _ in range(2000):
         world.pick(candidates)
