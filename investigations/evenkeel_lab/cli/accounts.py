@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-STATES = ("quarantined", "held", "probing", "ramping", "open")
-STYLES = {"quarantined": "bold red", "held": "red", "probing": "yellow", "ramping": "yellow", "open": "green"}
+STYLES = {
+    "quarantined": "bold red",
+    "cooling_down": "red",
+    "probing": "yellow",
+    "ramping_up": "yellow",
+    "healthy": "green",
+}
+STATES = tuple(STYLES)
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-# Below it, why something is held is left to --json.
+# On a narrower terminal, the reasons of cooldowns are left to --json.
 WIDE = 100
 LOW, SOON_SECONDS = 0.1, 60
 ALONE = (
@@ -50,7 +56,7 @@ ALONE = (
     show_default=True,
     help="At most so many, by their names.",
 )
-@click.option("--release", metavar="NAME", help="Free this one of whatever holds it, quarantine included.")
+@click.option("--release", metavar="NAME", help="End the cooldown or quarantine of this one.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 @with_proxy
 def accounts(  # one for each option
@@ -65,7 +71,7 @@ def accounts(  # one for each option
     url: str | None,
     key: str | None,
 ) -> None:
-    """Say how the accounts of a running proxy stand: what holds them, what is left of their limits; or release one.
+    """Show the accounts of a running proxy: their cooldowns and what remains of their limits; or release one.
 
     The proxy needs the rotation of litellm-evenkeel. Of several workers, whichever is reached answers for itself.
     """
@@ -143,13 +149,13 @@ def page(document: Mapping[str, Any], width: int) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24)
     table.add_column("state", no_wrap=True)
-    for title in ("busy", "latency"):
+    for title in ("in flight", "latency"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("limit", no_wrap=True)
-    for title in ("left", "used up", "picks", "failed"):
+    for title in ("remaining", "used up in", "picks", "failed"):
         table.add_column(title, justify="right", no_wrap=True)
     if width >= WIDE:
-        table.add_column("why", overflow="ellipsis", no_wrap=True)
+        table.add_column("reason", overflow="ellipsis", no_wrap=True)
     for one in told:
         for row in _rows(one):
             table.add_row(*row[: len(table.columns)])
@@ -168,13 +174,13 @@ def span(seconds: float | None) -> str:
 
 def _rows(one: Mapping[str, Any]) -> Iterator[list[Text]]:
     picks, failed = sum(one["picks"].values()), sum(one["failures"].values())
-    yield from _side(one["account"], one, picks, failed)
+    yield from _scope(one["account"], one, picks, failed)
     for model in one["models"]:
-        if model["windows"] or model["state"] != "open":
-            yield from _side(f"  {model['model']}", model, None, None)
+        if model["windows"] or model["state"] != "healthy":
+            yield from _scope(f"  {model['model']}", model, None, None)
 
 
-def _side(name: str, one: Mapping[str, Any], picks: int | None, failed: int | None) -> Iterator[list[Text]]:
+def _scope(name: str, one: Mapping[str, Any], picks: int | None, failed: int | None) -> Iterator[list[Text]]:
     """Yield a row with the first limit, and one more for each other limit."""
     windows = one["windows"] or [None]
     for number, window in enumerate(windows):
@@ -182,37 +188,40 @@ def _side(name: str, one: Mapping[str, Any], picks: int | None, failed: int | No
         yield [
             Text(name if first else ""),
             _state(one) if first else Text(),
-            Text(_busy(one) if first else ""),
+            Text(_in_flight(one) if first else ""),
             Text(span(one["latency_seconds"]) if first else ""),
             Text(window["name"] if window else ""),
-            _left(window),
-            _runs_out(window),
+            _remaining(window),
+            _exhausted_in(window),
             Text(f"{picks:,}" if first and picks is not None else ""),
             Text(f"{failed:,}" if first and failed else ""),
-            Text(one["why"] if first else ""),
+            Text(one["reason"] if first else ""),
         ]
 
 
 def _state(one: Mapping[str, Any]) -> Text:
-    state = one["state"]
-    held = one["held_for_seconds"]
-    told = {"held": f"held {span(held)}" if held is not None else "held", "ramping": f"ramp {one['share']:.0%}"}
-    return Text(told.get(state, state), style=STYLES.get(state, ""))
+    state, seconds = one["state"], one["cooldown_seconds"]
+    text = state.replace("_", " ")
+    if state == "cooling_down" and seconds is not None:
+        text = f"{text} {span(seconds)}"
+    elif state == "ramping_up":
+        text = f"{text} {one['traffic_share']:.0%}"
+    return Text(text, style=STYLES.get(state, ""))
 
 
-def _busy(one: Mapping[str, Any]) -> str:
+def _in_flight(one: Mapping[str, Any]) -> str:
     return f"{one['in_flight']}/{one['concurrent']}" if one["concurrent"] is not None else f"{one['in_flight']}"
 
 
-def _left(window: Mapping[str, Any] | None) -> Text:
+def _remaining(window: Mapping[str, Any] | None) -> Text:
     if window is None:
         return Text()
-    left = 1 - window["used_share"]
-    return Text(f"{left:.0%}", style="red" if left < LOW else "")
+    remaining = 1 - window["used_share"]
+    return Text(f"{remaining:.0%}", style="red" if remaining < LOW else "")
 
 
-def _runs_out(window: Mapping[str, Any] | None) -> Text:
-    seconds = window["runs_out_in_seconds"] if window else None
+def _exhausted_in(window: Mapping[str, Any] | None) -> Text:
+    seconds = window["exhausted_in_seconds"] if window else None
     if seconds is None:
         return Text()
     return Text(span(seconds), style="yellow" if seconds < SOON_SECONDS else "")
@@ -224,7 +233,7 @@ def _footer(document: Mapping[str, Any], shown: int) -> str:
     parts = [f"{shown} of {document['total']} accounts", f"worker {worker['pid']}{many}"]
     if worker["shared"] is not None:
         parts.append("state shared" if worker["shared"] else "SHARED STATE CUT OFF")
-    waiting = sum(document["waiting"].values())
-    parts += [f"{waiting} waiting"] if waiting else []
+    queued = sum(document["queued"].values())
+    parts += [f"{queued} in the queue"] if queued else []
     parts.append(f"{sessions['pins']:,} pins")
     return " · ".join(parts)

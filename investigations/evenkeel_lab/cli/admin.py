@@ -105,7 +105,7 @@ class Admin:
             what = "refuses the key: it is unknown, or no admin's" if self.key else "wants a key"
             return WrongUse(f"The proxy at {self.url} {what}.", cure=key_cure)
         if isinstance(detail, dict) and "error" in detail:
-            return WrongUse(str(detail["error"]), cure=str(detail.get("cure", "")))
+            return WrongUse(str(detail["error"]), cure=str(detail.get("hint", "")))
         if answer.status_code == httpx.codes.BAD_REQUEST and "No connected db" in answer.text:
             # How LiteLLM says of any key but its master key that it is unknown, when it has no database.
             return WrongUse(f"The proxy at {self.url} does not know the key, and has no database.", cure=key_cure)

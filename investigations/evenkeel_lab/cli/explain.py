@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--session", metavar="ID", help="The id of its session.")
 @click.option("--client", metavar="HASH", help="The hash of the key that the session is of; the admin's if not given.")
 @click.option(
-    "--tried", metavar="NAME", multiple=True, help="Where it has failed: an account or deployment; may be repeated."
+    "--excluded", metavar="NAME", multiple=True, help="An account or deployment where it failed; may be repeated."
 )
 @click.option("--stream", is_flag=True, help="It is a stream.")
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="Show so many.")
@@ -41,7 +41,7 @@ def explain(  # noqa: PLR0913  # one for each option
     tokens: float | None,
     session: str | None,
     client: str | None,
-    tried: tuple[str, ...],
+    excluded: tuple[str, ...],
     stream: bool,
     top: int,
     as_json: bool,
@@ -52,8 +52,15 @@ def explain(  # noqa: PLR0913  # one for each option
 
     Nothing is sent to any provider, and nothing changes in the proxy.
     """
-    told = {"model": model, "tokens": tokens, "session": session, "client": client, "tried": list(tried) or None}
-    asked = {name: value for name, value in told.items() if value is not None} | ({"stream": "true"} if stream else {})
+    given = {
+        "model": model,
+        "tokens": tokens,
+        "session": session,
+        "client": client,
+        "excluded": list(excluded) or None,
+        "stream": "true" if stream else None,
+    }
+    asked = {name: value for name, value in given.items() if value is not None}
     document = Admin.of(url, key).get("/evenkeel/explain", asked)
     if as_json:
         click.echo(json.dumps(document))
@@ -109,8 +116,8 @@ def _blocker(candidate: Mapping[str, Any]) -> Text:
     blocker = candidate["blocker"]
     if blocker is None:
         return Text()
-    state = max((candidate["account_state"], candidate["model_state"]), key=lambda name: name != "open")
-    return Text(blocker["reason"], style=STYLES.get(state, "") if state != "open" else "yellow")
+    state = max((candidate["account_state"], candidate["model_state"]), key=lambda name: name != "healthy")
+    return Text(blocker["reason"].replace("_", " "), style=STYLES.get(state, "") if state != "healthy" else "yellow")
 
 
 def _footer(document: Mapping[str, Any]) -> str:
@@ -118,12 +125,16 @@ def _footer(document: Mapping[str, Any]) -> str:
     many = f" of {worker['workers']}" if worker["workers"] else ""
     parts = [f"{document['strategy']}", f"{request['tokens']:,.0f} tokens"]
     if session:
-        pinned = f"pinned to {session['pinned_to']}: {session['advice']}" if session["pinned_to"] else "not pinned"
+        pinned = (
+            f"pinned to {session['pinned_to']}: {session['decision'].replace('_', ' ')}"
+            if session["pinned_to"]
+            else "not pinned"
+        )
         parts.append(f"session {pinned}")
-    if document["waiting"]:
-        parts.append(f"{document['waiting']:,} wait before it")
+    if document["queued"]:
+        parts.append(f"{document['queued']:,} in the queue before it")
     if document["scarce"]:
-        parts.append("little is left, and shared among clients")
+        parts.append("capacity is scarce, and shared fairly among clients")
     return " · ".join(
         [*parts, f"snapshot {span(document['snapshot_age_seconds'])} old", f"worker {worker['pid']}{many}"]
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CALLBACKS = tuple(f"litellm_evenkeel.proxy.{name}" for name in ("rotation", "prometheus", "gc_freeze", "journal"))
 ACCOUNTS = tuple(Account(name, 100_000) for name in ("alive", "also-alive", "dead"))
 DEAD = "dead"
-EXPECTED = {"alive": "open", "also-alive": "open", DEAD: "quarantined"}
+EXPECTED = {"alive": "healthy", "also-alive": "healthy", DEAD: "quarantined"}
 REQUESTS, AT_ONCE, RETRIES = 60, 4, 3
 # What was served after an attempt with a bad key, LiteLLM does not count: it takes the client's key for the bad one.
 LEAST_COUNTED = REQUESTS - AT_ONCE

@@ -29,7 +29,7 @@ MAX_CHARACTERS = 512
 MAX_LIST_ITEMS = 1000
 MAX_SUGGESTIONS = 5
 ACCOUNTS_PARAMETERS = ("account", "state", "limit")
-EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "tried", "stream")
+EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "excluded", "stream")
 TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
@@ -83,15 +83,15 @@ class AdminHandlers:
             accounts=[account.as_json() for account in shown],
             total=len(wanted) if state is None else len(matching),
             models=self._inspector.models(),
-            waiting=dict(self._inspector.queue_lengths()),
+            queued=dict(self._inspector.queue_lengths()),
             sessions={
                 "pins": counts.sessions,
-                "hits": counts.hits,
-                "misses": counts.new,
-                "escapes": counts.fallbacks,
-                "repins": counts.moved,
-                "gained_tokens_over_misses": finite(counts.savings.gained_over_misses),
-                "gained_tokens_over_away": finite(counts.savings.gained_over_away),
+                "hit": counts.hits,
+                "new": counts.new,
+                "fallback": counts.fallbacks,
+                "moved": counts.moved,
+                "saved_tokens_over_new": finite(counts.savings.saved_over_new),
+                "saved_tokens_over_moved": finite(counts.savings.saved_over_moved),
             },
         )
 
@@ -111,8 +111,8 @@ class AdminHandlers:
                     NOT_FOUND,
                 )
             )
-        session = {"pinned_to": explained.pinned_to, "advice": explained.decision} if query.session else None
-        queue = {"waiting": explained.queued, "scarce": explained.is_scarce}
+        session = {"pinned_to": explained.pinned_to, "decision": explained.decision} if query.session else None
+        queue = {"queued": explained.queued, "scarce": explained.is_scarce}
         return self._response(**explained.explanation.as_json(), session=session, **queue)
 
     def release(self, account: str) -> AdminResponse:
@@ -161,9 +161,9 @@ def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
             "client: expected the hash of a key, got what looks like a key.",
             "Write the hash that LiteLLM shows, never the key itself.",
         )
-    tried = _texts(parameters.get("tried"), "tried")
+    excluded = _texts(parameters.get("excluded"), "excluded")
     session = _text(parameters.get("session"), "session") or None
-    return ExplainQuery(model, amount, session, client, frozenset(tried), _flag(parameters.get("stream"), "stream"))
+    return ExplainQuery(model, amount, session, client, frozenset(excluded), _flag(parameters.get("stream"), "stream"))
 
 
 def _reject_unknown(parameters: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -228,4 +228,4 @@ def _suggestion(name: str, existing: Sequence[str]) -> str:
 
 
 def _error_response(error: AdminRequestError) -> AdminResponse:
-    return AdminResponse(error.status, {"error": error.message, "cure": error.hint})
+    return AdminResponse(error.status, {"error": error.message, "hint": error.hint})

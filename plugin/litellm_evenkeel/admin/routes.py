@@ -99,7 +99,7 @@ def _require_role(auth: Any, roles: frozenset[str]) -> Any:
     role = getattr(auth, "user_role", None)
     if getattr(role, "value", role) not in roles:
         raise HTTPException(
-            FORBIDDEN, {"error": "This key does not belong to an admin.", "cure": "Use the key of a proxy admin."}
+            FORBIDDEN, {"error": "This key does not belong to an admin.", "hint": "Use the key of a proxy admin."}
         )
     return auth
 
@@ -117,9 +117,9 @@ async def _body(request: Request) -> dict[str, Any]:
         # LiteLLM's authentication reads the stream of a form body, after which Starlette raises RuntimeError.
         parameters = None
     if not isinstance(parameters, dict):
-        cure = 'Send an object such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
+        hint = 'Send an object such as {"model": "gpt-4o", "tokens": 1200}, as application/json.'
         raise HTTPException(
-            UNPROCESSABLE, {"error": f"body: expected a JSON object of up to {MAX_BODY_BYTES} bytes.", "cure": cure}
+            UNPROCESSABLE, {"error": f"body: expected a JSON object of up to {MAX_BODY_BYTES} bytes.", "hint": hint}
         )
     return parameters
 

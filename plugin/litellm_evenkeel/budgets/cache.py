@@ -51,11 +51,11 @@ class _Entry:
 class _KindCache:
     """Cached budgets of one kind, the most recently used last."""
 
-    __slots__ = ("entries", "hits", "joined", "misses", "negative", "stale")
+    __slots__ = ("coalesced", "entries", "hits", "misses", "negative", "stale")
 
     def __init__(self) -> None:
         self.entries: OrderedDict[str, _Entry] = OrderedDict()
-        self.hits = self.misses = self.stale = self.negative = self.joined = 0
+        self.hits = self.misses = self.stale = self.negative = self.coalesced = 0
 
 
 class BudgetCache:
@@ -167,7 +167,7 @@ class BudgetCache:
         else:
             cache.stale += 1
         if kind is not BudgetEntity.PROVIDER and self._loader and self._loader.request((kind, entity_id)):
-            cache.joined += 1
+            cache.coalesced += 1
         return entry.budget if entry else None
 
     def _with_process_spend(self, observation: BudgetObservation, now: float) -> BudgetObservation:
@@ -223,7 +223,7 @@ class BudgetCache:
             misses=cache.misses,
             stale=cache.stale,
             negative=cache.negative,
-            joined=cache.joined,
+            coalesced=cache.coalesced,
             known=len(cache.entries),
             oldest_age=self._oldest_age(cache, now),
         )

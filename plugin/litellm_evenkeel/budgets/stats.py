@@ -74,7 +74,7 @@ class KindCounts:
     """Reads of an entry that was due to be looked up again."""
     negative: int = 0
     """Reads of a fresh entry that says that the entity does not exist."""
-    joined: int = 0
+    coalesced: int = 0
     """Misses and stale reads whose lookup was already pending."""
     known: int = 0
     """Number of entries now."""
@@ -113,7 +113,7 @@ def health(counts: BudgetCounts) -> dict[str, object]:
                 "misses": kind_counts.misses,
                 "stale": kind_counts.stale,
                 "negative": kind_counts.negative,
-                "joined": kind_counts.joined,
+                "coalesced": kind_counts.coalesced,
             }
             for kind, kind_counts in counts.kinds.items()
         },
@@ -122,6 +122,6 @@ def health(counts: BudgetCounts) -> dict[str, object]:
             for (kind, source, reason), count in sorted(counts.failures.items())
         ],
         "statements": counts.statements,
-        "waiting": counts.waiting,
-        "turned_away": counts.rejected,
+        "in_flight": counts.waiting,
+        "rejected_lookups": counts.rejected,
     }

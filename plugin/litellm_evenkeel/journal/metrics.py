@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.journal import Journal
 
-ROWS = MetricDefinition(MetricType.COUNTER, "journal_rows", "Rows written.", ("store",))
+RECORDS = MetricDefinition(MetricType.COUNTER, "journal_records", "Records written.", ("store",))
 DROPPED = MetricDefinition(
     MetricType.COUNTER,
     "journal_dropped",
-    "Rows lost, by reason: overflowed (too many were waiting), refused (the store cannot hold them), abandoned (the "
+    "Records lost, by reason: queue_full (too many were waiting), rejected (the store cannot hold them), shutdown (the "
     "worker ended). Alert on any.",
     ("store", "reason"),
 )
-WAITING = MetricDefinition(MetricType.GAUGE, "journal_waiting", "Rows not written yet.", ("store",))
+QUEUE_LENGTH = MetricDefinition(MetricType.GAUGE, "journal_queue_length", "Records not written yet.", ("store",))
 BATCHES = MetricDefinition(
-    MetricType.COUNTER, "journal_batches", "Writes, each of at most `batch_size` rows.", ("store",)
+    MetricType.COUNTER, "journal_batches", "Writes, each of at most `batch_size` records.", ("store",)
 )
 FAILURES = MetricDefinition(
     MetricType.COUNTER, "journal_failures", "Failed writes, which are retried. Alert on any.", ("store",)
@@ -34,14 +34,14 @@ LOCKED = MetricDefinition(
     ("store",),
 )
 PRUNED = MetricDefinition(
-    MetricType.COUNTER, "journal_pruned", "Rows deleted because they were older than `keep`.", ("store",)
+    MetricType.COUNTER, "journal_pruned", "Records deleted because they were older than `retention`.", ("store",)
 )
 MISMATCHES = MetricDefinition(
     MetricType.GAUGE,
     "journal_mismatches",
-    "During a migration: rows that one store has and the other lacks until a back-fill.",
+    "During a migration: records that one store has and the other lacks until a back-fill.",
 )
-ALL = (ROWS, DROPPED, WAITING, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
+ALL = (RECORDS, DROPPED, QUEUE_LENGTH, BATCHES, FAILURES, LOCKED, PRUNED, MISMATCHES)
 
 
 def definitions(journal: Journal) -> tuple[MetricDefinition, ...]:
@@ -53,10 +53,10 @@ def samples(journal: Journal) -> Iterator[Sample]:
     """Yield the samples of a worker's journal."""
     for counts in journal.counts():
         store = (counts.store,)
-        yield Sample(ROWS, store, counts.written)
-        for reason in ("overflowed", "refused", "abandoned"):
+        yield Sample(RECORDS, store, counts.written)
+        for reason in ("queue_full", "rejected", "shutdown"):
             yield Sample(DROPPED, (counts.store, reason), getattr(counts, reason))
-        yield Sample(WAITING, store, counts.waiting)
+        yield Sample(QUEUE_LENGTH, store, counts.waiting)
         yield Sample(BATCHES, store, counts.batches)
         yield Sample(FAILURES, store, counts.failures)
         yield Sample(LOCKED, store, counts.locked)

@@ -15,11 +15,11 @@ class WriterCounts:
     written: int
     waiting: int
     """Records that are not written yet."""
-    overflowed: int
+    queue_full: int
     """Records dropped because too many were waiting."""
-    refused: int
+    rejected: int
     """Records dropped because the store cannot hold them."""
-    abandoned: int
+    shutdown: int
     """Records dropped because the worker ended before the store could be written."""
     batches: int
     failures: int
@@ -34,4 +34,4 @@ class WriterCounts:
     @property
     def dropped(self) -> int:
         """Records that are lost."""
-        return self.overflowed + self.refused + self.abandoned
+        return self.queue_full + self.rejected + self.shutdown

@@ -55,7 +55,7 @@ class RecordWriter:
         )
         self._is_closed = False
         self._give_up_at, self._retry_seconds, self._batch_rows = math.inf, FIRST_RETRY_SECONDS, settings.batch_size
-        self._offered = self._written = self._overflowed = self._refused = self._abandoned = 0
+        self._offered = self._written = self._queue_full = self._rejected = self._lost_at_shutdown = 0
         self._batches = self._failures = self._pruned = 0
         self._last_error, self._no_warning_until = "", 0.0
         self._next_prune_at = self._batch_due_at = time.monotonic()
@@ -67,7 +67,7 @@ class RecordWriter:
         self._offered += 1
         waiting = len(self._records)
         if waiting >= self._settings.queue_size or self._is_closed:
-            self._overflowed += 1
+            self._queue_full += 1
             return
         self._records.append(record)
         if not self._has_records.is_set():
@@ -82,9 +82,9 @@ class RecordWriter:
             offered=self._offered,
             written=self._written,
             waiting=len(self._records) + len(self._batch),
-            overflowed=self._overflowed,
-            refused=self._refused,
-            abandoned=self._abandoned,
+            queue_full=self._queue_full,
+            rejected=self._rejected,
+            shutdown=self._lost_at_shutdown,
             batches=self._batches,
             failures=self._failures,
             locked=self._store.locked,
@@ -111,7 +111,7 @@ class RecordWriter:
         self.begin_shutdown(until)
         # A write may still hang in the store, and a thread cannot be stopped. So the wait is bounded.
         self._thread.join(max(until - time.monotonic(), 0.0) + SHUTDOWN_RETRY_SECONDS)
-        lost = self.counts().waiting + self._abandoned
+        lost = self.counts().waiting + self._lost_at_shutdown
         if lost:
             cause = self._last_error or "it did not answer in time"
             LOG.error(
@@ -167,7 +167,7 @@ class RecordWriter:
                 # Halve the batch until the rejected record is alone, so that no other record is lost with it.
                 self._batch_rows = len(records) // 2
                 return True
-            self._refused += 1
+            self._rejected += 1
             self._warn("the store rejects a row, which is dropped")
         except Exception as error:  # noqa: BLE001 - any error of a driver is retried
             self._record_failure(error)
@@ -192,7 +192,7 @@ class RecordWriter:
         return time.monotonic() < self._give_up_at
 
     def _abandon(self) -> None:
-        self._abandoned += len(self._batch) + len(self._records)
+        self._lost_at_shutdown += len(self._batch) + len(self._records)
         self._batch.clear()
         self._records.clear()
 

@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 
 MAX_OF_WORKERS = "livemax"
-LOOKUP_OUTCOMES = ("hits", "misses", "stale", "negative", "joined")
+LOOKUP_OUTCOMES = {"hit": "hits", "miss": "misses", "stale": "stale", "negative": "negative", "coalesced": "coalesced"}
+"""Outcomes, and the counters of each."""
 
 EVENTS = MetricDefinition(
     MetricType.COUNTER,
     "metrics_events",
-    "Events by outcome: seen (successes of the expected form); unusual (of another form) and unplanned (without an "
-    "update plan), which LiteLLM's own code counts; failures (counted by a plan); distrusted (plans that were dropped, "
-    "because LiteLLM counts otherwise: alert on these).",
+    "Events by outcome: success and failure (counted by a plan); unsupported (of an unexpected form) and unplanned (no "
+    "update plan could be derived), which LiteLLM's own code counts; plan_rejected (LiteLLM counts otherwise: alert on "
+    "these).",
     ("outcome",),
 )
 DROPPED = MetricDefinition(
     MetricType.COUNTER, "metrics_dropped", "Events that were not counted, by reason. Alert on any.", ("reason",)
 )
-WAITING = MetricDefinition(MetricType.GAUGE, "metrics_waiting", "Events that wait to be counted.")
+QUEUE_LENGTH = MetricDefinition(MetricType.GAUGE, "metrics_queue_length", "Events that wait to be counted.")
 FLUSH_SECONDS = MetricDefinition(MetricType.COUNTER, "metrics_flush_seconds", "Seconds spent counting events.")
 COLLAPSED = MetricDefinition(
     MetricType.COUNTER,
-    "metrics_folded",
+    "metrics_labels_collapsed",
     "Label values that were replaced by `other`, because the label has too many; several for some events.",
     ("label",),
 )
@@ -46,12 +47,14 @@ LABEL_VALUES = MetricDefinition(
     MAX_OF_WORKERS,
 )
 SERIES = MetricDefinition(MetricType.GAUGE, "metrics_series", "Series of all metrics together.")
-EXPIRED = MetricDefinition(MetricType.COUNTER, "metrics_expired", "Series that were removed because they were idle.")
-RETIRED = MetricDefinition(
+EXPIRED = MetricDefinition(
+    MetricType.COUNTER, "metrics_expired_series", "Series that were removed because they were idle."
+)
+REMOVED = MetricDefinition(
     MetricType.COUNTER,
-    "metrics_retired",
+    "metrics_removed_series",
     "Totals of removed series, by metric. Together with the existing series, they make the grand total.",
-    ("series",),
+    ("metric",),
 )
 ABLATION = MetricDefinition(
     MetricType.GAUGE,
@@ -63,8 +66,8 @@ ABLATION = MetricDefinition(
 LOOKUPS = MetricDefinition(
     MetricType.COUNTER,
     "budget_lookups",
-    "Lookups of budgets by outcome: hits, misses, stale (an old value was used and looked up again), negative (known "
-    "not to exist), joined (another lookup of it was running).",
+    "Lookups of budgets by outcome: hit, miss, stale (an old value was used and looked up again), negative (known not "
+    "to exist), coalesced (another lookup of it was running).",
     ("entity", "outcome"),
 )
 FAILURES = MetricDefinition(
@@ -79,14 +82,14 @@ AGE = MetricDefinition(
 KNOWN = MetricDefinition(MetricType.GAUGE, "budget_known", "Known budgets.", ("entity",), MAX_OF_WORKERS)
 REJECTED = MetricDefinition(
     MetricType.COUNTER,
-    "budget_turned_away",
+    "budget_rejected_lookups",
     "Budgets that were not looked up, because too many lookups were waiting or no table can contain such an id.",
 )
 STATEMENTS = MetricDefinition(MetricType.COUNTER, "budget_statements", "Postgres queries, each for many budgets.")
-LOOKUPS_WAITING = MetricDefinition(MetricType.GAUGE, "budget_waiting", "Budgets that are being looked up.")
+LOOKUPS_IN_FLIGHT = MetricDefinition(MetricType.GAUGE, "budget_lookups_in_flight", "Budgets that are being looked up.")
 
-OF_EVENTS = (EVENTS, DROPPED, WAITING, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, RETIRED, ABLATION)
-OF_BUDGETS = (LOOKUPS, FAILURES, AGE, KNOWN, REJECTED, STATEMENTS, LOOKUPS_WAITING)
+OF_EVENTS = (EVENTS, DROPPED, QUEUE_LENGTH, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, REMOVED, ABLATION)
+OF_BUDGETS = (LOOKUPS, FAILURES, AGE, KNOWN, REJECTED, STATEMENTS, LOOKUPS_IN_FLIGHT)
 ALL = (*OF_EVENTS, *OF_BUDGETS)
 
 
@@ -111,7 +114,7 @@ class SelfMetrics:
             self._set(EVENTS, number, outcome)
         for reason, number in queue.dropped.items():
             self._set(DROPPED, number, reason)
-        self._set(WAITING, queue.waiting)
+        self._set(QUEUE_LENGTH, queue.waiting)
         self._set(FLUSH_SECONDS, queue.busy_seconds)
         for label, number in self._label_limits.collapsed.items():
             self._set(COLLAPSED, number, label)
@@ -120,7 +123,7 @@ class SelfMetrics:
         self._set(SERIES, sum(len(counted.children) for counted in self._store.families.values()))
         self._set(EXPIRED, self._store.expired_count)
         for name, amount in self._store.removed_totals.items():
-            self._set(RETIRED, amount, name)
+            self._set(REMOVED, amount, name)
         counts = self._budget_counts()
         if counts is not None:
             self._set_budgets(counts)
@@ -130,15 +133,15 @@ class SelfMetrics:
             of_kind = counts.kinds.get(kind)
             if of_kind is None:
                 continue
-            for outcome in LOOKUP_OUTCOMES:
-                self._set(LOOKUPS, getattr(of_kind, outcome), kind, outcome)
+            for outcome, counter in LOOKUP_OUTCOMES.items():
+                self._set(LOOKUPS, getattr(of_kind, counter), kind, outcome)
             self._set(AGE, of_kind.oldest_age, kind)
             self._set(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
             self._set(FAILURES, number, kind, source, reason)
         self._set(REJECTED, counts.rejected)
         self._set(STATEMENTS, counts.statements)
-        self._set(LOOKUPS_WAITING, counts.waiting)
+        self._set(LOOKUPS_IN_FLIGHT, counts.waiting)
 
     def _set(self, definition: MetricDefinition, number: float | None, *labels: str) -> None:
         self._families[definition].child(labels).value = number

@@ -12,7 +12,7 @@ class FailureKind(StrEnum):
     """Waiting does not help: an invalid key, a disabled account, an unpaid bill, a model that the account lacks."""
     QUOTA = "quota"
     """A long-term quota is used up: that of a day, a window of a subscription, a balance."""
-    RATE_LIMIT = "rate limit"
+    RATE_LIMIT = "rate_limit"
     """Too much traffic at once; this passes within seconds or minutes."""
     OVERLOADED = "overloaded"
     """The provider is overloaded, possibly for other accounts as well."""
@@ -26,5 +26,5 @@ class FailureScope(StrEnum):
     """Scope of a failure: what takes no traffic because of it."""
 
     ACCOUNT = "account"
-    ACCOUNT_MODEL = "account and model"
+    ACCOUNT_MODEL = "account_model"
     NOTHING = "nothing"

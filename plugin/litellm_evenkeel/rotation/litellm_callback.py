@@ -21,7 +21,7 @@ from litellm_evenkeel.providers import response_usage
 from litellm_evenkeel.providers.classifier import Failure, classify
 from litellm_evenkeel.rotation.attempts import ClientRequest
 from litellm_evenkeel.rotation.litellm_filters import apply_litellm_filters
-from litellm_evenkeel.rotation.model.blocker import BlockReason
+from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS, BlockReason
 from litellm_evenkeel.rotation.selection.pick import NoCapacity
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def rejection_message(model: str, no_capacity: NoCapacity) -> str:
             f"evenkeel: every account of {model!r} is quarantined. An operator finds the reasons in "
             f"/evenkeel/accounts and releases them there."
         )
-    reason = no_capacity.blocker.reason.value if no_capacity.blocker else BlockReason.LIMIT.value
+    reason = DESCRIPTIONS[no_capacity.blocker.reason if no_capacity.blocker else BlockReason.LIMIT]
     return f"evenkeel: no account of {model!r} is available ({reason}). Retry in {retry_after(no_capacity)} s."
 
 

@@ -239,7 +239,7 @@ def _locate(
 
 def _shown(value: object, kind: Any) -> str:
     """Return a value as an error may show it: short, and never an address, which may contain a password."""
-    kind, text = bare_type(kind), str(value)
+    kind, text = bare_type(kind), f"{value:g}" if isinstance(value, float) else str(value)
     if (isinstance(kind, type) and issubclass(kind, ServerUrl)) or "://" in text or "@" in text:
         return "something else"
     return repr(text[:MAX_SHOWN_CHARACTERS])

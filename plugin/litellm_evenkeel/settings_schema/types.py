@@ -16,7 +16,7 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.support import durations
-from litellm_evenkeel.support.postgres import SCHEMES as POSTGRES_SCHEMES
+from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES, REDIS_SCHEMES
 
 DURATION = "a duration, such as 10s, 5m or 7d"
 SWITCHES = {
@@ -24,7 +24,6 @@ SWITCHES = {
     **dict.fromkeys(("off", "false", "no", "0"), False),
 }
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
-REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 OFF, LITELLM = "off", "litellm"
 
 T = TypeVar("T")

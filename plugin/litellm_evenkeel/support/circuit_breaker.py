@@ -26,7 +26,7 @@ class BreakerState(StrEnum):
     """Calls pass."""
     OPEN = "open"
     """Calls are skipped."""
-    HALF_OPEN = "probing"
+    HALF_OPEN = "half_open"
     """One call may pass."""
 
 

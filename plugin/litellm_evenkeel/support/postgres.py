@@ -9,6 +9,8 @@ import struct
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES
+
 DEFAULT_PORT = 5432
 # The SSLRequest message. Every version of Postgres answers it with one byte, before any authentication.
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -33,7 +35,6 @@ async def check_listening(url: str) -> None:
 
 
 FINGERPRINT_DIGITS = 8
-SCHEMES = ("postgres://", "postgresql://")
 URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and encode special characters (@ as %40)."
 # asyncpg sends unknown parameters to the server as server settings, and the server rejects Prisma's own:
 # `connection_limit`, `pool_timeout`, `pgbouncer` and any that Prisma adds later.
@@ -46,7 +47,7 @@ ASYNCPG_PARAMETERS = frozenset(
 
 def is_postgres(url: str) -> bool:
     """Return whether a URL has one of the schemes of Postgres."""
-    return url.lower().startswith(SCHEMES)
+    return url.lower().startswith(POSTGRES_SCHEMES)
 
 
 def is_pooled(url: str) -> bool:

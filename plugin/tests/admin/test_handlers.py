@@ -78,8 +78,8 @@ def ok(answer: AdminResponse) -> dict[str, Any]:
 
 def refused(answer: AdminResponse, status: int) -> str:
     assert answer.status == status
-    assert answer.document["cure"]
-    return f"{answer.document['error']} {answer.document['cure']}"
+    assert answer.document["hint"]
+    return f"{answer.document['error']} {answer.document['hint']}"
 
 
 async def test_accounts_are_told_by_name_and_the_worker_says_who_it_is() -> None:
@@ -112,18 +112,20 @@ async def test_an_explanation_is_for_the_session_of_a_client() -> None:
     on = World()
     pinned = (await on.ask("s1")).deployment.spec.account
     told = ok(await on.handlers.explain({"model": "chat", "session": "s1", "client": CLIENT}))
-    assert told["session"] == {"pinned_to": pinned, "advice": "follow"}
-    assert (told["chosen"], told["reason"]) == (pinned, "sticky")
+    assert told["session"] == {"pinned_to": pinned, "decision": "follow"}
+    assert (told["chosen"], told["reason"]) == (pinned, "pinned")
     by_caller = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client=CLIENT))
     assert by_caller["chosen"] == pinned
     other = ok(await on.handlers.explain({"model": "chat", "session": "s1"}, client="another"))
-    assert other["session"] == {"pinned_to": None, "advice": None}
+    assert other["session"] == {"pinned_to": None, "decision": None}
 
 
 async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_name() -> None:
     on = World()
     await on.ask()
-    told = ok(await on.handlers.explain({"model": "chat", "tokens": "1200", "tried": "north,id-1", "stream": "true"}))
+    told = ok(
+        await on.handlers.explain({"model": "chat", "tokens": "1200", "excluded": "north,id-1", "stream": "true"})
+    )
     assert told["request"]["tokens"] == 1200
     assert told["request"]["excluded"] == ["id-0", "id-1"]
     assert told["request"]["stream"] is True
@@ -149,8 +151,8 @@ async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it()
         ({"model": "x" * 600}, "512"),
         ({"model": "chat", "tokens": "many"}, "many"),
         ({"model": "chat", "tokens": -1}, "-1"),
-        ({"model": "chat", "tried": ["a"] * 1001}, "1001"),
-        ({"model": "chat", "tried": [{}]}, "text"),
+        ({"model": "chat", "excluded": ["a"] * 1001}, "1001"),
+        ({"model": "chat", "excluded": [{}]}, "text"),
         ({"model": "chat", "stream": "perhaps"}, "perhaps"),
     ],
 )
@@ -164,7 +166,7 @@ async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, wo
         ({"limit": "0"}, "limit"),
         ({"limit": "2.5"}, "limit"),
         ({"limit": "99999"}, "10000"),
-        ({"state": "opn"}, "Did you mean open?"),
+        ({"state": "helthy"}, "Did you mean healthy?"),
         ({"colour": "red"}, "account"),
     ],
 )

@@ -51,7 +51,7 @@ async def test_all_that_is_wanted_in_one_tick_is_one_question(world: World) -> N
     counts = world.budgets.counts(world.now)
     assert counts.statements == 1
     assert sum(one.misses for one in counts.kinds.values()) == 1000
-    assert sum(one.joined for one in counts.kinds.values()) == 500
+    assert sum(one.coalesced for one in counts.kinds.values()) == 500
 
 
 async def test_one_of_all_rows_is_known_where_there_is_room_and_puts_nobody_out(world: World) -> None:

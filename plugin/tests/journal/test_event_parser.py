@@ -27,7 +27,7 @@ CAME, BEGAN, FIRST, ENDED = 1_700_000_000.0, 1_700_000_000.25, 1_700_000_001.0, 
 
 
 class Call:
-    picked = RoutingDecision("acme", "sticky", 3)
+    picked = RoutingDecision("acme", "pinned", 3)
 
 
 def event(**told: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_an_answer_is_a_row() -> None:
 def test_the_rotation_knows_better_which_account_it_was_and_why() -> None:
     found = parse_success(event() | {REQUEST_KEY: Call()})
     assert found is not None
-    assert (found.account, found.reason, found.retries) == ("acme", "sticky", 2)
+    assert (found.account, found.reason, found.retries) == ("acme", "pinned", 2)
 
 
 def test_a_stream_has_a_first_token() -> None:

@@ -112,7 +112,7 @@ def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
     began = time.monotonic()
     journal.close()
     assert time.monotonic() - began < 2 * settings.drain_timeout
-    assert [one.abandoned for one in journal.counts()] == [1, 20 if order is WriteOrder.SEQUENTIAL else 21]
+    assert [one.shutdown for one in journal.counts()] == [1, 20 if order is WriteOrder.SEQUENTIAL else 21]
 
 
 def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, record: RequestRecord) -> None:

@@ -91,11 +91,11 @@ def test_offering_never_waits_and_what_does_not_fit_is_counted(shelf: Any, made:
         writer.enqueue(made(number))
     assert time.monotonic() - began < 5
     counts = writer.counts()
-    assert counts.overflowed >= 1000 - 200 - 50
+    assert counts.queue_full >= 1000 - 200 - 50
     assert accounted(counts) == counts.offered == 1000
     shelf.open.set()
     writer.close()
-    assert writer.counts().written == len(shelf.records) == 1000 - writer.counts().overflowed
+    assert writer.counts().written == len(shelf.records) == 1000 - writer.counts().queue_full
 
 
 def test_what_goes_wrong_is_tried_again_counted_and_said_once(
@@ -137,7 +137,7 @@ def test_a_row_that_cannot_be_kept_costs_no_other_its_place(shelf: Any, made: Ma
         writer.enqueue(made(number))
     writer.close()
     assert {number for _, number in shelf.records} == set(range(1, 41)) - bad
-    assert writer.counts().refused == len(bad)
+    assert writer.counts().rejected == len(bad)
 
 
 def test_a_worker_that_ends_waits_no_longer_than_it_may(
@@ -150,7 +150,7 @@ def test_a_worker_that_ends_waits_no_longer_than_it_may(
     began = time.monotonic()
     writer.close()
     assert time.monotonic() - began < 5
-    assert writer.counts().abandoned == 30
+    assert writer.counts().shutdown == 30
     assert "30 rows" in caplog.text
     writer.enqueue(made(31))
     assert accounted(writer.counts()) == 31
@@ -211,4 +211,4 @@ def test_every_row_is_written_once_or_counted(new_shelf: Any, made: Made, outcom
     counts = writer.counts()
     assert counts.written == len(shelf.records)
     assert counts.written + counts.dropped == rows
-    assert counts.overflowed == counts.abandoned == 0
+    assert counts.queue_full == counts.shutdown == 0

@@ -151,7 +151,7 @@ async def test_a_session_stays_where_it_was(world: World) -> None:
     first, _ = await rig.request(answered, metadata={"session_id": "s"})
     for _ in range(5):
         again, _ = await rig.request(answered, metadata={"session_id": "s"})
-        assert (again.deployment, again.reason) == (first.deployment, PickReason.STICKY)
+        assert (again.deployment, again.reason) == (first.deployment, PickReason.PINNED)
     others = {(await rig.request(answered, metadata={"session_id": str(each)}))[0].deployment for each in range(30)}
     assert len(others) == 3
 

@@ -24,7 +24,10 @@ def test_it_says_when_to_come_back(seconds: float, said: int) -> None:
 
 def test_it_says_why_and_whose_accounts_stay_unnamed() -> None:
     no_capacity = NoCapacity(5.0, Blocker(BlockReason.COOLDOWN, 5.0, "the provider's own words"))
-    assert rejection_message("gpt", no_capacity) == "evenkeel: no account of 'gpt' is available (held). Retry in 5 s."
+    assert (
+        rejection_message("gpt", no_capacity)
+        == "evenkeel: no account of 'gpt' is available (cooling down). Retry in 5 s."
+    )
 
 
 def test_death_is_no_matter_of_waiting() -> None:

@@ -63,8 +63,8 @@ def test_what_is_dropped_as_a_worker_ends_is_told(tmp_path: Path) -> None:
     run(WORKER, folder, str(path), '{"drain_timeout": 0.2, "flush_interval": 0.01}')
     lines = run(READER, folder).splitlines()
     told = dict(line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
-    assert told['evenkeel_journal_dropped_total{reason="abandoned",store="sqlite"}'] == "1.0"
-    assert told['evenkeel_journal_waiting{store="sqlite"}'] == "0.0"
+    assert told['evenkeel_journal_dropped_total{reason="shutdown",store="sqlite"}'] == "1.0"
+    assert told['evenkeel_journal_queue_length{store="sqlite"}'] == "0.0"
     assert not [name for name in told if "mismatches" in name]
 
 

@@ -90,7 +90,7 @@ def _given_up(scrape: Scraped) -> Iterator[Difference]:
     """Go through the plans of ours that were wrong: LiteLLM's own code has counted in their place, at its own price."""
     told = families(scrape.text).get(EVENTS)
     for series, value in () if told is None else told.series.items():
-        if ("outcome", "distrusted") in series[1] and series[0].endswith("_total"):
+        if ("outcome", "plan_rejected") in series[1] and series[0].endswith("_total"):
             yield Difference(Kind.GIVEN_UP, EVENTS, "", "", str(value))
 
 

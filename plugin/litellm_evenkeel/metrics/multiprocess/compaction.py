@@ -19,7 +19,7 @@ from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from litellm_evenkeel.metrics.multiprocess.writer import FILE_MARK, Sums, add_sums, encode_row, write_unfinished
 from litellm_evenkeel.metrics.registry.label_limits import DEFAULT_MAX_VALUES, IDLE_SECONDS, UNLIMITED_VALUES
-from litellm_evenkeel.metrics.self_metrics import RETIRED
+from litellm_evenkeel.metrics.self_metrics import REMOVED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ UNFINISHED_FILE = re.compile(rf"\w+_{FILE_MARK}-\d+-(\d+)\.new")
 UNFINISHED_SECONDS = 60.0
 # Histograms come first, because the totals of retired series of either kind are kept in a counter.
 KINDS = ("histogram", "counter")
-RETIRED_SUFFIXES = {"_bucket": "_count"}
+REMOVED_SUFFIXES = {"_bucket": "_count"}
 # The remaining steps are written to this file first, so that a worker killed in between counts nothing twice.
 PLAN_FILE = "evenkeel-will.json"
 LOCK_FILE = "evenkeel-lock"
@@ -163,7 +163,7 @@ class DeadWorkerCompactor:
             value, _ = sums.pop(key)
             family, sample_name, _, _ = json.loads(key)
             suffix = sample_name.removeprefix(family)
-            name = f"{family}{RETIRED_SUFFIXES.get(suffix, suffix)}"
+            name = f"{family}{REMOVED_SUFFIXES.get(suffix, suffix)}"
             retired[name] = retired.get(name, 0.0) + value
         return retired
 
@@ -211,7 +211,7 @@ def _has_limited_label(key: str) -> bool:
 
 def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:
     for name, amount in retired.items():
-        key = mmap_key(RETIRED.base_name, RETIRED.full_name, list(RETIRED.labels), [name], RETIRED.help)
+        key = mmap_key(REMOVED.base_name, REMOVED.full_name, list(REMOVED.labels), [name], REMOVED.help)
         sums[key] = sums.get(key, (0.0, 0.0))[0] + amount, time.time()
 
 

@@ -81,15 +81,15 @@ class PlanCache:
             key = facts[:2]
             bound_plan = self._bound_plans.get(key)
         except Exception:  # noqa: BLE001 - LiteLLM's own code handles events of any form
-            self.counts["unusual"] += 1
+            self.counts["unsupported"] += 1
             return False
-        self.counts["seen"] += 1
+        self.counts["success"] += 1
         if bound_plan is None:
             bound_plan = self._bind(key, facts, event, answer, start, end)
             if bound_plan is None:
                 self.counts["unplanned"] += 1
                 return False
-        elif not self.counts["seen"] % EVENTS_PER_CHECK and not self._matches(
+        elif not self.counts["success"] % EVENTS_PER_CHECK and not self._matches(
             bound_plan.plan, event, answer, start, end
         ):
             self._reject_plan(bound_plan.plan)
@@ -117,7 +117,7 @@ class PlanCache:
                 self._failures.popitem(last=False)
         if cached[0] is None:
             return False
-        self.counts["failures"] += 1
+        self.counts["failure"] += 1
         self.queue.take(cached[0], ())
         return True
 
@@ -177,7 +177,7 @@ class PlanCache:
 
     def _reject_plan(self, plan: UpdatePlan) -> None:
         """Leave events with this plan to LiteLLM's own code from now on."""
-        self.counts["distrusted"] += 1
+        self.counts["plan_rejected"] += 1
         LOG.warning(
             "evenkeel: an update plan differs from what LiteLLM counts. LiteLLM's own code counts such events "
             "from now on: the metrics stay correct, but cost more. Please report it with your version of LiteLLM."

@@ -81,7 +81,7 @@ class UpdateQueue:
     def take(self, bound_plan: BoundPlan, numbers: Any) -> None:
         """Queue the updates of an event, given its plan and its numbers."""
         if len(self._waiting) >= self._max_waiting:
-            self.dropped["full"] += 1
+            self.dropped["queue_full"] += 1
             return
         self._waiting.append((bound_plan, numbers))
         self._schedule()

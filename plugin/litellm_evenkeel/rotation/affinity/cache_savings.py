@@ -11,11 +11,11 @@ class SessionOutcome(StrEnum):
 
     HIT = "hit"
     """The request went to the account of the session's pin."""
-    NEW = "miss"
+    NEW = "new"
     """The session had no pin."""
-    FALLBACK = "escape"
+    FALLBACK = "fallback"
     """The request went to a fallback account; the pin remains."""
-    MOVED = "repin"
+    MOVED = "moved"
     """The request went to another account, and the pin moved there."""
 
 
@@ -44,7 +44,7 @@ class CacheSavings:
     """Fallbacks and moves: later requests of a session that went elsewhere. They show the share without a pin."""
 
     @property
-    def gained_over_misses(self) -> float | None:
+    def saved_over_new(self) -> float | None:
         """Cached tokens of hits beyond the share that misses have; negative if pins did harm.
 
         `None` while one of the two has no prompt tokens. The figure is too favorable, as little of a session's first
@@ -53,7 +53,7 @@ class CacheSavings:
         return _gained(self.hits, self.misses)
 
     @property
-    def gained_over_away(self) -> float | None:
+    def saved_over_moved(self) -> float | None:
         """The same, compared with `away`: fewer requests, but the fairer comparison."""
         return _gained(self.hits, self.away)
 

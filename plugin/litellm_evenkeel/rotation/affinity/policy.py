@@ -14,14 +14,14 @@ class AffinityDecision(StrEnum):
     """Decision about a request with a pinned session, and its reason."""
 
     FOLLOW = "follow"
-    NOT_A_CANDIDATE = "not offered"
+    NOT_A_CANDIDATE = "not_a_candidate"
     """The account cannot serve this one request: it was tried before, or a filter removed it."""
-    COOLING_DOWN = "held"
+    COOLING_DOWN = "cooling_down"
     FAILING = "failing"
     SLOW = "slow"
-    OVERLOADED = "hot"
+    OVERLOADED = "overloaded"
     """The session's key is shared by so many requests that they would overload the account."""
-    COOLING_DOWN_LONG = "held long"
+    COOLING_DOWN_LONG = "cooling_down_long"
     QUARANTINED = "quarantined"
 
     @property

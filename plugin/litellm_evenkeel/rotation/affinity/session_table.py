@@ -50,7 +50,7 @@ class SessionCounts:
     new: int
     fallbacks: int
     moved: int
-    refused: int
+    rejected: int
     """Sessions that were not pinned because the account had its maximum number of pins."""
     evicted: int
     """Pins that were removed because there were too many."""
@@ -119,7 +119,7 @@ class SessionTable:
         if pin:
             self._remove(key.text)
         if not self.has_room(account, now):
-            self._events["refused"] += 1
+            self._events["rejected"] += 1
             return outcome
         self._pin(key.text, account, now)
         if self.on_change is not None:
@@ -170,7 +170,7 @@ class SessionTable:
 
     def counts(self) -> SessionCounts:
         """Return the counters."""
-        names = ("hits", "new", "fallbacks", "moved", "refused", "evicted", "merged")
+        names = ("hits", "new", "fallbacks", "moved", "rejected", "evicted", "merged")
         events = {name: self._events[name] for name in names}
         accounts = {account: count for account, count in self._counts.items() if count}
         return SessionCounts(sum(accounts.values()), accounts, **events, savings=self._savings.savings())

@@ -37,13 +37,13 @@ class WindowStatus:
 
     name: str
     amount: float
-    left: float
+    remaining: float
     used_share: float
     resets_in: float
     """Seconds."""
     rate: float
     """Recent usage per second."""
-    runs_out_in: float | None
+    exhausted_in: float | None
     """Seconds until it is used up at this rate; `None` if it resets before."""
 
 
@@ -183,40 +183,40 @@ def _distinct(deployments: Collection[DeploymentState], field: str) -> tuple[Any
 def _window_status(window: QuotaWindow, now: float) -> WindowStatus:
     limit = window.limit
     # `available` would be this worker's lease only.
-    left = min(max(window.available_total(now), 0.0), limit.amount)
+    remaining = min(max(window.available_total(now), 0.0), limit.amount)
     return WindowStatus(
         name=limit.name,
         amount=limit.amount,
-        left=left,
-        used_share=1 - left / limit.amount,
+        remaining=remaining,
+        used_share=1 - remaining / limit.amount,
         resets_in=window.resets_in(now),
         rate=window.rate(now),
-        runs_out_in=finite(window.exhausted_in(now)),
+        exhausted_in=finite(window.exhausted_in(now)),
     )
 
 
 def _scope_as_json(scope: ScopeStatus) -> dict[str, Any]:
     return {
-        "share": finite(scope.traffic_share),
-        "held_for_seconds": finite(scope.cooldown_seconds),
-        "kind": scope.failure_kind,
-        "why": scope.reason,
-        "is_told": scope.is_provider_stated,
+        "traffic_share": finite(scope.traffic_share),
+        "cooldown_seconds": finite(scope.cooldown_seconds),
+        "failure": scope.failure_kind,
+        "reason": scope.reason,
+        "provider_stated": scope.is_provider_stated,
         "in_flight": scope.in_flight,
         "concurrent": scope.concurrent,
         "latency_seconds": finite(scope.latency),
         "deployments": list(scope.deployments),
-        "tiers": list(scope.priorities),
+        "priorities": list(scope.priorities),
         "weights": list(scope.weights),
         "windows": [
             {
                 "name": window.name,
                 "limit": finite(window.amount),
-                "left": finite(window.left),
+                "remaining": finite(window.remaining),
                 "used_share": finite(window.used_share),
                 "resets_in_seconds": finite(window.resets_in),
                 "rate_per_second": finite(window.rate),
-                "runs_out_in_seconds": finite(window.runs_out_in),
+                "exhausted_in_seconds": finite(window.exhausted_in),
             }
             for window in scope.windows
         ],

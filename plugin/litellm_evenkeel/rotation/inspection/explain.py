@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.inspection.required_change import required_change
+from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
 from litellm_evenkeel.rotation.selection.selector import Selected, blocker_of, select
 from litellm_evenkeel.support import formatting
@@ -206,7 +207,7 @@ def _blocker(blocker: Blocker, now: float) -> CandidateBlocker:
 
 
 REASONS = {
-    PickReason.STICKY: "the session is pinned to it",
+    PickReason.PINNED: "the session is pinned to it",
     PickReason.PROBE: "it is probed",
     PickReason.RAMP_UP: "it is ramping up, and no other candidate is available",
     PickReason.EARLIEST_RECOVERY: "all candidates cool down, and its cooldown, an estimate, ends first",
@@ -239,10 +240,10 @@ def _no_capacity(no_capacity: NoCapacity) -> str:
     if blocker is None:
         return "no account is picked: there are no candidates"
     if no_capacity.available_in == math.inf:
-        return f"no account is picked: {blocker.reason}, and waiting does not help"
+        return f"no account is picked: {DESCRIPTIONS[blocker.reason]}, and waiting does not help"
     detail = f" ({blocker.detail})" if blocker.detail else ""
     seconds = formatting.time(no_capacity.available_in)
-    return f"no account is picked now; the first is available in {seconds}: {blocker.reason}{detail}"
+    return f"no account is picked now; the first is available in {seconds}: {DESCRIPTIONS[blocker.reason]}{detail}"
 
 
 def _candidate_as_json(candidate: Candidate) -> dict[str, Any]:

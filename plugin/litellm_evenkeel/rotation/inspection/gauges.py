@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
 # Sampling more scopes, accounts and models together, would block the event loop and delay requests.
 MAX_SCOPES = 500
-# Label values, and the counters that they are read from.
-SESSION_EVENTS = {
-    "hits": "hits",
-    "misses": "new",
-    "escapes": "fallbacks",
-    "repins": "moved",
-    "refused": "refused",
-    "evicted": "evicted",
-    "adopted": "merged",
-}
 
 
 class GaugeSource(Protocol):
@@ -80,12 +70,12 @@ class Gauges:
             label = self._models.bound(model_group)
             queued[label] = queued.get(label, 0) + number
         for label, number in queued.items():
-            yield Sample(metric_definitions.WAITING, (label,), number)
+            yield Sample(metric_definitions.QUEUE_LENGTH, (label,), number)
         ages = [now - candidates.snapshot.taken for candidates in self._source.candidate_sets()]
         yield Sample(metric_definitions.SNAPSHOT_AGE, (), max(ages, default=0.0))
         hits, misses = self._source.route_cache()
-        yield Sample(metric_definitions.ROUTE_CACHE, ("hit",), hits)
-        yield Sample(metric_definitions.ROUTE_CACHE, ("miss",), misses)
+        yield Sample(metric_definitions.CANDIDATE_CACHE, ("hit",), hits)
+        yield Sample(metric_definitions.CANDIDATE_CACHE, ("miss",), misses)
         is_shared = self._is_shared()
         if is_shared is not None:
             yield Sample(metric_definitions.SHARED_CONNECTED, (), float(is_shared))
@@ -105,7 +95,7 @@ class Gauges:
             # There may be thousands, so only what is cheap to read.
             yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in collapsed))
             cooldowns = [scope.cooldown.until - now for scope in collapsed if scope.cooldown.kind is not None]
-            yield Sample(metric_definitions.HOLD_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
+            yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
 
     def _session_samples(self) -> Iterator[Sample]:
         counts = self._source.session_counts()
@@ -114,13 +104,17 @@ class Gauges:
             label = self._accounts.bound(account)
             pins[label] = pins.get(label, 0) + number
         for label, number in pins.items():
-            yield Sample(metric_definitions.PINS, (label,), number)
-        for kind, name in SESSION_EVENTS.items():
-            yield Sample(metric_definitions.SESSIONS, (kind,), getattr(counts, name))
+            yield Sample(metric_definitions.SESSIONS, (label,), number)
+        requests = (("hit", counts.hits), ("new", counts.new), ("fallback", counts.fallbacks), ("moved", counts.moved))
+        for outcome, number in requests:
+            yield Sample(metric_definitions.SESSION_REQUESTS, (outcome,), number)
+        changes = (("rejected", counts.rejected), ("evicted", counts.evicted), ("merged", counts.merged))
+        for outcome, number in changes:
+            yield Sample(metric_definitions.SESSION_PINS, (outcome,), number)
         savings = counts.savings
-        for reason, gained in (("misses", savings.gained_over_misses), ("away", savings.gained_over_away)):
-            if gained is not None:
-                yield Sample(metric_definitions.GAINED_TOKENS, (reason,), gained)
+        for baseline, saved in (("new", savings.saved_over_new), ("moved", savings.saved_over_moved)):
+            if saved is not None:
+                yield Sample(metric_definitions.SAVED_TOKENS, (baseline,), saved)
 
 
 def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
@@ -129,12 +123,12 @@ def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
         yield Sample(metric_definitions.IN_FLIGHT, (account,), scope.in_flight)
     if scope.failure_kind is not None:
         left = math.inf if scope.state is HealthState.QUARANTINED else scope.cooldown_seconds or 0.0
-        yield Sample(metric_definitions.HOLD_SECONDS, (account, model, scope.failure_kind.value), left)
-    yield Sample(metric_definitions.TRAFFIC_SHARE, (account, model), scope.traffic_share)
+        yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure_kind.value), left)
+    yield Sample(metric_definitions.TRAFFIC_RATIO, (account, model), scope.traffic_share)
     if scope.latency is not None and scope.model is not None:
         yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency)
     for window in scope.windows:
         labels = (account, model, window.name)
-        yield Sample(metric_definitions.LEFT_SHARE, labels, 1 - window.used_share)
-        runs_out = math.inf if window.runs_out_in is None else window.runs_out_in
-        yield Sample(metric_definitions.EXHAUSTION_SECONDS, labels, runs_out)
+        yield Sample(metric_definitions.LIMIT_REMAINING_RATIO, labels, 1 - window.used_share)
+        exhausted_in = math.inf if window.exhausted_in is None else window.exhausted_in
+        yield Sample(metric_definitions.EXHAUSTION_SECONDS, labels, exhausted_in)

@@ -22,33 +22,31 @@ PICK_SECONDS = MetricDefinition(
     "Time to pick an account, including time in the queue.",
     buckets=(*_SHORT_BUCKETS, 1.0, 5.0, 30.0),
 )
-REFUSALS = MetricDefinition(
+REJECTIONS = MetricDefinition(
     MetricType.COUNTER,
-    "rotation_refusals",
+    "rotation_rejections",
     "Requests that no account could serve, by model group and blocker.",
     ("model", "reason"),
 )
-WAIT_SECONDS = MetricDefinition(
+QUEUE_SECONDS = MetricDefinition(
     MetricType.HISTOGRAM,
-    "rotation_wait_seconds",
-    "Time of requests in the queue; `kind` tells whether an account became available.",
-    ("kind",),
+    "rotation_queue_seconds",
+    "Time of requests in the queue, by outcome: served or timeout.",
+    ("outcome",),
     buckets=_QUEUE_BUCKETS,
 )
-FAILURES = MetricDefinition(
-    MetricType.COUNTER, "rotation_failures", "Failed attempts by kind of failure.", ("account", "kind")
-)
-ENDS = MetricDefinition(
+ATTEMPTS = MetricDefinition(
     MetricType.COUNTER,
-    "rotation_ends",
-    "Other ends of attempts: answered, answered from LiteLLM's cache, or unknown (vanished).",
-    ("account", "kind"),
+    "rotation_attempts",
+    "Ended attempts by outcome: success, cached (LiteLLM's cache responded), lost (nothing was reported), or the kind "
+    "of failure: permanent, quota, rate_limit, overloaded, transient, client.",
+    ("account", "outcome"),
 )
 TOKENS = MetricDefinition(
     MetricType.COUNTER,
     "rotation_tokens",
     "Tokens that responses report: prompt, cached (part of prompt), output.",
-    ("account", "kind"),
+    ("account", "type"),
 )
 REBUILD_SECONDS = MetricDefinition(
     MetricType.HISTOGRAM,
@@ -60,29 +58,29 @@ ERRORS = MetricDefinition(
     MetricType.COUNTER,
     "rotation_plugin_errors",
     "Errors of the plugin itself, by operation. LiteLLM goes on without it. Alert on any.",
-    ("reason",),
+    ("operation",),
 )
 
-HOLD_SECONDS = MetricDefinition(
+COOLDOWN_SECONDS = MetricDefinition(
     MetricType.GAUGE,
-    "rotation_hold_seconds",
+    "rotation_cooldown_seconds",
     "Seconds until a cooldown ends, by the kind of failure that caused it; infinite in quarantine.",
-    ("account", "model", "kind"),
+    ("account", "model", "reason"),
     "livemax",
 )
-TRAFFIC_SHARE = MetricDefinition(
+TRAFFIC_RATIO = MetricDefinition(
     MetricType.GAUGE,
-    "rotation_traffic_share",
+    "rotation_traffic_ratio",
     "Share of its traffic that an account or model takes: 0 during a cooldown, below 1 during its ramp-up.",
     ("account", "model"),
     "livemin",
     1.0,
 )
-LEFT_SHARE = MetricDefinition(
+LIMIT_REMAINING_RATIO = MetricDefinition(
     MetricType.GAUGE,
-    "rotation_left_share",
-    "Share of a limit that is left.",
-    ("account", "model", "window"),
+    "rotation_limit_remaining_ratio",
+    "Share of a limit that remains.",
+    ("account", "model", "limit"),
     "livemin",
     1.0,
 )
@@ -90,7 +88,7 @@ EXHAUSTION_SECONDS = MetricDefinition(
     MetricType.GAUGE,
     "rotation_exhaustion_seconds",
     "Seconds until a limit is used up at the current rate; infinite if it resets before.",
-    ("account", "model", "window"),
+    ("account", "model", "limit"),
     "livemin",
     _INFINITE,
 )
@@ -102,38 +100,46 @@ LATENCY_SECONDS = MetricDefinition(
     ("account", "model"),
     "livemax",
 )
-PINS = MetricDefinition(
+SESSIONS = MetricDefinition(
     MetricType.GAUGE,
-    "rotation_pins",
+    "rotation_sessions",
     "Sessions that are pinned to an account, or use it as their fallback account.",
     ("account",),
 )
-WAITING = MetricDefinition(MetricType.GAUGE, "rotation_waiting", "Requests in the queue.", ("model",))
+QUEUE_LENGTH = MetricDefinition(MetricType.GAUGE, "rotation_queue_length", "Requests in the queue.", ("model",))
 SNAPSHOT_AGE = MetricDefinition(
     MetricType.GAUGE,
     "rotation_snapshot_age_seconds",
     "Age of the oldest snapshot in use.",
     multiprocess_mode="livemax",
 )
-GAINED_TOKENS = MetricDefinition(
+SAVED_TOKENS = MetricDefinition(
     MetricType.GAUGE,
-    "rotation_affinity_gained_tokens",
-    "Cached tokens that requests gained by following their pin, compared with requests without a pin (misses) or away "
-    "from their pin (away); below 0 if pins do harm.",
-    ("reason",),
+    "rotation_affinity_saved_tokens",
+    "Prompt tokens that were cached because requests followed their pin, compared with requests of new sessions (new) "
+    "or away from their pin (moved); below 0 if pins do harm.",
+    ("baseline",),
     "sum",
 )
-SESSIONS = MetricDefinition(
+SESSION_REQUESTS = MetricDefinition(
     MetricType.COUNTER,
-    "rotation_sessions",
-    "Requests of sessions (hits, misses, escapes, repins), and changes of pins (refused, evicted, adopted).",
-    ("kind",),
+    "rotation_session_requests",
+    "Requests of sessions by outcome: hit (at the pinned account), new, fallback (elsewhere meanwhile), moved (the pin "
+    "moved along).",
+    ("outcome",),
 )
-ROUTE_CACHE = MetricDefinition(
+SESSION_PINS = MetricDefinition(
     MetricType.COUNTER,
-    "rotation_route_cache",
+    "rotation_session_pins",
+    "Changes of pins by outcome: rejected (the account has too many), evicted (this worker has too many), merged "
+    "(taken over from another worker).",
+    ("outcome",),
+)
+CANDIDATE_CACHE = MetricDefinition(
+    MetricType.COUNTER,
+    "rotation_candidate_cache",
     "Look-ups in the cache of candidate sets: hit or miss.",
-    ("kind",),
+    ("outcome",),
 )
 SHARED_CONNECTED = MetricDefinition(
     MetricType.GAUGE,
@@ -142,21 +148,22 @@ SHARED_CONNECTED = MetricDefinition(
     multiprocess_mode="livemin",
 )
 
-RECORDED = (PICKS, PICK_SECONDS, REFUSALS, WAIT_SECONDS, FAILURES, ENDS, TOKENS, REBUILD_SECONDS, ERRORS)
+RECORDED = (PICKS, PICK_SECONDS, REJECTIONS, QUEUE_SECONDS, ATTEMPTS, TOKENS, REBUILD_SECONDS, ERRORS)
 """Recorded at each event."""
 SAMPLED = (
-    HOLD_SECONDS,
-    TRAFFIC_SHARE,
-    LEFT_SHARE,
+    COOLDOWN_SECONDS,
+    TRAFFIC_RATIO,
+    LIMIT_REMAINING_RATIO,
     EXHAUSTION_SECONDS,
     IN_FLIGHT,
     LATENCY_SECONDS,
-    PINS,
-    WAITING,
-    SNAPSHOT_AGE,
-    GAINED_TOKENS,
     SESSIONS,
-    ROUTE_CACHE,
+    QUEUE_LENGTH,
+    SNAPSHOT_AGE,
+    SAVED_TOKENS,
+    SESSION_REQUESTS,
+    SESSION_PINS,
+    CANDIDATE_CACHE,
     SHARED_CONNECTED,
 )
 """Sampled at each scrape."""

@@ -46,7 +46,7 @@ def _group_by_account(
 
 MAX_ACCOUNTS = 200
 MAX_MODEL_GROUPS = 200
-NO_CANDIDATES = "no candidates"
+NO_CANDIDATES = "no_candidates"
 
 
 class RotationMetrics:
@@ -61,8 +61,8 @@ class RotationMetrics:
         self._account_series: dict[tuple[MetricDefinition, str, str], Any] = {}
         self._pick_seconds = self._metrics[metric_definitions.PICK_SECONDS]
         self._rebuild_seconds = self._metrics[metric_definitions.REBUILD_SECONDS]
-        waits = self._metrics[metric_definitions.WAIT_SECONDS]
-        self._waits = {True: waits.labels("served"), False: waits.labels("given up")}
+        waits = self._metrics[metric_definitions.QUEUE_SECONDS]
+        self._waits = {True: waits.labels("served"), False: waits.labels("timeout")}
 
     def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
@@ -85,18 +85,18 @@ class RotationMetrics:
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
         """Record a request that no account could serve."""
         reason = no_capacity.blocker.reason.value if no_capacity.blocker else NO_CANDIDATES
-        self._metrics[metric_definitions.REFUSALS].labels(self.models.bound(model_group), reason).inc()
+        self._metrics[metric_definitions.REJECTIONS].labels(self.models.bound(model_group), reason).inc()
 
     def on_failure(self, attempt: Attempt, failure: Failure) -> None:
         """Record a failed attempt."""
         account = attempt.pick.deployment.spec.account
         self.counts.failures[account, failure.kind] += 1
-        self._series(metric_definitions.FAILURES, account, failure.kind.value).inc()
+        self._series(metric_definitions.ATTEMPTS, account, failure.kind.value).inc()
 
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Record a successful attempt, and its tokens."""
         account = attempt.pick.deployment.spec.account
-        self._series(metric_definitions.ENDS, account, "from cache" if usage.is_from_cache else "answered").inc()
+        self._series(metric_definitions.ATTEMPTS, account, "cached" if usage.is_from_cache else "success").inc()
         if usage.is_from_cache:
             return
         counts = (("prompt", usage.prompt_tokens), ("cached", usage.cached_tokens), ("output", usage.output_tokens))
@@ -106,7 +106,7 @@ class RotationMetrics:
 
     def on_lost(self, attempt: Attempt) -> None:
         """Record an attempt whose end is unknown."""
-        self._series(metric_definitions.ENDS, attempt.pick.deployment.spec.account, "vanished").inc()
+        self._series(metric_definitions.ATTEMPTS, attempt.pick.deployment.spec.account, "lost").inc()
 
     def on_snapshot(self, seconds: float) -> None:
         """Record that a snapshot was rebuilt in `seconds`."""

@@ -42,7 +42,7 @@ def required_change(
 def _behind(position: int, selected: Selected, candidates: CandidateSet, request: PickRequest, now: float) -> str:
     """Return why an available candidate comes behind the selected one."""
     deployment, picked = candidates.deployments[position], candidates.deployments[selected.position]
-    if selected.reason is PickReason.STICKY:
+    if selected.reason is PickReason.PINNED:
         return f"the session is pinned to {picked.spec.account}"
     if not candidates.snapshot.weights[position]:
         age = formatting.time(max(now - candidates.snapshot.taken, 0.0))

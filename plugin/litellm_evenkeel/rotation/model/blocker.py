@@ -11,16 +11,30 @@ class BlockReason(StrEnum):
 
     QUARANTINED = "quarantined"
     """A cooldown without an end: an operator or a new credential ends it."""
-    COOLDOWN = "held"
+    COOLDOWN = "cooldown"
     """It failed lately."""
     PROBING = "probing"
     """Its probe is in flight; a second request would be one too many."""
-    ESTIMATE_PROBE = "another request finds out first"
+    ESTIMATE_PROBE = "estimate_probe"
     """Estimated cooldowns block all candidates, and each of them has its probe in flight."""
-    LIMIT = "limit used up"
-    CONCURRENCY = "all its requests are under way"
-    FAIR_SHARE = "little is left, and others have asked for less"
+    LIMIT = "limit"
+    """A quota window is used up."""
+    CONCURRENCY = "concurrency"
+    """As many attempts are in flight as its limit allows."""
+    FAIR_SHARE = "fair_share"
     """Capacity is scarce, and the client has used its fair share."""
+
+
+DESCRIPTIONS = {
+    BlockReason.QUARANTINED: "quarantined",
+    BlockReason.COOLDOWN: "cooling down",
+    BlockReason.PROBING: "its probe is in flight",
+    BlockReason.ESTIMATE_PROBE: "another request probes it",
+    BlockReason.LIMIT: "a limit is used up",
+    BlockReason.CONCURRENCY: "as many requests are in flight as it allows",
+    BlockReason.FAIR_SHARE: "the client has used its fair share",
+}
+"""Reasons in words, for errors and explanations."""
 
 
 class Certainty(StrEnum):

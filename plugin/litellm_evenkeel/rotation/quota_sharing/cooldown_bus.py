@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 
-VERSION = 1
+VERSION = 2
 # A list rather than a set, because a received value may not be hashable.
 FAILURE_KINDS = [str(kind) for kind in FailureKind]
 MAX_MESSAGE_BYTES = 4096
@@ -81,7 +81,7 @@ def encode(update: CooldownUpdate, sender: str) -> CooldownMessage:
             "kind": update.kind,
             "reason": update.reason[:MAX_REASON_CHARACTERS],
             "until": update.until if math.isfinite(update.until) else None,
-            "told": update.is_provider_stated,
+            "provider_stated": update.is_provider_stated,
             "credential": update.credential,
         }
     )
@@ -107,7 +107,7 @@ def decode(text: bytes | str) -> tuple[str, CooldownUpdate] | None:
 
 def _update(message: dict[str, Any]) -> CooldownUpdate | None:
     account, model, kind, reason = (message.get(name) for name in ("account", "model", "kind", "reason"))
-    until, is_provider_stated = message.get("until"), message.get("told")
+    until, is_provider_stated = message.get("until"), message.get("provider_stated")
     if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_provider_stated, bool):
         return None
     # Missing in messages of workers that run an older release.

@@ -41,25 +41,25 @@ class RedisLeaseStore:
 
     async def exchange(self, request: LeaseRequest) -> LeaseResponse:
         """Send all requests of a worker at once."""
-        keys = [*self._common_keys, *(f"{self._prefix}:side:{{{scope.key}}}" for scope in request.scopes)]
+        keys = [*self._common_keys, *(f"{self._prefix}:scope:{{{scope.key}}}" for scope in request.scopes)]
         return decode_response(await self._exchange(keys=keys, args=[encode_request(request)]), request.scopes)
 
     async def publish(self, messages: Sequence[CooldownMessage]) -> None:
         """Send messages to all workers, and keep them for workers that start later."""
         rows = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
-        keys, milliseconds = [f"{self._prefix}:holds"], int(MAX_COOLDOWN_SECONDS * 1000)
-        await self._publish(keys=keys, args=[f"{self._prefix}:held", rows, milliseconds])
+        keys, milliseconds = [f"{self._prefix}:cooldowns"], int(MAX_COOLDOWN_SECONDS * 1000)
+        await self._publish(keys=keys, args=[f"{self._prefix}:cooldown-updates", rows, milliseconds])
 
     async def history(self) -> list[bytes | str]:
         """Return the messages whose cooldowns have not ended."""
         async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-            return list((await self._subscriber.hgetall(f"{self._prefix}:holds")).values())
+            return list((await self._subscriber.hgetall(f"{self._prefix}:cooldowns")).values())
 
     async def listen(self) -> AsyncIterator[bytes | None]:
         """Yield messages as they arrive. After the first `None`, the subscription is active and misses nothing."""
         async with self._subscriber.pubsub() as subscription:
             async with asyncio.timeout(LISTEN_TIMEOUT_SECONDS):
-                await subscription.subscribe(f"{self._prefix}:held")
+                await subscription.subscribe(f"{self._prefix}:cooldown-updates")
             is_pinged = False
             while True:
                 message = await subscription.get_message(timeout=LISTEN_TIMEOUT_SECONDS)

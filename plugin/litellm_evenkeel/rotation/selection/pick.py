@@ -18,15 +18,15 @@ class PickReason(StrEnum):
 
     STRATEGY = "strategy"
     """It ranks first."""
-    STICKY = "sticky"
+    PINNED = "pinned"
     """The session is pinned to its account."""
     PROBE = "probe"
     """Its cooldown is over, and one request finds out whether it works again."""
-    RAMP_UP = "ramp"
+    RAMP_UP = "ramp_up"
     """It is ramping up, and no other candidate is available."""
-    EARLIEST_RECOVERY = "soonest"
+    EARLIEST_RECOVERY = "earliest_recovery"
     """Estimated cooldowns block all candidates, and its cooldown ends first."""
-    RETRY_SAME = "again"
+    RETRY_SAME = "retry_same"
     """The request failed there before, and no other candidate is left."""
 
 

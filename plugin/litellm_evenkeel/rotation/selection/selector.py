@@ -46,7 +46,7 @@ def select(candidates: CandidateSet, request: PickRequest, now: float, random: C
     if request.preferred_account is not None:
         pinned = select_pinned(candidates, request, now, random)
         if pinned is not None:
-            return Selection(Selected(pinned, PickReason.STICKY))
+            return Selection(Selected(pinned, PickReason.PINNED))
         pending = pending_lease(candidates, request, now)
         if pending is not None:
             position, blocker = pending

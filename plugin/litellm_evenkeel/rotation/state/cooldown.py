@@ -54,10 +54,10 @@ FORGIVEN_BY_SUCCESS = 0.25
 class HealthState(StrEnum):
     """State of a cooldown, from full traffic to none."""
 
-    HEALTHY = "open"
-    COOLING_DOWN = "held"
+    HEALTHY = "healthy"
+    COOLING_DOWN = "cooling_down"
     PROBING = "probing"
-    RAMPING_UP = "ramping"
+    RAMPING_UP = "ramping_up"
     QUARANTINED = "quarantined"
 
 

@@ -121,8 +121,8 @@ def test_what_is_retired_of_a_worker_that_left_histograms_only_is_known_too(tmp_
         path.unlink()
     DeadWorkerCompactor(tmp_path, IDLE).compact()
     assert samples(tmp_path) == {
-        'evenkeel_metrics_retired_total{series="took_count"}': 1,
-        'evenkeel_metrics_retired_total{series="took_sum"}': 0.5,
+        'evenkeel_metrics_removed_series_total{metric="took_count"}': 1,
+        'evenkeel_metrics_removed_series_total{metric="took_sum"}': 0.5,
     }
 
 
@@ -150,9 +150,9 @@ def test_names_that_nobody_has_heard_of_for_long_are_not_kept_but_what_they_came
         True,
         True,
     ]
-    retired = {name: value for name, value in found.items() if name.startswith("evenkeel_metrics_retired_total")}
+    retired = {name: value for name, value in found.items() if name.startswith("evenkeel_metrics_removed_series_total")}
     assert retired == {
-        f'evenkeel_metrics_retired_total{{series="{name}"}}': value
+        f'evenkeel_metrics_removed_series_total{{metric="{name}"}}': value
         for name, value in (("calls_total", 2), ("took_count", 1), ("took_sum", 0.5))
     }
 
@@ -174,7 +174,7 @@ def test_what_one_worker_lets_go_stays_as_long_as_another_tells_it(tmp_path: Pat
     found = samples(tmp_path)
     assert A not in found
     retired = {"calls_total": 4, "took_count": 2, "took_sum": 1}
-    assert {name: found[f'evenkeel_metrics_retired_total{{series="{name}"}}'] for name in retired} == retired
+    assert {name: found[f'evenkeel_metrics_removed_series_total{{metric="{name}"}}'] for name in retired} == retired
 
 
 def test_what_was_heard_of_lately_stays_though_nobody_tells_it(tmp_path: Path) -> None:

@@ -175,14 +175,14 @@ async def test_their_code_runs_for_the_first_events_of_a_shape_only(theirs: Thei
 async def test_what_is_unusual_is_left_to_their_code(theirs: Theirs, wrong: Any) -> None:
     counted = series(theirs)
     assert not counted.take_success(event(cost=wrong), None, BEGAN, after(1))
-    assert (counted.counts["unusual"], counted.queue.waiting) == (1, 0)
+    assert (counted.counts["unsupported"], counted.queue.waiting) == (1, 0)
     assert not counted.take_success({}, None, BEGAN, after(1))
 
 
 async def test_a_label_that_comes_from_what_nobody_reads_is_left_to_their_code(theirs: Theirs) -> None:
     counted = series(theirs)
     assert not counted.take_success(event(note="first"), None, BEGAN, after(1))
-    assert (counted.counts["unplanned"], counted.counts["distrusted"]) == (1, 0)
+    assert (counted.counts["unplanned"], counted.counts["plan_rejected"]) == (1, 0)
 
 
 async def test_one_that_is_hidden_is_found_out_with_the_first_events_that_differ(
@@ -192,7 +192,7 @@ async def test_one_that_is_hidden_is_found_out_with_the_first_events_that_differ
     assert counted.take_success(event(deep={"note": "first"}), None, BEGAN, after(1))
     assert not counted.take_success(event(user="another", deep={"note": "second"}), None, BEGAN, after(1))
     assert not counted.take_success(event(user="a third", deep={"note": "first"}), None, BEGAN, after(1))
-    assert (counted.counts["distrusted"], "counts such events from now on" in caplog.text) == (1, True)
+    assert (counted.counts["plan_rejected"], "counts such events from now on" in caplog.text) == (1, True)
 
 
 async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs) -> None:
@@ -206,7 +206,7 @@ async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs)
 async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
     counted = series(theirs, PlanCacheSettings(max_waiting=10))
     assert all(counted.take_success(event(), None, BEGAN, after(1)) for _ in range(15))
-    assert (counted.queue.waiting, counted.queue.dropped["full"]) == (10, 5)
+    assert (counted.queue.waiting, counted.queue.dropped["queue_full"]) == (10, 5)
     await counted.queue.drain()
     assert theirs.registry.get_sample_value("requests_total", {"team": "team", "user": "user", "note": "none"}) == 10
 
@@ -359,4 +359,4 @@ async def test_a_name_that_is_no_text_is_left_to_their_code_without_a_warning(
 ) -> None:
     counted = series(theirs)
     assert not any(counted.take_success(event(42), None, BEGAN, after(1)) for _ in range(3))  # type: ignore[arg-type]
-    assert (counted.counts["unplanned"], counted.counts["distrusted"], caplog.text) == (3, 0, "")
+    assert (counted.counts["unplanned"], counted.counts["plan_rejected"], caplog.text) == (3, 0, "")

@@ -92,7 +92,7 @@ async def test_too_many_are_dropped_and_counted_as_such() -> None:
     world = World(max_waiting=3)
     for _ in range(5):
         world.take("a")
-    assert (world.queue.waiting, world.queue.dropped) == (3, {"full": 2})
+    assert (world.queue.waiting, world.queue.dropped) == (3, {"queue_full": 2})
 
 
 async def test_who_hears_that_all_was_counted_hears_it_each_time() -> None:

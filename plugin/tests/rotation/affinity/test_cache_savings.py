@@ -15,8 +15,8 @@ def test_what_hits_found_beyond_what_others_do() -> None:
     affinity.observe(SessionOutcome.FALLBACK, 500, 100)
     affinity.observe(SessionOutcome.MOVED, 500, 0)
     savings = affinity.savings()
-    assert savings.gained_over_misses == pytest.approx(3600 - 400)
-    assert savings.gained_over_away == pytest.approx(3600 - 400)
+    assert savings.saved_over_new == pytest.approx(3600 - 400)
+    assert savings.saved_over_moved == pytest.approx(3600 - 400)
     assert (savings.hits.requests, savings.misses.requests, savings.away.requests) == (2, 1, 2)
 
 
@@ -24,15 +24,15 @@ def test_a_loss_is_told() -> None:
     affinity = CacheSavingsCounter()
     affinity.observe(SessionOutcome.NEW, 1000, 500)
     affinity.observe(SessionOutcome.HIT, 1000, 100)
-    assert affinity.savings().gained_over_misses == pytest.approx(-400)
+    assert affinity.savings().saved_over_new == pytest.approx(-400)
 
 
 def test_what_was_never_compared_is_not_known() -> None:
     affinity = CacheSavingsCounter()
     affinity.observe(SessionOutcome.HIT, 1000, 900)
     affinity.observe(SessionOutcome.NEW, 0, 0)
-    assert affinity.savings().gained_over_misses is None
-    assert affinity.savings().gained_over_away is None
+    assert affinity.savings().saved_over_new is None
+    assert affinity.savings().saved_over_moved is None
 
 
 def test_no_more_is_cached_than_was_read() -> None:

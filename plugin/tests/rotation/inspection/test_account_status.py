@@ -55,8 +55,8 @@ def test_a_window_tells_what_is_left_and_when_it_runs_out() -> None:
         on.now += 1
     found = on.standings()["a"]
     (window,) = found.account_scope.windows
-    assert (window.name, window.left, round(window.used_share, 6)) == ("tokens/1h", 400, 0.6)
-    assert 150 < window.runs_out_in < 250
+    assert (window.name, window.remaining, round(window.used_share, 6)) == ("tokens/1h", 400, 0.6)
+    assert 150 < window.exhausted_in < 250
     assert (found.account_scope.in_flight, found.account_scope.concurrent) == (3, 4)
     assert [model.in_flight for model in found.models] == [3, 0]
 
@@ -89,10 +89,10 @@ def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> 
 
 def test_what_has_happened_is_told_by_account() -> None:
     on = World(a=None, b=None)
-    on.pick_counts.picks["a", PickReason.STICKY] += 2
+    on.pick_counts.picks["a", PickReason.PINNED] += 2
     on.pick_counts.failures["a", FailureKind.QUOTA] += 1
     found = on.standings()
-    assert (found["a"].picks, found["a"].failures, found["b"].picks) == ({"sticky": 2}, {"quota": 1}, {})
+    assert (found["a"].picks, found["a"].failures, found["b"].picks) == ({"pinned": 2}, {"quota": 1}, {})
 
 
 def test_some_can_be_asked_for_by_name() -> None:
@@ -104,6 +104,6 @@ def test_as_json_it_is_json() -> None:
     on = World(a={"rpm": 5}, b=None)
     on.pool.fail(on.ask("b"), Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
     told = json.loads(json.dumps([one.as_json() for one in on.standings().values()], allow_nan=False))
-    assert [one["state"] for one in told] == ["open", "quarantined"]
-    assert told[0]["windows"][0]["runs_out_in_seconds"] is None
+    assert [one["state"] for one in told] == ["healthy", "quarantined"]
+    assert told[0]["windows"][0]["exhausted_in_seconds"] is None
     assert told[1]["deployments"] == ["b-small", "b-large"]

@@ -152,7 +152,7 @@ def test_the_explanation_agrees_with_the_pick_and_changes_nothing(
                 # The draw may prefer another candidate of the same priority, never a blocked one.
                 assert rows[account].blocker is None
                 assert rows[account].priority == rows[explanation.chosen].priority or not rows[account].weight
-            elif reason not in {PickReason.PROBE, PickReason.RAMP_UP, PickReason.STICKY}:
+            elif reason not in {PickReason.PROBE, PickReason.RAMP_UP, PickReason.PINNED}:
                 assert (explanation.chosen, explanation.reason) == outcome
         assert [row.account for row in rows.values() if not row.change] in ([], [explanation.chosen])
         json.dumps(explanation.as_json(), allow_nan=False)
@@ -227,7 +227,7 @@ def test_a_lower_score_is_compared_with_the_best(strategy: str) -> None:
 def test_a_pinned_session_goes_to_its_account() -> None:
     on = world("headroom", a=None, b=None)
     explanation = on.explain(PickRequest(preferred_account="b"))
-    assert (explanation.chosen, explanation.reason) == ("b", PickReason.STICKY)
+    assert (explanation.chosen, explanation.reason) == ("b", PickReason.PINNED)
     assert on.candidate("a", PickRequest(preferred_account="b")).change == "the session is pinned to b"
 
 

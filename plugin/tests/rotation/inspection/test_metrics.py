@@ -88,19 +88,19 @@ def test_what_happens_is_counted() -> None:
     on.metrics.on_rejection("m", NoCapacity(math.inf, None))
     on.metrics.on_snapshot(1e-4)
     on.metrics.plugin_error("choosing")
-    assert on.value("picks_total", account="a", reason="sticky") == 2
+    assert on.value("picks_total", account="a", reason="pinned") == 2
     assert on.value("pick_seconds_count") == 4
-    assert on.value("failures_total", account="a", kind="rate limit") == 1
-    assert on.value("ends_total", account="a", kind="answered") == 1
-    assert on.value("ends_total", account="b", kind="from cache") == 1
-    assert on.value("ends_total", account="b", kind="vanished") == 1
-    assert [on.value("tokens_total", account="a", kind=kind) for kind in ("prompt", "cached", "output")] == [10, 4, 5]
-    assert on.value("wait_seconds_count", kind="given up") == 1
-    assert on.value("refusals_total", model="m", reason="limit used up") == 1
-    assert on.value("refusals_total", model="m", reason="no candidates") == 1
+    assert on.value("attempts_total", account="a", outcome="rate_limit") == 1
+    assert on.value("attempts_total", account="a", outcome="success") == 1
+    assert on.value("attempts_total", account="b", outcome="cached") == 1
+    assert on.value("attempts_total", account="b", outcome="lost") == 1
+    assert [on.value("tokens_total", account="a", type=kind) for kind in ("prompt", "cached", "output")] == [10, 4, 5]
+    assert on.value("queue_seconds_count", outcome="timeout") == 1
+    assert on.value("rejections_total", model="m", reason="limit") == 1
+    assert on.value("rejections_total", model="m", reason="no_candidates") == 1
     assert on.value("snapshot_rebuild_seconds_count") == 1
-    assert on.value("plugin_errors_total", reason="choosing") == 1
-    assert on.metrics.counts.by_account() == ({"a": {"sticky": 2}, "b": {"sticky": 2}}, {"a": {"rate limit": 1}})
+    assert on.value("plugin_errors_total", operation="choosing") == 1
+    assert on.metrics.counts.by_account() == ({"a": {"pinned": 2}, "b": {"pinned": 2}}, {"a": {"rate_limit": 1}})
 
 
 def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
@@ -109,19 +109,19 @@ def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
     on.attempt("a", 600)
     on.pool.fail(on.attempt("b").pick.reservation, Failure(FailureKind.QUOTA, FailureScope.ACCOUNT, 50.0, "rule"))
     on.pool.fail(on.attempt("c").pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "rule"))
-    assert on.value("left_share", account="a", model="", window="tokens/1m") == pytest.approx(0.4)
-    assert 0 < on.value("exhaustion_seconds", account="a", model="", window="tokens/1m") <= math.inf
-    assert 50 <= on.value("hold_seconds", account="b", model="", kind="quota") <= 52
-    assert on.value("hold_seconds", account="c", model="", kind="permanent") == math.inf
-    assert [on.value("traffic_share", account=name, model="") for name in "abc"] == [1, 0, 0]
+    assert on.value("limit_remaining_ratio", account="a", model="", limit="tokens/1m") == pytest.approx(0.4)
+    assert 0 < on.value("exhaustion_seconds", account="a", model="", limit="tokens/1m") <= math.inf
+    assert 50 <= on.value("cooldown_seconds", account="b", model="", reason="quota") <= 52
+    assert on.value("cooldown_seconds", account="c", model="", reason="permanent") == math.inf
+    assert [on.value("traffic_ratio", account=name, model="") for name in "abc"] == [1, 0, 0]
     assert on.value("in_flight", account="a") == 1
-    assert on.value("waiting", model="m") == 3
-    assert on.value("route_cache_total", kind="hit") == 7
-    assert on.value("sessions_total", kind="hits") == 0
+    assert on.value("queue_length", model="m") == 3
+    assert on.value("candidate_cache_total", outcome="hit") == 7
+    assert on.value("session_requests_total", outcome="hit") == 0
     assert on.value("shared_connected") is None
     on.time += 20
     on.is_shared = False
-    assert 30 <= on.value("hold_seconds", account="b", model="", kind="quota") <= 32
+    assert 30 <= on.value("cooldown_seconds", account="b", model="", reason="quota") <= 32
     assert on.value("snapshot_age_seconds") >= 20
     assert on.value("shared_connected") == 0
 
@@ -131,11 +131,11 @@ def test_accounts_beyond_the_bound_are_one() -> None:
     SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
     for number in range(5):
         on.attempt(f"a{number}")
-    assert on.value("picks_total", account="a1", reason="sticky") == 1
-    assert on.value("picks_total", account="other", reason="sticky") == 3
+    assert on.value("picks_total", account="a1", reason="pinned") == 1
+    assert on.value("picks_total", account="other", reason="pinned") == 3
     assert on.value("in_flight", account="other") == 3
-    assert on.value("left_share", account="a0", model="", window="requests/1m") is not None
-    assert on.value("left_share", account="a4", model="", window="requests/1m") is None
+    assert on.value("limit_remaining_ratio", account="a0", model="", limit="requests/1m") is not None
+    assert on.value("limit_remaining_ratio", account="a4", model="", limit="requests/1m") is None
 
 
 def test_a_label_is_kept_for_good() -> None:
@@ -218,13 +218,13 @@ def test_several_processes_are_one_truth(tmp_path: Path) -> None:
     run(WORKER, __file__, "600", "free")
     run(WORKER, __file__, "100", "free")
     told = dict(line.rsplit(" ", 1) for line in run(READER).splitlines() if line and not line.startswith("#"))
-    assert told[f'{P}picks_total{{account="a",reason="sticky"}}'] == "2.0"
-    assert told[f'{P}route_cache_total{{kind="hit"}}'] == "14.0"
+    assert told[f'{P}picks_total{{account="a",reason="pinned"}}'] == "2.0"
+    assert told[f'{P}candidate_cache_total{{outcome="hit"}}'] == "14.0"
     # Neither process lives, so far as files tell: both count until they are marked dead.
-    assert float(told[f'{P}left_share{{account="a",model="",window="tokens/1m"}}']) == pytest.approx(0.4)
+    assert float(told[f'{P}limit_remaining_ratio{{account="a",limit="tokens/1m",model=""}}']) == pytest.approx(0.4)
     assert told[f'{P}in_flight{{account="a"}}'] == "2.0"
-    assert told[f'{P}hold_seconds{{account="b",kind="quota",model=""}}'] == "0.0"
+    assert told[f'{P}cooldown_seconds{{account="b",model="",reason="quota"}}'] == "0.0"
     run(WORKER, __file__, "0", "held")
     told = dict(line.rsplit(" ", 1) for line in run(READER).splitlines() if line and not line.startswith("#"))
-    assert 50 <= float(told[f'{P}hold_seconds{{account="b",kind="quota",model=""}}']) <= 52
+    assert 50 <= float(told[f'{P}cooldown_seconds{{account="b",model="",reason="quota"}}']) <= 52
     assert not [name for name in told if "pid=" in name]

@@ -101,7 +101,7 @@ async def test_a_spare_is_not_used_while_an_earlier_tier_has_only_to_be_granted_
         except StopIteration as end:
             first = next(one for one in end.value if one.account == "first")
         # What has gone back is left as well.
-        assert first.account_scope.windows[0].left == 58
+        assert first.account_scope.windows[0].remaining == 58
     finally:
         await rig.coordinator.stop()
 

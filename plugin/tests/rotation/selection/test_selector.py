@@ -27,7 +27,7 @@ def full(world: World, candidates: CandidateSet, request: PickRequest | None = N
 def test_a_session_gets_its_account_as_long_as_it_is_open(world: World) -> None:
     candidates = world.group(*(world.seat(name, {"concurrent": 2}) for name in "abc"))
     request = PickRequest(preferred_account="b")
-    assert [world.pick(candidates, request).reason for _ in range(2)] == [PickReason.STICKY] * 2
+    assert [world.pick(candidates, request).reason for _ in range(2)] == [PickReason.PINNED] * 2
     other = world.pick(candidates, request)
     assert (other.reason, other.deployment.spec.id != "b") == (PickReason.STRATEGY, True)
 
@@ -219,7 +219,7 @@ def test_a_pinned_session_respects_the_way_back(world: World) -> None:
     early = sum(pick.deployment.spec.id == "a" for pick in picks)
     assert 0 < early < 120
     world.now += 5.0
-    assert world.pick(candidates, PickRequest(preferred_account="a")).reason is PickReason.STICKY
+    assert world.pick(candidates, PickRequest(preferred_account="a")).reason is PickReason.PINNED
 
 
 def test_of_those_that_were_freed_the_first_tier_is_used_first(world: World) -> None:
