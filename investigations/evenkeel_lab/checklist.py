@@ -149,10 +149,9 @@ def _snapshot(setup: Setup, _: Evidence) -> Finding | None:
     ttl = setup.ours.rotation.snapshot_ttl
     if ttl >= OFTEN_SECONDS or setup.accounts < MANY_ACCOUNTS:
         return _clear("snapshot", f"a view of {setup.accounts} accounts is made every {ttl:g} s")
-    often = f"every {ttl:g} s" if ttl else "for each request"
     return _costs(
         "snapshot",
-        f"a view of {setup.accounts} accounts is made {often}",
+        f"a view of {setup.accounts} accounts is made every {ttl:g} s",
         "Leave `rotation.snapshot_ttl` at 10 s: failures, and limits that providers name, change it at once.",
     )
 

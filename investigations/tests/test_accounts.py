@@ -149,14 +149,16 @@ def test_accounts_are_shown_as_a_table(server: str, capsys: pytest.CaptureFixtur
     assert lines[0].split()[:2] == ["account", "state"]
     # The gravest first.
     assert lines[1].startswith("north")
-    assert "held 60m" in lines[1] or "held 1.0h" in lines[1]
+    assert "cooling 60m" in lines[1] or "cooling 1.0h" in lines[1]
     assert "out of quota" in lines[1]
     assert any(line.startswith("east/west [1]") for line in lines)
     assert lines[-1].startswith("3 of 3 accounts · worker 4711 of 4")
 
 
 def test_accounts_as_json_are_what_the_proxy_said(server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = said(capsys, "accounts", "--url", server + "/", "--key", "admin", "--json", "--state", "held")
+    code, out, _ = said(
+        capsys, "accounts", "--url", server + "/", "--key", "admin", "--json", "--state", "cooling_down"
+    )
     told = json.loads(out)
     assert code == 0
     assert [one["account"] for one in told["accounts"]] == ["north"]
@@ -180,7 +182,7 @@ def test_no_more_are_shown_than_are_wanted(server: str, capsys: pytest.CaptureFi
 
 
 def test_an_account_can_be_released(capsys: pytest.CaptureFixture[str]) -> None:
-    # One of its own: what is released is held no more.
+    # One of its own: what is released cools down no more.
     with served() as server:
         where = ("--url", server, "--key", "admin")
         code, out, err = said(capsys, "accounts", *where, "--release", "north")
@@ -188,7 +190,7 @@ def test_an_account_can_be_released(capsys: pytest.CaptureFixture[str]) -> None:
         assert "north is released" in out
         assert "4711 of 4" in out
         told = json.loads(said(capsys, "accounts", *where, "--account", "north", "--json")[1])
-        assert told["accounts"][0]["state"] in {"open", "ramping"}
+        assert told["accounts"][0]["state"] in {"healthy", "ramping_up"}
         code, out, _ = said(capsys, "accounts", *where, "--release", "east/west [1]", "--json")
         assert (code, json.loads(out)["released"]) == (0, "east/west [1]")
 
@@ -316,11 +318,11 @@ def test_an_explanation_says_who_and_what_the_others_lack(server: str, capsys: p
 
 
 def test_an_explanation_as_json_has_all_candidates(server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--session", "s", "--tried", "south", "--stream", "--top", "1", "--json")
+    arguments = ("--session", "s", "--excluded", "south", "--stream", "--top", "1", "--json")
     code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", *arguments)
     told = json.loads(out)
     assert (code, len(told["candidates"]), told["request"]["excluded"]) == (0, 3, ["id-south"])
-    assert (told["request"]["stream"], told["session"]) == (True, {"pinned_to": None, "advice": None})
+    assert (told["request"]["stream"], told["session"]) == (True, {"pinned_to": None, "decision": None})
 
 
 def test_a_model_that_nobody_knows_is_wrong_use(server: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -392,7 +394,7 @@ def test_an_account_of_any_name_can_be_released(server: str, name: str) -> None:
 
 
 def test_a_question_may_be_posted_as_json(server: str) -> None:
-    told = asked(server, "admin", "POST", "/explain", json={"model": "chat", "tokens": 5, "tried": ["north"]}).json()
+    told = asked(server, "admin", "POST", "/explain", json={"model": "chat", "tokens": 5, "excluded": ["north"]}).json()
     assert told["request"] | {"dollars": 0} == {
         "tokens": 5,
         "dollars": 0,
@@ -403,7 +405,7 @@ def test_a_question_may_be_posted_as_json(server: str) -> None:
     for body in (b"[1]", b"{", b"\xff", b"x" * 200_000):
         answer = asked(server, "admin", "POST", "/explain", content=body)
         assert answer.status_code == 422
-        assert answer.json()["detail"]["cure"]
+        assert answer.json()["detail"]["hint"]
 
 
 def test_metrics_are_text(server: str) -> None:

@@ -33,15 +33,14 @@ def test_a_section_is_read() -> None:
     section = {
         "rotation": {
             "strategy": "fill_first",
-            "snapshot_ttl": 0,
-            "route_cache": "off",
+            "snapshot_ttl": "2m",
             "cooldown": {"initial": "2s", "max_quota": "7d"},
             "shared": {"redis_url": "rediss://:pa55@cache:6379/1"},
             "accounts": {"acme": {"weight": 2, "limits": {"rpm": 500}, "models": {"gpt": {"concurrent": 3}}}},
         }
     }
     read = settings(section, {}).rotation
-    assert (read.strategy, read.snapshot_ttl, read.route_cache) == (StrategyName.FILL_FIRST, 0.0, False)
+    assert (read.strategy, read.snapshot_ttl) == (StrategyName.FILL_FIRST, 120.0)
     assert (read.cooldown.initial, read.cooldown.max_quota) == (2.0, 604_800.0)
     assert read.shared == SharingSettings(redis_url=ServerUrl("rediss://:pa55@cache:6379/1"))
     assert read.accounts == {

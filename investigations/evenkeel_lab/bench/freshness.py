@@ -19,6 +19,7 @@ from typing import Any
 from evenkeel_lab.bench.failover.arm import Drill, go
 from evenkeel_lab.bench.failover.profile import Trouble
 from evenkeel_lab.bench.routing import ANSWER, unwatched
+from evenkeel_lab.experiment.arm import Patch
 from evenkeel_lab.stack.accounts import fleet
 from evenkeel_lab.stack.config import MODEL, merged
 from evenkeel_lab.stack.stack import stack
@@ -53,6 +54,7 @@ def at_proxy(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, worker
     """Return how many requests reach five of ten accounts, each in the ten seconds after its death, and one more.
 
     `rotation` is `evenkeel`, or one of LiteLLM's routing strategies; several workers tell each other through Redis.
+    A `ttl` of 0 has all accounts measured for every request.
     """
     return asyncio.run(_at_proxy(random.Random(seed), rotation, ttl, workers)) + LEAST
 
@@ -111,8 +113,12 @@ async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: i
         due.append(at)
     drill = Drill(accounts, due, tuple(Trouble(name, "status=401", moment) for name, moment in dies.items()))
     subject = drill.subject(rotation, DEFAULT_VERSION, workers)
-    settings = merged(subject.settings, {"evenkeel": {"rotation": {"snapshot_ttl": ttl}}})
+    if ttl:
+        settings = merged(subject.settings, {"evenkeel": {"rotation": {"snapshot_ttl": ttl}}})
+        subject = replace(subject, settings=settings)
+    else:
+        subject = replace(subject, patch=Patch.PLUGIN_FRESH_SNAPSHOTS)
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as folder:
-        async with stack(drill.options()) as ground, ground.proxy(replace(subject, settings=settings)) as proxy:
+        async with stack(drill.options()) as ground, ground.proxy(subject) as proxy:
             found = await go(ground, proxy, drill, Path(folder) / "records")
     return sum(0 <= one.at - dies.get(one.account, math.inf) < LOOKED_AT_SECONDS for one in found.journal)

@@ -37,7 +37,9 @@ def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, 
     for one in fleet(accounts, groups):
         several.setdefault(one.group or MODEL, []).append(one.deployment(MODEL, "http://127.0.0.1:9/v1"))
     chance = random.Random(seed)
-    router = unwatched(RotationSettings(route_cache=cached), chance)
+    router = unwatched(RotationSettings(), chance)
+    if not cached:
+        router.candidates.lookup = router.candidates.resolve  # type: ignore[method-assign]
     first = int(picks * WARM_UP_SHARE)
     asked = chance.choices(list(several), k=first + picks)
     return asyncio.run(_picked(router, several, asked, first)) * MICROSECONDS

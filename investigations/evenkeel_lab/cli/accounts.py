@@ -147,12 +147,12 @@ def page(document: Mapping[str, Any], width: int) -> RenderableType:
         )
         return Group(Text(nothing), Text(_footer(document, 0), style="dim"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24)
+    table.add_column("account", no_wrap=True, overflow="ellipsis", max_width=24 if width >= WIDE else 18)
     table.add_column("state", no_wrap=True)
-    for title in ("in flight", "latency"):
+    for title in ("busy", "latency"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("limit", no_wrap=True)
-    for title in ("remaining", "used up in", "picks", "failed"):
+    for title in ("left", "out in", "picks", "failed"):
         table.add_column(title, justify="right", no_wrap=True)
     if width >= WIDE:
         table.add_column("reason", overflow="ellipsis", no_wrap=True)
@@ -201,12 +201,8 @@ def _scope(name: str, one: Mapping[str, Any], picks: int | None, failed: int | N
 
 def _state(one: Mapping[str, Any]) -> Text:
     state, seconds = one["state"], one["cooldown_seconds"]
-    text = state.replace("_", " ")
-    if state == "cooling_down" and seconds is not None:
-        text = f"{text} {span(seconds)}"
-    elif state == "ramping_up":
-        text = f"{text} {one['traffic_share']:.0%}"
-    return Text(text, style=STYLES.get(state, ""))
+    texts = {"cooling_down": f"cooling {span(seconds)}", "ramping_up": f"ramping {one['traffic_share']:.0%}"}
+    return Text(texts.get(state, state), style=STYLES.get(state, ""))
 
 
 def _in_flight(one: Mapping[str, Any]) -> str:

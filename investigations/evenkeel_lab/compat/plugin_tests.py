@@ -22,6 +22,7 @@ OPTIONS = (
     *("-c", os.devnull, "--import-mode=importlib", "-p", "no:cacheprovider", "-q"),
     *("-o", "asyncio_mode=auto", "-o", f"asyncio_default_fixture_loop_scope={LOOP}"),
     *("-o", f"asyncio_default_test_loop_scope={LOOP}"),
+    *("-o", f"pythonpath={ROOT / 'plugin' / 'tests' / 'doubles'}"),
 )
 
 

@@ -13,7 +13,7 @@ from evenkeel_lab.stack.subject import DEFAULT_VERSION
 
 
 class Patch(StrEnum):
-    """What LiteLLM does otherwise than it would, its own Prometheus callback above all; see patches_of_proxy.py."""
+    """What LiteLLM or the plugin does otherwise than it would; see patches_of_proxy.py."""
 
     NONE = ""
     EARLY_RETURN = "early_return"
@@ -30,6 +30,16 @@ class Patch(StrEnum):
     """It asks the proxy's cache before the database: what 1.81.9 has mended."""
     LARGE_KEY_CACHE = "large_key_cache"
     """Not the callback: what is known of keys, teams and users stays in memory, however much it is."""
+    PLUGIN_EARLY_RETURN = "plugin_early_return"
+    """The plugin's Prometheus callback returns at once."""
+    PLUGIN_FRESH_SNAPSHOTS = "plugin_fresh_snapshots"
+    """The rotation measures all candidates again for every request."""
+    PLUGIN_NO_CANDIDATE_CACHE = "plugin_no_candidate_cache"
+    """The rotation reads all candidates again for every request."""
+
+
+OF_ROTATION = frozenset({Patch.PLUGIN_FRESH_SNAPSHOTS, Patch.PLUGIN_NO_CANDIDATE_CACHE})
+OF_CALLBACK = frozenset(Patch) - OF_ROTATION - {Patch.NONE, Patch.LARGE_KEY_CACHE, Patch.PLUGIN_EARLY_RETURN}
 
 
 class Kind(StrEnum):
@@ -88,7 +98,10 @@ class Arm(Part):
             raise ValueError("groups have accounts: say how many `accounts` each of them has")
         if self.subject is Kind.FUNCTION and self.load:
             raise ValueError("nothing is sent to a function: leave out its load")
-        of_callback = self.patch not in (Patch.NONE, Patch.LARGE_KEY_CACHE)
-        if of_callback and self.prometheus is not Prometheus.STOCK:
+        if self.patch in OF_CALLBACK and self.prometheus is not Prometheus.STOCK:
             raise ValueError('it is LiteLLM\'s own callback that is patched: this needs prometheus = "stock"')
+        if self.patch is Patch.PLUGIN_EARLY_RETURN and self.prometheus is not Prometheus.EVENKEEL:
+            raise ValueError('it is the plugin\'s callback that is patched: this needs prometheus = "evenkeel"')
+        if self.patch in OF_ROTATION and self.rotation is not Rotation.EVENKEEL:
+            raise ValueError('it is the rotation that is patched: this needs rotation = "evenkeel"')
         return self

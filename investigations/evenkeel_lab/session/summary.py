@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, BeforeValidator, model_validator
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.experiment import Investigation
+from evenkeel_lab.experiment.former_names import with_current_names
 from evenkeel_lab.session.meetings import arms_of
 from evenkeel_lab.session.provenance import COUNTING, Provenance
 from evenkeel_lab.session.run import Run
@@ -57,7 +58,7 @@ class Document(BaseModel):
     """All of the file."""
 
     name: str
-    investigation: Investigation
+    investigation: Annotated[Investigation, BeforeValidator(with_current_names)]
     provenance: Provenance
     warm_up: dict[str, Warmed]
     meetings: dict[str, Gathered]

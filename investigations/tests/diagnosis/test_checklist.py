@@ -66,7 +66,7 @@ def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dic
         ("journal", {"journal": {"batch_size": 1}}),
         ("journal", {"options": ("--workers", "2")}),
         ("journal", {"options": ("--workers", "2"), "journal": {"store": "postgres", "copy_to": "sqlite"}}),
-        ("snapshot", {"rotation": {"snapshot_ttl": 0}, "accounts": 1000}),
+        ("snapshot", {"rotation": {"snapshot_ttl": 0.01}, "accounts": 1000}),
         ("spend", {"general": {"proxy_batch_write_at": 2}}),
         ("spend", {"general": {"proxy_batch_write_at": 2.5}}),
         ("log lines", {"litellm": {"set_verbose": True}}),

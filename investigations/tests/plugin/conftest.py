@@ -74,7 +74,7 @@ class Rig:
 
         deployments = deployments or [self.deployment(name) for name in ACCOUNTS]
         server = ModuleType(SERVER)
-        terms = {"queue_timeout": 0, "snapshot_ttl": 0, **(rotation or {})}
+        terms = {"queue_timeout": 0, **(rotation or {})}
         server.proxy_config = SimpleNamespace(config={"model_list": deployments, "evenkeel": {"rotation": terms}})
         self._monkeypatch.setitem(sys.modules, SERVER, server)
         # There is no app to which routes could be added, and each rotation has metrics of its own.

@@ -80,7 +80,7 @@ async def test_a_request_through_the_router_is_a_row_with_its_account_and_why(
     await eventually(lambda: len(rows(tmp_path / "j.db")) == 11)
     found = rows(tmp_path / "j.db")
     assert {record.account for record in found} <= set("abcd")
-    assert {record.reason for record in found} <= {"strategy", "sticky"}
+    assert {record.reason for record in found} <= {"strategy", "pinned"}
     assert {record.status for record in found} == {200}
     # LiteLLM does not know what a stream has used whose provider does not say so.
     assert min(record.prompt_tokens for record in found if not record.is_stream) > 0
@@ -174,10 +174,10 @@ async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventua
     made = wired(flush_interval=0.01)
     registry = CollectorRegistry()
     SampleCollector(lambda: metrics.samples(made.journal), metrics.ALL, registry)
-    assert registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 0
+    assert registry.get_sample_value("evenkeel_journal_records_total", {"store": "sqlite"}) == 0
     event = {"standard_logging_object": {"startTime": 1.0, "endTime": 2.0, "model": "m"}}
     await made.async_log_success_event(event, None, None, None)
-    await eventually(lambda: registry.get_sample_value("evenkeel_journal_rows_total", {"store": "sqlite"}) == 1)
-    dropped = registry.get_sample_value("evenkeel_journal_dropped_total", {"store": "sqlite", "reason": "overflowed"})
+    await eventually(lambda: registry.get_sample_value("evenkeel_journal_records_total", {"store": "sqlite"}) == 1)
+    dropped = registry.get_sample_value("evenkeel_journal_dropped_total", {"store": "sqlite", "reason": "queue_full"})
     assert dropped == 0
     assert registry.get_sample_value("evenkeel_journal_mismatches") is None

@@ -27,7 +27,6 @@ from evenkeel_lab.stack.postgres import Postgres
 from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.record import MAX_INTEGER, RequestRecord, safe_float, safe_int, safe_text
-from litellm_evenkeel.journal.settings import InsertMethod
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.store import BackfillCursor, JournalMissing, PageCursor, RecordsRejected, WriterRange
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.store import RecordStore
 
-KINDS = ("sqlite", "unnest", "copy")
+KINDS = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
         made: RecordStore = SqliteStore(tmp_path / "journal.db")
     else:
         ask(address, "DROP SCHEMA IF EXISTS evenkeel CASCADE")
-        made = PostgresStore(lambda: address, insert=InsertMethod(request.param))
+        made = PostgresStore(lambda: address)
     yield made
     made.close()
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import asyncpg
 import psutil
 import pytest
+from memory_session_store import MemorySessionStore
 from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
 from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURE_THRESHOLD
-from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
 from litellm_evenkeel.rotation.affinity.postgres_store import PRUNE_INTERVAL_SECONDS, PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator

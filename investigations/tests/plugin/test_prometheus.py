@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import time
 from datetime import datetime, timedelta
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -18,10 +17,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.budgets import BudgetCounts, BudgetEntity, BudgetSettings, open_budgets
-from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import EvenkeelPrometheusLogger
 from litellm_evenkeel.metrics.replay.failure_key import KEY_FIELDS
-from litellm_evenkeel.metrics.settings import Ablation, MetricsSettings
+from litellm_evenkeel.metrics.settings import MetricsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,9 +111,8 @@ def test_nothing_is_made_before_it_is_needed(registry: CollectorRegistry) -> Non
     assert len(list(registry.collect())) > 50
 
 
-@pytest.mark.parametrize("kind", [EvenkeelPrometheusLogger, AblatedPrometheusLogger])
-def test_no_hook_of_it_costs_a_request(kind: type) -> None:
-    assert not EXPENSIVE & set(vars(kind))
+def test_no_hook_of_it_costs_a_request() -> None:
+    assert not EXPENSIVE & set(vars(EvenkeelPrometheusLogger))
 
 
 async def test_a_success_is_counted_by_a_plan_and_an_unusual_one_as_litellm_does(registry: CollectorRegistry) -> None:
@@ -251,101 +248,10 @@ async def test_a_providers_budget_is_one_that_is_known(registry: CollectorRegist
     assert counts.kinds[BudgetEntity.PROVIDER].known == 1
 
 
-@pytest.mark.parametrize("ablation", [one for one in Ablation if one is not Ablation.OFF])
-async def test_no_ablation_is_silent(
-    ablation: Ablation, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
-) -> None:
-    callback = AblatedPrometheusLogger(registry, MetricsSettings(ablation=ablation))
-    assert f"metrics.ablation is {ablation}" in caplog.text
-    await told(callback, event())
-    assert registry.get_sample_value("evenkeel_metrics_ablation", {"mode": ablation}) == 1
-    skips = ablation in {Ablation.EARLY_RETURN, Ablation.SKIP_UPDATES}
-    assert counted(registry, "litellm_requests_metric") == (0 if skips else 1)
-
-
-class Watching(AblatedPrometheusLogger):
-    """With LiteLLM's own lookups replaced by some that take their time, and fail."""
-
-    def __init__(self, registry: CollectorRegistry, ablation: Ablation) -> None:
-        super().__init__(registry, MetricsSettings(ablation=ablation))
-        self._seen: list[str] = []
-        self._gate = asyncio.Event()
-
-    async def _looked_up(self, kind: str) -> None:
-        self._seen.append(f"{kind} begins")
-        await self._gate.wait()
-        self._seen.append(f"{kind} ends")
-        raise ConnectionError(kind)
-
-    async def _set_team_budget_metrics_after_api_request(self, **_: Any) -> None:
-        await self._looked_up("team")
-
-    async def _set_api_key_budget_metrics_after_api_request(self, **_: Any) -> None:
-        await self._looked_up("api_key")
-
-    async def _set_user_budget_metrics_after_api_request(self, **_: Any) -> None:
-        await self._looked_up("user")
-
-
 async def settled(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
         while not holds():
             await asyncio.sleep(0)
-
-
-async def taken(callback: AblatedPrometheusLogger) -> None:
-    await callback.async_log_success_event(event(), None, BEGAN, ENDED)
-
-
-async def test_sequential_lookups_are_waited_for_one_after_the_other_and_fail_unseen(
-    registry: CollectorRegistry,
-) -> None:
-    callback = Watching(registry, Ablation.SEQUENTIAL_LOOKUPS)
-    taking = asyncio.create_task(taken(callback))
-    await settled(lambda: bool(callback._seen))
-    assert (taking.done(), callback._seen) == (False, ["team begins"])
-    callback._gate.set()
-    await taking
-    assert callback._seen == ONE_BY_ONE
-    await callback.drain()
-    assert counted(registry, "litellm_requests_metric") == 1
-
-
-async def test_in_a_background_task_they_are_waited_for_by_nobody(registry: CollectorRegistry) -> None:
-    callback = Watching(registry, Ablation.BACKGROUND_TASK)
-    await taken(callback)
-    assert callback._seen == []
-    callback._gate.set()
-    await settled(lambda: len(callback._seen) == len(ONE_BY_ONE))
-    assert callback._seen == ONE_BY_ONE
-
-
-async def test_a_user_is_asked_of_the_database_for_each_request(
-    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    async def find_unique(**wanted: Any) -> None:
-        asked.append(wanted["where"])
-
-    server: Any = ModuleType("litellm.proxy.proxy_server")
-    server.prisma_client = SimpleNamespace(
-        db=SimpleNamespace(litellm_usertable=SimpleNamespace(find_unique=find_unique))
-    )
-    monkeypatch.setitem(sys.modules, server.__name__, server)
-    callback = Watching(registry, Ablation.CHECK_DB_ONLY)
-    callback._gate.set()
-    for _ in range(3):
-        await taken(callback)
-    assert asked == [{"user_id": "user"}] * 3
-
-
-@pytest.mark.parametrize("ablation", [Ablation.EARLY_RETURN, Ablation.SKIP_UPDATES, Ablation.SKIP_BUDGETS])
-async def test_what_is_left_out_is_not_looked_up(registry: CollectorRegistry, ablation: Ablation) -> None:
-    callback = Watching(registry, ablation)
-    await taken(callback)
-    await asyncio.sleep(0)
-    assert callback._seen == []
 
 
 NO_MODEL = litellm.BadRequestError("no", llm_provider="", model="m")
@@ -381,7 +287,7 @@ async def test_prompts_of_all_lengths_are_counted_by_one_plan(
         for sample in family.samples
         if sample.name == "evenkeel_metrics_events_total"
     }
-    assert outcomes == {"seen": 15}
+    assert outcomes == {"success": 15}
     classes = {
         sample.labels["input_sequence_length"]: sample.value
         for family in registry.collect()

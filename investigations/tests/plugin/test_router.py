@@ -248,7 +248,7 @@ async def test_a_refusal_is_a_429_that_says_when_to_come_back_and_is_not_retried
         await rig.ask()
     assert refused.value.status_code == 429
     assert 1 <= int(refused.value.headers["retry-after"]) <= 62
-    assert "limit used up" in str(refused.value)
+    assert "a limit is used up" in str(refused.value)
     assert len(calls) == 1
     assert (rig.under_way(), rig.errors) == (0, {})
 

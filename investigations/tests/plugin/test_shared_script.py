@@ -9,10 +9,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from memory_lease_store import MemoryStore
 
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     LeaseRequest,
     LeaseReturn,

@@ -99,7 +99,7 @@ async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> No
         assert len(found) == REQUESTS + 26
         answered = [record for record in found if record.status == 200]
         assert len(answered) == REQUESTS + 20
-        assert {record.reason for record in answered} <= {"strategy", "sticky"}
+        assert {record.reason for record in answered} <= {"strategy", "pinned"}
         assert all(
             record.account and record.deployment and record.prompt_tokens and record.latency for record in answered
         )

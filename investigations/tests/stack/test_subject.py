@@ -62,7 +62,7 @@ async def test_the_plugin_is_laid_beside_as_its_wheel_would_be(own_cache: Path) 
         "import importlib.metadata, litellm_evenkeel\n"
         "print(litellm_evenkeel.__file__, importlib.metadata.version('litellm-evenkeel'))"
     )
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.startswith(str(folder))
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {
         "litellm_evenkeel",

@@ -43,5 +43,5 @@ def _store(kind: StoreKind, settings: JournalSettings, settings_path: str, datab
     # Check the address at the start. Otherwise a wrong one would only show with the first record.
     if settings.url.is_litellm:
         database()
-        return PostgresStore(database, insert=settings.insert)
-    return PostgresStore(settings.url.get_secret_value, insert=settings.insert)
+        return PostgresStore(database)
+    return PostgresStore(settings.url.get_secret_value)

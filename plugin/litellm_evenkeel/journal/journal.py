@@ -7,7 +7,6 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.settings import WriteOrder
 from litellm_evenkeel.journal.writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -24,9 +23,8 @@ WRITER_ID_BITS = 62
 class Journal:
     """Queue of one worker's records in front of one or two stores.
 
-    The second store has a thread of its own, so that its failures do not affect the first. With the order `parallel` it
-    gets each record at once, with `sequential` each batch after the first store has written it. A back-fill adds the
-    records that it still lacks.
+    The second store has a thread of its own, so that its failures do not affect the first. It gets each batch after the
+    first store has written it. A back-fill adds the records that it still lacks.
     """
 
     def __init__(
@@ -36,16 +34,11 @@ class Journal:
         """Id of this worker in its records."""
         self._numbers, self._drain = count(1), settings.drain_timeout
         self._second = None if second is None else RecordWriter(second, settings)
-        is_after = self._second is not None and settings.order is WriteOrder.SEQUENTIAL
-        self._first = RecordWriter(first, settings, on_written=self._forward if is_after else None)
-        self._parallel = None if is_after else self._second
+        self._first = RecordWriter(first, settings, on_written=None if self._second is None else self._forward)
 
     def append(self, record: RequestRecord) -> None:
         """Queue a record under this worker's next number, without waiting."""
-        record = record._replace(writer=self.writer, number=next(self._numbers))
-        self._first.enqueue(record)
-        if self._parallel is not None:
-            self._parallel.enqueue(record)
+        self._first.enqueue(record._replace(writer=self.writer, number=next(self._numbers)))
 
     def counts(self) -> tuple[WriterCounts, ...]:
         """Return the counters of each store."""
@@ -59,19 +52,14 @@ class Journal:
     @property
     def mismatches(self) -> int:
         """Upper bound of this worker's records that only one of two stores has or will have."""
-        if self._second is None:
-            return 0
-        first, second = self.counts()
-        if self._parallel is None:
-            return second.dropped
-        return first.dropped + second.dropped
+        return 0 if self._second is None else self._second.counts().dropped
 
     def close(self) -> None:
-        """Write the waiting records and stop. Both stores share one deadline of `drain` seconds."""
+        """Write the waiting records and stop. Both stores share one deadline, `drain_timeout`."""
         until = time.monotonic() + self._drain
         if self._second is not None:
-            # With the order `sequential`, the second store must still accept the last batches of the first.
-            (self._second.flush_until if self._parallel is None else self._second.begin_shutdown)(until)
+            # The second store must still accept the last batches of the first.
+            self._second.flush_until(until)
         for writer in (self._first, self._second):
             if writer is not None:
                 writer.close(until)

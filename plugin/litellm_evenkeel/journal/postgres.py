@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
-from litellm_evenkeel.journal.settings import InsertMethod
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest_query
 from litellm_evenkeel.support.postgres import arguments
 
@@ -103,12 +102,11 @@ class PostgresStore:
         self,
         url: Callable[[], str],
         *,
-        insert: InsertMethod = InsertMethod.UNNEST,
         timeout: float = 10.0,
         create: bool = True,
     ) -> None:
         """Initialize the store. `create` is whether a missing journal is created."""
-        self._url, self._insert, self._timeout, self._may_create = url, insert, timeout, create
+        self._url, self._timeout, self._may_create = url, timeout, create
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Any = None
 
@@ -168,15 +166,6 @@ class PostgresStore:
         self, connection: Any, records: Sequence[RequestRecord], cursor: BackfillCursor | None
     ) -> int:
         rows = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
-        if self._insert is InsertMethod.COPY and cursor is None:
-            try:
-                await connection.copy_records_to_table(TABLE, records=rows, columns=COLUMNS, schema_name=SCHEMA)
-            except asyncpg.UniqueViolationError:
-                # Some records exist already: the connection broke after the server had committed them, so the client
-                # saw a failed write and retries it. The INSERT below skips them.
-                pass
-            else:
-                return len(records)
         columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
         if cursor is None:
             return _count(await connection.execute(UNNEST, *columns))

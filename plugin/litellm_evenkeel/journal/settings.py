@@ -38,15 +38,6 @@ class SecondStore(StrEnum):
         return None if self is SecondStore.NONE else StoreKind(self.value)
 
 
-class WriteOrder(StrEnum):
-    """Order in which two stores are written."""
-
-    SEQUENTIAL = "sequential"
-    """The second store gets each batch after the first has written it."""
-    PARALLEL = "parallel"
-    """Both stores get each record at once."""
-
-
 class Synchronous(StrEnum):
     """SQLite's durability, as in `PRAGMA synchronous`."""
 
@@ -54,15 +45,6 @@ class Synchronous(StrEnum):
     """Sync to disk at checkpoints. A power loss may lose the last records, a killed process loses no written ones."""
     FULL = "full"
     """Sync to disk after every batch."""
-
-
-class InsertMethod(StrEnum):
-    """Method for inserts into Postgres."""
-
-    UNNEST = "unnest"
-    """One INSERT statement with an array for each column."""
-    COPY = "copy"
-    """Postgres' COPY command."""
 
 
 # When a worker ends, LiteLLM may deliver its queued events for so long before the journal drains. It delivers up to
@@ -84,30 +66,26 @@ class JournalSettings(SettingsModel):
     }
 
     store: StoreKind = StoreKind.SQLITE
-    """The store of the journal's rows."""
+    """The store of the journal's records."""
     path: Text = "evenkeel-journal.db"
     """The SQLite file. It is created if it is missing; its folder must exist."""
     url: PostgresUrl = ServerUrl(LITELLM)
     """The Postgres database. The table is created if it is missing."""
     copy_to: SecondStore = SecondStore.NONE
     """A second store that is also written, during a migration to it. Its failures do not affect the first."""
-    order: WriteOrder = WriteOrder.SEQUENTIAL
-    """The order in which two stores are written: sequential, one after the other, or parallel."""
     synchronous: Synchronous = Synchronous.NORMAL
-    """When SQLite syncs to disk: normal, at checkpoints, so that a power loss may lose the last rows, or full, after
+    """When SQLite syncs to disk: normal, at checkpoints, so that a power loss may lose the last records, or full, after
     each batch."""
-    insert: InsertMethod = InsertMethod.UNNEST
-    """The method for inserts into Postgres: unnest, one statement with arrays, or copy."""
     batch_size: PositiveCount = 500
-    """Maximum number of rows of one write. So many waiting rows are written without further delay. 1: each row by
-    itself."""
+    """Maximum number of records of one write. If so many are waiting, they are written without further delay.
+    1: each record by itself."""
     flush_interval: Duration = 0.05
-    """Maximum time for which a row waits for others, to be written together."""
+    """Maximum time for which a record waits for others, to be written together."""
     queue_size: PositiveCount = 20_000
-    """Maximum number of rows that wait while a store cannot be written. Further rows are dropped and counted."""
+    """Maximum number of records that wait while a store cannot be written. Further ones are dropped and counted."""
     busy_timeout: PositiveDuration = 5.0
     """Time for which a write waits while another process has locked the file. Then it is retried."""
     retention: Duration = 2_592_000.0
-    """Age at which rows are deleted. 0: never."""
+    """Age at which records are deleted. 0: never."""
     drain_timeout: Duration = 10.0
-    """Time that a worker which shuts down has to write its waiting rows."""
+    """Time that a worker which shuts down has to write its waiting records."""

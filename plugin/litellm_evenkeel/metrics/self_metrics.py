@@ -56,13 +56,6 @@ REMOVED = MetricDefinition(
     "Totals of removed series, by metric. Together with the existing series, they make the grand total.",
     ("metric",),
 )
-ABLATION = MetricDefinition(
-    MetricType.GAUGE,
-    "metrics_ablation",
-    "1 while `metrics.ablation` omits a part of the work, or restores a behaviour of LiteLLM.",
-    ("mode",),
-    MAX_OF_WORKERS,
-)
 LOOKUPS = MetricDefinition(
     MetricType.COUNTER,
     "budget_lookups",
@@ -88,7 +81,7 @@ REJECTED = MetricDefinition(
 STATEMENTS = MetricDefinition(MetricType.COUNTER, "budget_statements", "Postgres queries, each for many budgets.")
 LOOKUPS_IN_FLIGHT = MetricDefinition(MetricType.GAUGE, "budget_lookups_in_flight", "Budgets that are being looked up.")
 
-OF_EVENTS = (EVENTS, DROPPED, QUEUE_LENGTH, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, REMOVED, ABLATION)
+OF_EVENTS = (EVENTS, DROPPED, QUEUE_LENGTH, FLUSH_SECONDS, COLLAPSED, LABEL_VALUES, SERIES, EXPIRED, REMOVED)
 OF_BUDGETS = (LOOKUPS, FAILURES, AGE, KNOWN, REJECTED, STATEMENTS, LOOKUPS_IN_FLIGHT)
 ALL = (*OF_EVENTS, *OF_BUDGETS)
 
@@ -105,7 +98,7 @@ class SelfMetrics:
     ) -> None:
         self._store, self._plan_cache, self._label_limits = store, plan_cache, label_limits
         self._budget_counts = budget_counts
-        self._families = {definition: family(store, definition) for definition in ALL if definition is not ABLATION}
+        self._families = {definition: family(store, definition) for definition in ALL}
 
     def refresh(self) -> None:
         """Update all metrics."""

@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - read by annotation
-from enum import StrEnum
 from typing import ClassVar
 
 from litellm_evenkeel.settings_schema.types import Count, PositiveDuration, SettingsModel
-
-
-class Ablation(StrEnum):
-    """Behaviours of LiteLLM's callback to restore, or parts of the work to omit, in order to measure their cost."""
-
-    OFF = "off"
-    EARLY_RETURN = "early_return"
-    SKIP_UPDATES = "skip_updates"
-    SKIP_BUDGETS = "skip_budgets"
-    SEQUENTIAL_LOOKUPS = "sequential_lookups"
-    CHECK_DB_ONLY = "check_db_only"
-    BACKGROUND_TASK = "background_task"
 
 
 class MetricsSettings(SettingsModel):
@@ -45,6 +32,3 @@ class MetricsSettings(SettingsModel):
     """The same maximum for clients' user agents."""
     label_idle_ttl: PositiveDuration = 600.0
     """Time without a request after which an end user, IP address or user agent may be replaced by another."""
-    ablation: Ablation = Ablation.OFF
-    """For investigations only: restores a behaviour of LiteLLM's callback, or omits a part of the work. A critical
-    message at the start says so. Never set it in production."""

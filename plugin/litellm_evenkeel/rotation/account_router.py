@@ -80,7 +80,7 @@ class AccountRouter:
             share_slots=sharing.share_slots if sharing else None,
         )
         refresher.attach(self.pool)
-        self.candidates = CandidateCache(self.pool, spec, is_cached=settings.route_cache)
+        self.candidates = CandidateCache(self.pool, spec)
         self.admission = Admission(
             self.pool,
             self.candidates,

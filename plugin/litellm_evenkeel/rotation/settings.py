@@ -179,12 +179,9 @@ class RotationSettings(SettingsModel):
 
     strategy: StrategyName = StrategyName.HEADROOM
     """The rule that ranks candidates."""
-    snapshot_ttl: Duration = 10.0
-    """Time after which the weights of all candidates are measured again. 0: for every request. Failures, and limits
-    that providers state, change them at once."""
-    route_cache: Switch = True
-    """Whether the candidates of a group are recognized from earlier requests. Off: each of them is read again for every
-    request."""
+    snapshot_ttl: PositiveDuration = 10.0
+    """Time after which the weights of all candidates are measured again. Failures, and limits that providers state,
+    change them at once."""
     queue_timeout: Duration = 5.0
     """Maximum time that a request waits for an account with capacity. 0: it is rejected at once."""
     reservation_ttl: PositiveDuration = 600.0

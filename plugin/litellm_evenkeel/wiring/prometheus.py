@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.admin import routes
 from litellm_evenkeel.budgets import health, load_drivers, open_budgets
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.ablation import AblatedPrometheusLogger
 from litellm_evenkeel.metrics.callback import LITELLM_CALLBACK, EvenkeelPrometheusLogger, default_customer_budget
 from litellm_evenkeel.metrics.endpoint import mount
 from litellm_evenkeel.metrics.multiprocess.directory import prepare_folder
-from litellm_evenkeel.metrics.settings import Ablation
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.postgres import database_fingerprint
@@ -40,14 +38,14 @@ def prometheus() -> EvenkeelPrometheusLogger:
     def budgets(listener: Listener, peek: Peek) -> BudgetCache:
         return _budgets(own.budgets, redis, listener, peek)
 
-    skips = own.metrics.ablation is Ablation.SKIP_BUDGETS or not own.budgets.enabled
-    kind = EvenkeelPrometheusLogger if own.metrics.ablation is Ablation.OFF else AblatedPrometheusLogger
     redis = None
-    if not skips:
+    if own.budgets.enabled:
         load_drivers()
         redis = _redis(own.budgets, config)
     folder = prepare_folder()
-    callback = kind(settings=own.metrics, open_budgets=None if skips else budgets, folder=folder)
+    callback = EvenkeelPrometheusLogger(
+        settings=own.metrics, open_budgets=budgets if own.budgets.enabled else None, folder=folder
+    )
     mount(callback, folder)
     routes.install_health("budgets", lambda: _health(callback))
     return callback

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.journal.journal import Journal
-from litellm_evenkeel.journal.settings import JournalSettings, WriteOrder
+from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.journal.store import RecordsRejected
 
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ def test_workers_are_told_apart(new_shelf: Any) -> None:
         one.close()
 
 
-@pytest.mark.parametrize("order", WriteOrder)
-def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
+def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord) -> None:
     first, second = new_shelf(), new_shelf()
-    journal = Journal(first, second, TERMS.model_copy(update={"order": order}))
+    journal = Journal(first, second, TERMS)
     for _ in range(100):
         journal.append(record)
     journal.close()
@@ -55,13 +54,12 @@ def test_two_stores_are_written_alike(new_shelf: Any, record: RequestRecord, ord
     assert journal.mismatches == 0
 
 
-@pytest.mark.parametrize("order", WriteOrder)
 def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
-    new_shelf: Any, record: RequestRecord, order: WriteOrder, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     second.open.clear()
-    journal = Journal(first, second, TERMS.model_copy(update={"order": order, "queue_size": 50}))
+    journal = Journal(first, second, TERMS.model_copy(update={"queue_size": 50}))
     for _ in range(40):
         journal.append(record)
     eventually(lambda: len(first.records) == 40)
@@ -70,23 +68,22 @@ def test_nothing_that_happens_to_the_second_store_keeps_the_first_from_anything(
     assert len(second.records) == 40
 
 
-@pytest.mark.parametrize("order", WriteOrder)
-def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord, order: WriteOrder) -> None:
+def test_what_only_one_store_has_is_counted(new_shelf: Any, record: RequestRecord) -> None:
     first, second = new_shelf(), new_shelf()
     second.fails = lambda rows: RecordsRejected("no") if any(record.number % 10 == 0 for record in rows) else None
-    journal = Journal(first, second, TERMS.model_copy(update={"order": order}))
+    journal = Journal(first, second, TERMS)
     for _ in range(50):
         journal.append(record)
     journal.close()
     assert len(first.records) - len(second.records) == 5 == journal.mismatches
 
 
-def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
+def test_the_second_has_nothing_that_the_first_has_not(
     new_shelf: Any, record: RequestRecord, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
     first.fails = lambda _: OSError()
-    journal = Journal(first, second, TERMS.model_copy(update={"order": WriteOrder.SEQUENTIAL}))
+    journal = Journal(first, second, TERMS)
     for _ in range(20):
         journal.append(record)
     eventually(lambda: journal.counts()[0].failures > 1)
@@ -96,12 +93,11 @@ def test_in_sequence_the_second_has_nothing_that_the_first_has_not(
     journal.close()
 
 
-@pytest.mark.parametrize("order", WriteOrder)
 def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
-    new_shelf: Any, record: RequestRecord, order: WriteOrder, eventually: Eventually
+    new_shelf: Any, record: RequestRecord, eventually: Eventually
 ) -> None:
     first, second = new_shelf(), new_shelf()
-    settings = TERMS.model_copy(update={"order": order, "drain_timeout": 1.0})
+    settings = TERMS.model_copy(update={"drain_timeout": 1.0})
     journal = Journal(first, second, settings)
     second.fails = lambda _: OSError()
     for _ in range(20):
@@ -112,7 +108,7 @@ def test_a_worker_that_ends_waits_for_two_stores_as_long_as_for_one(
     began = time.monotonic()
     journal.close()
     assert time.monotonic() - began < 2 * settings.drain_timeout
-    assert [one.shutdown for one in journal.counts()] == [1, 20 if order is WriteOrder.SEQUENTIAL else 21]
+    assert [one.shutdown for one in journal.counts()] == [1, 20]
 
 
 def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: Any, record: RequestRecord) -> None:
@@ -122,7 +118,7 @@ def test_what_the_first_store_keeps_as_a_worker_ends_the_second_gets(new_shelf: 
     journal = Journal(
         first,
         second,
-        TERMS.model_copy(update={"order": WriteOrder.SEQUENTIAL, "flush_interval": 600.0, "drain_timeout": 10.0}),
+        TERMS.model_copy(update={"flush_interval": 600.0, "drain_timeout": 10.0}),
     )
     for _ in range(20):
         journal.append(record)

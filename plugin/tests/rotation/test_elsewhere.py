@@ -7,11 +7,11 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from memory_session_store import MemorySessionStore
 
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.account_router import AccountRouter
-from litellm_evenkeel.rotation.affinity.memory_store import MemorySessionStore
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery, RotationInspector

@@ -1,4 +1,4 @@
-"""Has LiteLLM leave something out or do it otherwise, its own Prometheus callback above all, to learn what it costs.
+"""Has LiteLLM or the plugin leave something out, or do it otherwise, to learn what it costs.
 
 PATCH_OF_PROXY names what. A version that does not have what is to be patched is an error at boot: else something would
 be measured that is not what was asked for.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 CALLBACK, AUTH = "litellm.integrations.prometheus", "litellm.proxy.auth.auth_checks"
-SERVER = "litellm.proxy.proxy_server"
+SERVER, PLUGIN = "litellm.proxy.proxy_server", "litellm_evenkeel"
 SUCCESS, BUDGETS = "async_log_success_event", "_increment_remaining_budget_metrics"
 # All that the event after an answer updates, but for the gauges of budgets.
 UPDATES = (
@@ -126,6 +126,26 @@ def large_key_cache(module: ModuleType) -> None:
     replace(module.user_api_key_cache.in_memory_cache, "max_size_in_memory", lambda _: MANY)
 
 
+def plugin_early_return(module: ModuleType) -> None:
+    """Let the plugin's Prometheus callback return at once after an answer."""
+    replace(module.EvenkeelPrometheusLogger, SUCCESS, lambda _: nothing)
+
+
+def plugin_fresh_snapshots(module: ModuleType) -> None:
+    """Let the rotation measure all candidates again for every request."""
+
+    def rebuild(_: Any, candidates: Any, now: float) -> None:
+        for _ in candidates.rebuild_steps(now):
+            pass
+
+    replace(module.AccountPool, "ensure_fresh", lambda _: rebuild)
+
+
+def plugin_no_candidate_cache(module: ModuleType) -> None:
+    """Let the rotation read all candidates again for every request."""
+    replace(module.CandidateCache, "lookup", lambda _: module.CandidateCache.resolve)
+
+
 PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "early_return": (CALLBACK, early_return),
     "skip_updates": (CALLBACK, skip_updates),
@@ -134,6 +154,9 @@ PATCHES: dict[str, tuple[str, Callable[[ModuleType], None]]] = {
     "parallel_budgets": (CALLBACK, parallel_budgets),
     "cached_budgets": (AUTH, cached_budgets),
     "large_key_cache": (SERVER, large_key_cache),
+    "plugin_early_return": (f"{PLUGIN}.metrics.callback", plugin_early_return),
+    "plugin_fresh_snapshots": (f"{PLUGIN}.rotation.pool.account_pool", plugin_fresh_snapshots),
+    "plugin_no_candidate_cache": (f"{PLUGIN}.rotation.pool.candidate_cache", plugin_no_candidate_cache),
 }
 """What may be asked for: which module it is about, and what is done with that once it is there."""
 

@@ -266,9 +266,6 @@ class AccountPool:
     def ensure_fresh(self, candidates: CandidateSet, now: float) -> None:
         """Refresh the snapshot of a candidate set if it is out of date. A rebuild also updates the fair shares."""
         snapshot, ttl = candidates.snapshot, self.settings.snapshot_ttl
-        if not ttl:
-            self.refresh(candidates)
-            return
         if candidates.is_low:
             ttl = candidates.snapshot_ttl(ttl)
         if now >= snapshot.taken + ttl or candidates.dirty or now >= snapshot.next_reopening:

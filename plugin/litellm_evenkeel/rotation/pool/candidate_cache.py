@@ -75,20 +75,16 @@ class CachedCandidates:
 
 
 class CandidateCache:
-    """Cache of candidate sets: the `max_lists` that were used last.
-
-    With `is_cached` off, every deployment of every list is read and compared, even if the list was seen before.
-    """
+    """Cache of candidate sets: the `max_lists` that were used last."""
 
     def __init__(
         self,
         pool: AccountPool,
         read_spec: Callable[[Deployment, str], DeploymentSpec],
         *,
-        is_cached: bool = True,
         max_lists: int = MAX_LISTS,
     ) -> None:
-        self._pool, self._read_spec, self._max_lists, self._is_cached = pool, read_spec, max_lists, is_cached
+        self._pool, self._read_spec, self._max_lists = pool, read_spec, max_lists
         self._by_ends: dict[Ends, list[CachedCandidates]] = {}
         self._ends_by_use: OrderedDict[CachedCandidates, Ends] = OrderedDict()
         """The ends of each list; the least recently used list is first."""
@@ -97,7 +93,7 @@ class CandidateCache:
 
     def lookup(self, model: str, deployments: Sequence[Deployment]) -> CachedCandidates:
         """Return the candidates for a deployment list, which must not be empty."""
-        same_ends = self._by_ends.get(_ends(model, deployments), ()) if self._is_cached else ()
+        same_ends = self._by_ends.get(_ends(model, deployments), ())
         fingerprint = _fingerprint(deployments) if len(same_ends) > 1 else None
         for cached in same_ends:
             is_other = cached.candidates.is_retired or (fingerprint is not None and fingerprint != cached.fingerprint)

@@ -38,9 +38,9 @@ def seat(one: object, requested: str) -> DeploymentSpec:
     return DeploymentSpec.from_litellm(one, {}, requested)
 
 
-def made(most: int = 512, *, is_cached: bool = True) -> tuple[AccountPool, CandidateCache]:
+def made(most: int = 512) -> tuple[AccountPool, CandidateCache]:
     pool = AccountPool(RotationSettings(), clock=lambda: 1.0, random=random.Random(5).random)
-    return pool, CandidateCache(pool, seat, is_cached=is_cached, max_lists=most)
+    return pool, CandidateCache(pool, seat, max_lists=most)
 
 
 def picked(pool: AccountPool, candidates: CandidateCache, model: str, deployments: list[dict[str, object]]) -> Pick:
@@ -55,9 +55,9 @@ def picked(pool: AccountPool, candidates: CandidateCache, model: str, deployment
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data(), st.booleans(), st.integers(1, 6))
-def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, is_cached: bool, most: int) -> None:  # noqa: FBT001
-    pool, candidates = made(most, is_cached=is_cached)
+@given(st.data(), st.integers(1, 6))
+def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, most: int) -> None:
+    pool, candidates = made(most)
     all_of_them = [deployment(number) for number in range(6)]
     for _ in range(data.draw(st.integers(1, 25))):
         replaced = data.draw(st.none() | st.integers(0, 5))
@@ -205,27 +205,6 @@ def test_an_equal_deployment_takes_the_place_of_another_one() -> None:
     assert candidates.misses == 1
 
 
-def test_switched_off_each_list_is_looked_through() -> None:
-    pool, candidates = made(is_cached=False)
-    deployments = [deployment(number) for number in range(5)]
-    for _ in range(10):
-        picked(pool, candidates, "g", list(deployments))
-    assert (candidates.hits, candidates.misses) == (0, 10)
-
-
-def test_switched_off_what_has_changed_in_place_is_seen() -> None:
-    pool, candidates = made(is_cached=False)
-    deployments = [deployment(number) for number in range(3)]
-    first = candidates.lookup("g", deployments)
-    assert candidates.lookup("g", list(deployments)) is first
-    deployments[1]["model_info"]["weight"] = 2  # type: ignore[index]
-    deployments[2]["litellm_params"]["tags"] = ["a"]  # type: ignore[index]
-    found = candidates.lookup("g", list(deployments))
-    assert [state.spec.weight for state in found.candidates.deployments] == [1, 2, 1]
-    assert (first.candidates.is_retired, found.has_tags) == (True, True)
-    assert picked(pool, candidates, "g", deployments).deployment in found.candidates.deployments
-
-
 def test_those_that_were_asked_for_last_are_remembered() -> None:
     pool, candidates = made(most=3)
     lists = [[deployment(number)] for number in range(4)]
@@ -318,11 +297,10 @@ def test_a_quarantine_outlives_all_that_is_remembered_of_an_account() -> None:
     assert isinstance(pool.pick(candidates.lookup("g", [dead]).candidates, PickRequest()), NoCapacity)
 
 
-@pytest.mark.parametrize("is_cached", [True, False])
-def test_what_was_deleted_bounds_its_account_no_more(*, is_cached: bool) -> None:
+def test_what_was_deleted_bounds_its_account_no_more() -> None:
     clock = Time()
     pool = AccountPool(RotationSettings(), clock=clock, random=random.Random(5).random)
-    candidates = CandidateCache(pool, seat, is_cached=is_cached)
+    candidates = CandidateCache(pool, seat)
     low, high = (
         {**deployment(rpm), "model_info": {"id": str(rpm), "account": "a", "limits": {"rpm": rpm}}} for rpm in (5, 50)
     )
@@ -334,9 +312,8 @@ def test_what_was_deleted_bounds_its_account_no_more(*, is_cached: bool) -> None
     assert len(candidates.candidate_sets()) == 1
 
 
-@pytest.mark.parametrize("is_cached", [True, False])
-def test_of_too_many_lists_the_one_that_was_asked_for_longest_ago_goes(*, is_cached: bool) -> None:
-    _, candidates = made(most=2, is_cached=is_cached)
+def test_of_too_many_lists_the_one_that_was_asked_for_longest_ago_goes() -> None:
+    _, candidates = made(most=2)
     first, second, third = ([deployment(number)] for number in (1, 2, 3))
     kept = candidates.lookup("g", first).candidates
     candidates.lookup("g", second)

@@ -90,14 +90,6 @@ async def test_what_happens_while_one_is_made_is_in_the_next(world: World) -> No
     assert rig.candidates.snapshot.weights[0] == 0
 
 
-async def test_without_a_time_to_live_each_request_has_its_own(world: World) -> None:
-    rig = Rig(world, snapshot_ttl=0.0)
-    for _ in range(5):
-        world.now += 0.001
-        world.pick(rig.candidates)
-        assert rig.candidates.snapshot.taken == world.now
-
-
 async def test_an_error_while_it_is_made_does_not_end_it_for_ever(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

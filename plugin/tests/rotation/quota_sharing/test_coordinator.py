@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 import pytest
+from memory_lease_store import MemoryStore
 
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.providers.failure import FailureKind
@@ -20,7 +21,6 @@ from litellm_evenkeel.rotation.model.limits import Limits
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCoordinator, open_coordinator
-from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate

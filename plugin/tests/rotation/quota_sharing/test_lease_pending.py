@@ -7,13 +7,14 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+from memory_lease_store import MemoryStore
+
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.inspection.account_status import account_statuses
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.observer import NullObserver
 from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCoordinator
-from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 

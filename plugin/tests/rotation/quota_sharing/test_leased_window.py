@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from memory_lease_store import MemoryStore
 
 from litellm_evenkeel.rotation.model.limits import RateLimit, Unit
 from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
-from litellm_evenkeel.rotation.quota_sharing.memory_store import MemoryStore
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     ClockOffset,
     LeaseRequest,
