@@ -57,7 +57,9 @@ async def test_every_arm_boots_and_answers(subjects: list[Subject]) -> None:
         for subject in subjects:
             async with ground.proxy(subject) as proxy:
                 headers = {"Authorization": f"Bearer {proxy.master_key}"}
-                body = {"model": MODEL, "messages": [{"role": "user", "content": "ahoy"}]}
+                group = subject.accounts[0].group if subject.accounts else ""
+                model = group.replace("*", "chat") or MODEL
+                body = {"model": model, "messages": [{"role": "user", "content": "ahoy"}]}
                 async with client(seconds=60, base_url=proxy.url, headers=headers) as asking:
                     response = await asking.post("/v1/chat/completions", json=body)
                 assert response.status_code == 200, (subject, response.text)

@@ -16,10 +16,9 @@ from redis.asyncio import Redis
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURE_THRESHOLD
 from litellm_evenkeel.rotation.affinity.postgres_store import PRUNE_INTERVAL_SECONDS, PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
-from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator
+from litellm_evenkeel.rotation.affinity.replicator import FAILURE_THRESHOLD, SessionReplicator, open_replicator
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
 from litellm_evenkeel.rotation.settings import AffinitySettings, SessionBackend
 from litellm_evenkeel.settings_schema.types import LITELLM, ServerUrl

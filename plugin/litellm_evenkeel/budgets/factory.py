@@ -51,7 +51,7 @@ def open_budgets(
             default_budget=default_customer_budget,
         )
         # No longer pause than one TTL, so that budgets are fresh again within one TTL of a server's recovery.
-        breaker = CircuitBreaker(random, settings.ttl)
+        breaker = CircuitBreaker(random, max_pause=settings.ttl)
         source = GuardedSource(Source.POSTGRES, tables, tables.total_timeout, failures, clock, breaker)
         shared = _open_redis(settings, redis_url, prefix, failures, clock, random)
         loader = Loader(source, shared, failures, max_waiting=max(settings.max_entries, 1), clock=clock)
@@ -77,4 +77,6 @@ def _open_redis(
     from litellm_evenkeel.budgets.redis import TIMEOUT_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
 
     store = RedisBudgets.open(url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix)
-    return GuardedCache(Source.REDIS, store, TIMEOUT_SECONDS, failures, clock, CircuitBreaker(random, settings.ttl))
+    return GuardedCache(
+        Source.REDIS, store, TIMEOUT_SECONDS, failures, clock, CircuitBreaker(random, max_pause=settings.ttl)
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from litellm_evenkeel.support.timeouts import run_with_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -75,7 +76,7 @@ class GuardedSource:
             self.breaker.record_failure(self._clock())
             self._failures.record((kind for kind, _ in entities), self.source, error)
             return None
-        self.breaker.record_success()
+        self.breaker.record_success(self._clock())
         return result
 
     async def close(self) -> None:
@@ -104,26 +105,3 @@ class GuardedCache(GuardedSource):
     async def store(self, budgets: Mapping[Entity, Budget]) -> None:
         """Write budgets for the other workers, unless that fails or takes too long."""
         await self._call(tuple(budgets), lambda: self._store.store(budgets))
-
-
-async def run_with_timeout(operation: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Return the result of `operation`, or raise TimeoutError after `seconds`.
-
-    The operation runs in a task of its own, because a driver may take long to end after it is cancelled.
-    """
-    task = asyncio.ensure_future(operation)
-    try:
-        await asyncio.wait((task,), timeout=seconds)
-    finally:
-        if not task.done():
-            task.cancel()
-            task.add_done_callback(_retrieve_exception)
-    if not task.done() or task.cancelled():
-        raise TimeoutError
-    return task.result()
-
-
-def _retrieve_exception(task: asyncio.Task[T]) -> None:
-    """Retrieve the exception of an abandoned task. Otherwise asyncio logs that it was never retrieved."""
-    if not task.cancelled():
-        task.exception()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from litellm_evenkeel.budgets.budget import Source
 from litellm_evenkeel.support.circuit_breaker import BreakerState
 from litellm_evenkeel.support.driver_errors import DriverError, cause, driver_error
+from litellm_evenkeel.support.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +36,7 @@ class SourceFailures:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.counts: Counter[tuple[BudgetEntity, Source, DriverError]] = Counter()
         self._clock = clock
-        self._last_warned_at: dict[tuple[BudgetEntity, Source, DriverError], float] = {}
+        self._throttles: dict[tuple[BudgetEntity, Source, DriverError], LogThrottle] = {}
 
     def record(self, kinds: Iterable[BudgetEntity], source: Source, error: BaseException) -> None:
         """Count lookups that failed together. `kinds` has one item for each lookup."""
@@ -50,11 +51,9 @@ class SourceFailures:
             self.counts[kind, source, DriverError.CIRCUIT_OPEN] += 1
 
     def _warn(self, kind: BudgetEntity, source: Source, reason: DriverError, error: BaseException) -> None:
-        now = self._clock()
-        last_warned_at = self._last_warned_at.get((kind, source, reason))
-        if last_warned_at is not None and now - last_warned_at < WARNING_INTERVAL_SECONDS:
+        throttle = self._throttles.setdefault((kind, source, reason), LogThrottle(WARNING_INTERVAL_SECONDS))
+        if not throttle.allows(self._clock()):
             return
-        self._last_warned_at[kind, source, reason] = now
         LOG.warning(
             "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). The gauges keep their last values. %s",
             kind.value, source.value, reason.value, cause(error),

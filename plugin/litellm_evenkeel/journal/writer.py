@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from litellm_evenkeel.journal.stats import WriterCounts
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
+from litellm_evenkeel.support.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +58,7 @@ class RecordWriter:
         self._give_up_at, self._retry_seconds, self._batch_rows = math.inf, FIRST_RETRY_SECONDS, settings.batch_size
         self._offered = self._written = self._queue_full = self._rejected = self._lost_at_shutdown = 0
         self._batches = self._failures = self._pruned = 0
-        self._last_error, self._no_warning_until = "", 0.0
+        self._last_error, self._throttle = "", LogThrottle(WARNING_INTERVAL_SECONDS)
         self._next_prune_at = self._batch_due_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"evenkeel: journal, {store.name}", daemon=True)
         self._thread.start()
@@ -168,7 +169,7 @@ class RecordWriter:
                 self._batch_rows = len(records) // 2
                 return True
             self._rejected += 1
-            self._warn("the store rejects a row, which is dropped")
+            self._warn("the store rejects a record, which is dropped")
         except Exception as error:  # noqa: BLE001 - any error of a driver is retried
             self._record_failure(error)
             return False
@@ -224,12 +225,10 @@ class RecordWriter:
         self._warn("the store cannot be written and is retried; requests do not wait for it")
 
     def _warn(self, event: str) -> None:
-        now = time.monotonic()
-        if now < self._no_warning_until:
+        if not self._throttle.allows(time.monotonic()):
             return
-        self._no_warning_until = now + WARNING_INTERVAL_SECONDS
         LOG.warning(
-            "evenkeel: journal in %s: %s (%s). %d rows are waiting, %d were dropped so far.",
+            "evenkeel: journal in %s: %s (%s). %d records are waiting, %d were dropped so far.",
             self._store.name,
             event,
             self._last_error,

@@ -7,7 +7,6 @@ import atexit
 import contextlib
 import dataclasses
 import logging
-import math
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -41,6 +40,7 @@ from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
 from litellm_evenkeel.metrics.self_metrics import SelfMetrics
 from litellm_evenkeel.metrics.settings import MetricsSettings
 from litellm_evenkeel.support import clock
+from litellm_evenkeel.support.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -155,7 +155,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         )
         by_name = self._store.families
         self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
-        self._budgets, self._quiet_until = None, -math.inf
+        self._budgets, self._throttle = None, LogThrottle(QUIET_SECONDS)
         if self._open_budgets is not None:
             end_user, labels = self._readers.end_user, dict(_tag_labels(()))
             self._budgets = BudgetUpdater(self._open_budgets, by_name, end_user, clean_label, clock.now, labels)
@@ -312,9 +312,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         try:
             await self._bring_up_to_date(plan_cache)
         except Exception as error:  # noqa: BLE001 - scrapes must be answered, and the next attempt may succeed
-            now = time.monotonic()
-            if now >= self._quiet_until:
-                self._quiet_until = now + QUIET_SECONDS
+            if self._throttle.allows(time.monotonic()):
                 text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes show old values meanwhile."
                 LOG.warning(text, type(error).__name__)
 

@@ -118,7 +118,7 @@ def _mapping(section: object, path: str) -> dict[str, Any]:
         return {}
     if not isinstance(section, Mapping):
         raise SettingsError(f"{path}: expected a mapping of names to values, got {type(section).__name__}.")
-    return {str(name): value for name, value in section.items()}
+    return _copy(section)
 
 
 def _overlay(model: type[SettingsModel], section: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def _refuse_empty(model: type[SettingsModel], data: Mapping[str, Any], path: str
             del data[name]
 
 
-def _copy(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _copy(value) if isinstance(value, Mapping) else value for name, value in section.items()}
+def _copy(section: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): _copy(value) if isinstance(value, Mapping) else value for name, value in section.items()}
 
 
 def _describe(model: type[SettingsModel], error: ErrorDetails, root: str) -> str:

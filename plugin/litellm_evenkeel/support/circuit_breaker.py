@@ -31,23 +31,33 @@ class BreakerState(StrEnum):
 
 
 class CircuitBreaker:
-    """Circuit breaker that opens after `FAILURE_THRESHOLD` consecutive failures.
+    """Circuit breaker that opens after `failure_threshold` consecutive failures.
 
     `random` returns a number from 0 to 1; it spreads the retries of several workers over time. `max_pause` is the
-    longest time, in seconds, for which a server that is back may go unnoticed.
+    longest time, in seconds, for which a server that is back may go unnoticed. One that `starts_open` skips all calls
+    until the first probe has succeeded.
     """
 
-    __slots__ = ("_failures", "_max_pause", "_random", "retry_at")
+    __slots__ = ("_failure_threshold", "_failures", "_max_pause", "_random", "retry_at")
 
-    def __init__(self, random: Callable[[], float], max_pause: float = MAX_PAUSE_SECONDS) -> None:
-        self._failures, self._random, self._max_pause = 0, random, min(max_pause, MAX_PAUSE_SECONDS)
+    def __init__(
+        self,
+        random: Callable[[], float],
+        *,
+        failure_threshold: int = FAILURE_THRESHOLD,
+        max_pause: float = MAX_PAUSE_SECONDS,
+        starts_open: bool = False,
+    ) -> None:
+        self._random, self._failure_threshold = random, failure_threshold
+        self._max_pause = min(max_pause, MAX_PAUSE_SECONDS)
+        self._failures = failure_threshold if starts_open else 0
         self.retry_at = -math.inf
         """Time of the next permitted call; `-inf` after a success."""
 
     @property
     def is_open(self) -> bool:
         """Whether the number of consecutive failures has reached the threshold."""
-        return self._failures >= FAILURE_THRESHOLD
+        return self._failures >= self._failure_threshold
 
     def state(self, now: float) -> BreakerState:
         """Return the state at `now`."""
@@ -55,14 +65,17 @@ class CircuitBreaker:
             return BreakerState.CLOSED
         return BreakerState.OPEN if now < self.retry_at else BreakerState.HALF_OPEN
 
-    def record_success(self) -> None:
-        """Record a call that succeeded, and close the breaker."""
-        self._failures, self.retry_at = 0, -math.inf
+    def record_success(self, now: float) -> None:
+        """Record a call that succeeded, and close the breaker, unless the call began before it opened."""
+        if self.state(now) is not BreakerState.OPEN:
+            self._failures, self.retry_at = 0, -math.inf
 
     def record_failure(self, now: float) -> None:
-        """Record a call that failed, and set the time of the next one."""
+        """Record a call that failed, and set the time of the next one, unless the call began before it opened."""
+        if self.state(now) is BreakerState.OPEN:
+            return
         self._failures += 1
-        beyond = self._failures - FAILURE_THRESHOLD
+        beyond = self._failures - self._failure_threshold
         if beyond >= 0:
             pause = FIRST_PAUSE_SECONDS * 2.0 ** min(beyond, MAX_DOUBLINGS)
         else:

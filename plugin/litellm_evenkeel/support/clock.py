@@ -1,4 +1,7 @@
-"""A wall clock that never goes backwards, for deadlines and for comparing the ages of readings.
+"""Clocks that never go backwards.
+
+`now` follows the system's clock, for deadlines that are stored and for comparing the ages of readings. `unstepped` only
+measures how much time passes, for quota windows and cooldowns.
 
 If the system's clock is set back by an hour, readings taken before would look like readings from the future for an
 hour, and a deadline would be reached an hour late.
@@ -41,4 +44,14 @@ class MonotonicWallClock:
 
 
 now = MonotonicWallClock()
-"""The clock of this process."""
+"""The time by the system's clock, in seconds since 1970."""
+
+_OFFSET = time.time() - time.monotonic()
+
+
+def unstepped() -> float:
+    """Return seconds since 1970 by the clock as it was set when this process began.
+
+    If the clock is set forward later, no quota window is released early, and no cooldown ends early.
+    """
+    return _OFFSET + time.monotonic()

@@ -1,10 +1,15 @@
-"""An exponentially decaying counter of recent requests."""
+"""Exponential decay: recent events count more than old ones."""
 
 from __future__ import annotations
 
 import math
 
 DECAY_SECONDS = 60.0
+
+
+def decay_factor(seconds: float, time_constant: float) -> float:
+    """Return what remains of 1 after `seconds`: about a third after one time constant."""
+    return math.exp(-max(seconds, 0.0) / time_constant)
 
 
 class DecayingCounter:
@@ -23,4 +28,4 @@ class DecayingCounter:
 
     def count(self, now: float) -> float:
         """Return the decayed count. A request of a minute ago counts for about a third."""
-        return self._count * math.exp(-max(now - self._updated_at, 0.0) / DECAY_SECONDS) if self._count else 0.0
+        return self._count * decay_factor(now - self._updated_at, DECAY_SECONDS) if self._count else 0.0

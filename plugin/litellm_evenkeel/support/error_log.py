@@ -7,6 +7,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.support.log_throttle import LogThrottle
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,7 +23,7 @@ class ErrorReporter:
     def __init__(self, part: str, count: Callable[[str], None] = lambda _: None) -> None:
         self._log, self._count = logging.getLogger(f"litellm_evenkeel.{part}"), count
         self.counts: dict[str, int] = {}
-        self._quiet_until = 0.0
+        self._throttle = LogThrottle(LOG_INTERVAL_SECONDS)
 
     def report(self, operation: str, error: Exception) -> None:
         """Count and log an error of `operation`.
@@ -30,10 +32,8 @@ class ErrorReporter:
         """
         self.counts[operation] = self.counts.get(operation, 0) + 1
         self._count(operation)
-        now = time.monotonic()
-        if now < self._quiet_until:
+        if not self._throttle.allows(time.monotonic()):
             return
-        self._quiet_until = now + LOG_INTERVAL_SECONDS
         frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
         locations = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
         self._log.error(

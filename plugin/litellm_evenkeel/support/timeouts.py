@@ -10,22 +10,23 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# After the loop was busy for long, the result may be there already and only wait for its turn.
-GRACE_SECONDS = 0.02
 
+async def run_with_timeout(work: Coroutine[object, object, Result], seconds: float, *, grace: float = 0.0) -> Result:
+    """Return the result of `work`; raise `TimeoutError` after `seconds`, even if `work` ignores its cancellation.
 
-async def run_with_timeout(work: Coroutine[object, object, Result], seconds: float) -> Result:
-    """Return the result of `work`; raise `TimeoutError` after `seconds`, even if `work` ignores its cancellation."""
+    `grace` is a second, short wait: after the event loop was busy for long, the result may be there already and only
+    wait for its turn.
+    """
     task = asyncio.ensure_future(work)
     try:
-        done, _ = await asyncio.wait((task,), timeout=seconds)
-        if not done:
-            done, _ = await asyncio.wait((task,), timeout=GRACE_SECONDS)
+        await asyncio.wait((task,), timeout=seconds)
+        if grace and not task.done():
+            await asyncio.wait((task,), timeout=grace)
     finally:
         if not task.done():
             task.cancel()
             task.add_done_callback(_retrieve_exception)
-    if not done:
+    if not task.done() or task.cancelled():
         raise TimeoutError
     return task.result()
 

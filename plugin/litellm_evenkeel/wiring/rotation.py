@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import time
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.errors import SettingsError
@@ -20,6 +19,7 @@ from litellm_evenkeel.rotation.settings import SessionBackend
 from litellm_evenkeel.rotation.settings_check import settings_warnings
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.settings_schema.types import ServerUrl
+from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import observability, server_urls
 from litellm_evenkeel.wiring.proxy_process import proxy_config
@@ -43,22 +43,22 @@ def rotation() -> AccountRotation_PROXY_:
         DeploymentSpec.from_litellm(deployment, own.accounts)
     for warning in settings_warnings(own.accounts, deployments, ACCOUNTS):
         LOG.warning("evenkeel: %s", warning)
-    metrics, clock = observability.metrics(), _clock()
-    coordinator = _coordinator(own, config, clock)
+    metrics = observability.metrics()
+    coordinator = _coordinator(own, config, clock.unstepped)
     sessions = SessionTable(own.affinity)
     errors = ErrorReporter("rotation", metrics.plugin_error)
     router = AccountRouter(
         own,
-        clock=clock,
+        clock=clock.unstepped,
         random=random.random,
         spec=_SpecReader(own).read,
         observer=metrics,
         sessions=sessions,
-        replicator=_replicator(own, config, clock, sessions),
+        replicator=_replicator(own, config, clock.unstepped, sessions),
         sharing=coordinator,
         errors=errors.report,
     )
-    inspector = RotationInspector(router, metrics.counts, clock=clock, deployments=observability.deployments)
+    inspector = RotationInspector(router, metrics.counts, clock=clock.unstepped, deployments=observability.deployments)
     observability.expose(
         inspector,
         metrics,
@@ -116,9 +116,3 @@ class _SpecReader:
             LOG.warning("evenkeel: %s The deployment is used with only id and account of its model_info.", error)
             info = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
             return DeploymentSpec.from_litellm({**deployment, "model_info": info}, self._settings.accounts, requested)
-
-
-def _clock() -> Callable[[], float]:
-    """Return a clock in seconds since 1970 that processes share and that never goes back."""
-    offset = time.time() - time.monotonic()
-    return lambda: offset + time.monotonic()

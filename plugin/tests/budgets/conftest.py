@@ -113,7 +113,7 @@ class World:
         )
 
     def breaker(self) -> CircuitBreaker:
-        return CircuitBreaker(self.random, self.settings.ttl)
+        return CircuitBreaker(self.random, max_pause=self.settings.ttl)
 
     def clock(self) -> float:
         return self.now

@@ -15,7 +15,7 @@ from litellm_evenkeel.support.circuit_breaker import (
 
 
 def failed(times: int, random: float = 0.0, longest: float = MAX_PAUSE_SECONDS) -> tuple[CircuitBreaker, list[float]]:
-    breaker, now, pauses = CircuitBreaker(lambda: random, longest), 100.0, []
+    breaker, now, pauses = CircuitBreaker(lambda: random, max_pause=longest), 100.0, []
     for _ in range(times):
         breaker.record_failure(now)
         pauses.append(breaker.retry_at - now)
@@ -26,14 +26,34 @@ def failed(times: int, random: float = 0.0, longest: float = MAX_PAUSE_SECONDS) 
 def test_it_is_asked_until_it_has_failed_in_a_row() -> None:
     breaker, _ = failed(FAILURE_THRESHOLD - 1)
     assert breaker.state(100.0) is BreakerState.CLOSED
-    breaker.record_success()
+    breaker.record_success(100.0)
     for _ in range(FAILURE_THRESHOLD):
         assert not breaker.is_open
         breaker.record_failure(200.0)
     assert breaker.state(200.0) is BreakerState.OPEN
     assert breaker.state(breaker.retry_at) is BreakerState.HALF_OPEN
-    breaker.record_success()
+    breaker.record_success(breaker.retry_at)
     assert breaker.state(200.0) is BreakerState.CLOSED
+
+
+def test_calls_that_began_before_it_opened_change_nothing() -> None:
+    breaker, _ = failed(FAILURE_THRESHOLD)
+    retry_at = breaker.retry_at
+    breaker.record_failure(retry_at - 0.1)
+    assert breaker.retry_at == retry_at
+    breaker.record_success(retry_at - 0.1)
+    assert breaker.is_open
+
+
+def test_one_that_starts_open_is_closed_by_its_first_probe() -> None:
+    breaker = CircuitBreaker(lambda: 0.0, failure_threshold=3, starts_open=True)
+    assert breaker.state(100.0) is BreakerState.HALF_OPEN
+    breaker.record_success(100.0)
+    assert breaker.state(100.0) is BreakerState.CLOSED
+    for _ in range(3):
+        assert not breaker.is_open
+        breaker.record_failure(200.0)
+    assert breaker.state(200.0) is BreakerState.OPEN
 
 
 def test_it_is_left_alone_for_a_second_and_then_twice_as_long_each_time() -> None:

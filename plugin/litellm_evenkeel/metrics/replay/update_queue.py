@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.metrics.replay.update_plan import BoundPlan
+from litellm_evenkeel.support.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -62,7 +63,7 @@ class UpdateQueue:
         self._due_at = -math.inf
         """Monotonic time of the next slice; `-inf` if none is scheduled."""
         self._round_lock = threading.Lock()
-        self._quiet_until = -math.inf
+        self._throttle = LogThrottle(QUIET_SECONDS)
         self.dropped: Counter[str] = Counter()
         """Number of updates that were not applied, by reason."""
         self.busy_seconds = 0.0
@@ -188,9 +189,7 @@ class UpdateQueue:
         numbers_by_plan.clear()
 
     def _warn(self, message: str, error: Exception) -> None:
-        now = time.monotonic()
-        if now >= self._quiet_until:
-            self._quiet_until = now + QUIET_SECONDS
+        if self._throttle.allows(time.monotonic()):
             LOG.warning("evenkeel: %s (%s).", message, type(error).__name__)
 
     def _schedule(self) -> None:

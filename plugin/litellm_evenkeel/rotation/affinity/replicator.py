@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from redis.asyncio import Redis
 
-from litellm_evenkeel.rotation.affinity.circuit_breaker import ProbedCircuitBreaker
 from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.settings import SessionBackend
+from litellm_evenkeel.support.circuit_breaker import CircuitBreaker
+from litellm_evenkeel.support.timeouts import run_with_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +46,7 @@ def open_replicator(
 # For background operations, which no request waits for.
 OPERATION_TIMEOUT_SECONDS = 3.0
 CLOSE_TIMEOUT_SECONDS = 1.0
+FAILURE_THRESHOLD = 3
 # No session has this key, as session keys are longer.
 PROBE_KEY = "probe"
 
@@ -81,9 +84,11 @@ class SessionReplicator:
         settings: AffinitySettings,
         adopt: Callable[[str, str], None],
         clock: Callable[[], float],
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._store, self._settings, self._adopt, self._clock = store, settings, adopt, clock
-        self._breaker = ProbedCircuitBreaker()
+        # The store is probed before the first request may wait for it.
+        self._breaker = CircuitBreaker(jitter, failure_threshold=FAILURE_THRESHOLD, starts_open=True)
         self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
@@ -103,21 +108,13 @@ class SessionReplicator:
             self._skipped += 1
             return None
         self._fetched += 1
-        # A task of its own, as some drivers take long to react to a cancellation.
-        task = asyncio.ensure_future(self._store.get(key))
         try:
-            await asyncio.wait((task,), timeout=self._settings.fetch_timeout)
-        finally:
-            if not task.done():
-                task.cancel()
-                task.add_done_callback(_retrieve_exception)
-        error = _error_of(task)
-        if error:
+            account = await run_with_timeout(self._store.get(key), self._settings.fetch_timeout)
+        except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
             self._failed += 1
             self._record_failure(error)
             return None
-        self._breaker.record_success()
-        account = task.result()
+        self._breaker.record_success(self._clock())
         self._fetch_hits += account is not None
         return account
 
@@ -184,15 +181,15 @@ class SessionReplicator:
                 await self._wake.wait()
 
     async def _probe(self) -> None:
-        await asyncio.sleep(max(self._breaker.probe_at - self._clock(), 0.0))
+        await asyncio.sleep(max(self._breaker.retry_at - self._clock(), 0.0))
         try:
             async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
                 await self._store.get(PROBE_KEY)
         except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
             self._last_error = type(error).__name__
-            self._breaker.record_probe(self._clock(), has_answered=False)
+            self._breaker.record_failure(self._clock())
         else:
-            self._breaker.record_probe(self._clock(), has_answered=True)
+            self._breaker.record_success(self._clock())
 
     async def _write(self) -> None:
         """Write one queued change, without a retry: a change that cannot be written would be retried for ever."""
@@ -203,7 +200,7 @@ class SessionReplicator:
             self._write_failures += 1
             self._record_failure(error)
         else:
-            self._breaker.record_success()
+            self._breaker.record_success(self._clock())
             self._written += 1
 
     async def _write_drop(self) -> None:
@@ -222,15 +219,3 @@ class SessionReplicator:
         self._breaker.record_failure(self._clock())
         # Wakes the background task, which waits for changes to write, so that it probes the store instead.
         self._wake.set()
-
-
-def _error_of(task: asyncio.Future[str | None]) -> BaseException | None:
-    if not task.done():
-        return TimeoutError()
-    return asyncio.CancelledError() if task.cancelled() else task.exception()
-
-
-def _retrieve_exception(task: asyncio.Future[str | None]) -> None:
-    """Retrieve the exception of an abandoned task, as asyncio warns about exceptions that are never retrieved."""
-    if not task.cancelled():
-        task.exception()

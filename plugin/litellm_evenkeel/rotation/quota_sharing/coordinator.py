@@ -14,6 +14,7 @@ from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
 from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownBus
 from litellm_evenkeel.rotation.quota_sharing.leased_concurrency import LeasedConcurrency
 from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, LeaseRequest, SharingCounts, SharingMode
+from litellm_evenkeel.support.log_throttle import LogThrottle
 from litellm_evenkeel.support.timeouts import run_with_timeout
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ MAX_URGENT_SCOPES = 4
 CONNECT_SECONDS, CLOSE_SECONDS = 2.0, 0.5
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 2.0
 WARNING_INTERVAL_SECONDS = 60.0
+GRACE_SECONDS = 0.02
 # Local mode ends this many ticks before the store grants again, so that all usage is reported by then.
 QUIET_TICKS = 2.0
 # A worker with a heartbeat within this many intervals counts as connected.
@@ -73,9 +75,10 @@ class QuotaCoordinator:
         self._grants_at = 0.0
         self.workers = settings.workers
         self._retry_pause = 0.0
-        self._tick_at = self._heartbeat_at = self._answered_at = self._warned_at = -math.inf
+        self._tick_at = self._heartbeat_at = self._answered_at = -math.inf
         self._outages = self._exchanges = 0
         self._errors: Counter[str] = Counter()
+        self._throttle = LogThrottle(WARNING_INTERVAL_SECONDS)
 
     def broadcast(self, update: CooldownUpdate) -> None:
         """Send a cooldown update to the other workers."""
@@ -284,7 +287,7 @@ class QuotaCoordinator:
 
     async def _call_store(self, call: Coroutine[object, object, None], seconds: float) -> bool:
         try:
-            await run_with_timeout(call, seconds)
+            await run_with_timeout(call, seconds, grace=GRACE_SECONDS)
         except Exception as error:  # noqa: BLE001 - no error of a driver or server may stop requests
             self._errors[type(error).__name__] += 1
             await self._enter_local_mode(error)
@@ -299,9 +302,7 @@ class QuotaCoordinator:
             self.mode = SharingMode(is_local=True, workers=self.workers, epoch=self.mode.epoch)
             self._use_local_slots()
             self._notify_all_capacity()
-        now = self._clock()
-        if now >= self._warned_at + WARNING_INTERVAL_SECONDS:
-            self._warned_at = now
+        if self._throttle.allows(self._clock()):
             # The text of the error may contain an address.
             LOG.warning(
                 "Redis for shared limits is unavailable (%s). Each of %d workers uses 1/%d of every limit until it is"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from litellm_evenkeel.support.decay import decay_factor
 
 # Time constant of the decay.
 DECAY_SECONDS = 10.0
@@ -22,7 +22,7 @@ class PeakEwma:
 
     def current(self, now: float) -> float:
         """Return the value, decayed since the last observation, so that a slow account is tried again."""
-        return self.seconds * math.exp(-max(now - self._observed_at, 0.0) / DECAY_SECONDS)
+        return self.seconds * decay_factor(now - self._observed_at, DECAY_SECONDS)
 
     def recent(self, now: float) -> float | None:
         """Return the value if it is recent, else `None`: an account without traffic gets no newer value."""
@@ -33,6 +33,6 @@ class PeakEwma:
         if seconds >= self.seconds:
             self.seconds = seconds
         else:
-            kept = math.exp(-max(now - self._observed_at, 0.0) / DECAY_SECONDS)
+            kept = decay_factor(now - self._observed_at, DECAY_SECONDS)
             self.seconds = self.seconds * kept + seconds * (1 - kept)
         self._observed_at = now

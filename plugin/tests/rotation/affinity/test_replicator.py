@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from memory_session_store import MemorySessionStore
 
-from litellm_evenkeel.rotation.affinity.circuit_breaker import FAILURE_THRESHOLD
-from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
+from litellm_evenkeel.rotation.affinity.replicator import FAILURE_THRESHOLD, SessionReplicator
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
 from litellm_evenkeel.rotation.settings import AffinitySettings
 
