@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-DECAY_SECONDS = 60.0
-
 
 def decay_factor(seconds: float, time_constant: float) -> float:
     """Return what remains of 1 after `seconds`: about a third after one time constant."""
@@ -13,19 +11,20 @@ def decay_factor(seconds: float, time_constant: float) -> float:
 
 
 class DecayingCounter:
-    """Number of requests in about the last minute."""
+    """Number of events in about the last `time_constant` seconds."""
 
-    __slots__ = ("_count", "_updated_at")
+    __slots__ = ("_count", "_time_constant", "_updated_at")
 
-    def __init__(self) -> None:
+    def __init__(self, time_constant: float) -> None:
+        self._time_constant = time_constant
         self._count = 0.0
         self._updated_at = -math.inf
 
     def add(self, now: float) -> None:
-        """Count a request."""
+        """Count an event."""
         self._count = self.count(now) + 1.0
         self._updated_at = max(now, self._updated_at)
 
     def count(self, now: float) -> float:
-        """Return the decayed count. A request of a minute ago counts for about a third."""
-        return self._count * decay_factor(now - self._updated_at, DECAY_SECONDS) if self._count else 0.0
+        """Return the decayed count. An event of one time constant ago counts for about a third."""
+        return self._count * decay_factor(now - self._updated_at, self._time_constant) if self._count else 0.0

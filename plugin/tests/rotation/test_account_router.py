@@ -392,10 +392,10 @@ async def test_an_error_while_others_wait_is_told_and_they_are_chosen_for(
     release.set()
     _, (found, _) = await asyncio.gather(holding, waiting)
     assert isinstance(found, Pick)
-    assert happened == [("serving those who wait", ZeroDivisionError)]
+    assert happened == [("serving the queue", ZeroDivisionError)]
 
 
-async def test_who_comes_later_is_served_with_what_is_too_little_for_those_who_wait(world: World) -> None:
+async def test_another_client_is_served_with_what_is_too_little_for_a_large_request(world: World) -> None:
     rig = Rig(world, limits={"tpm": 1000}, queue_timeout=90.0)
     del rig.deployments[1:]
     release = asyncio.Event()
@@ -410,7 +410,7 @@ async def test_who_comes_later_is_served_with_what_is_too_little_for_those_who_w
     large = asyncio.create_task(rig.request(answered, input="x" * 400))
     await asyncio.sleep(0)
     for _ in range(2):
-        found, _ = await rig.request(answered, max_tokens=100)
+        found, _ = await rig.request(answered, max_tokens=100, metadata={"user_api_key": "another"})
         assert isinstance(found, Pick)
         assert not large.done()
     release.set()

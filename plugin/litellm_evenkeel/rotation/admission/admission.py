@@ -86,7 +86,7 @@ class Admission:
             return None
         outcome = self._pick(cached, deployments, request)
         if isinstance(outcome, Pick):
-            candidates.fair_share.record_pick(request.client, now)
+            candidates.fair_share.record_pick(request.client)
         return outcome
 
     async def _wait(self, attempt: _Wait, request: PickRequest, no_capacity: NoCapacity | None) -> Pick | NoCapacity:

@@ -1,55 +1,46 @@
-"""Those who wait for an account: each client in its turn, so that who asks for much does not keep the others out."""
+"""Fair queue: clients take turns, and the requests of one client are served first in, first out."""
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from enum import Enum
-from heapq import heapify, heappop, heappush
-from itertools import count
 from typing import Generic, TypeVar
 
 Waiter = TypeVar("Waiter", bound=Hashable)
 
-# Entries of those who have left are swept out when there are so many times as many as who stand there, and a few more.
-SWEPT_TIMES, SWEPT_FROM = 2, 64
-
 
 class OfferResult(Enum):
-    """What one who waits says to an offer."""
+    """Result of an offer to a queued request."""
 
-    ACCEPTED = "taken"
-    SKIPPED = "passed"
-    """There is nothing for it now; there may be for those behind it of the same client."""
-    BLOCKED = "kept"
-    """There is nothing for it now, nor is it for those behind it."""
+    ACCEPTED = "accepted"
+    BLOCKED = "blocked"
+    """It cannot be served now, so the client's later requests cannot either."""
+    GONE = "gone"
+    """It no longer waits."""
 
 
 class FairQueue(Generic[Waiter]):
-    """Waiters by client, each with how much it needs; clients take turns, and the requests of one are in order."""
+    """Queued requests by client."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, dict[Waiter, None]] = OrderedDict()
+        """The client whose turn is next is first."""
         self._length = 0
-        self._needs: list[tuple[float, int, str, Waiter]] = []
-        """A heap, in which those who have left stay until they come to its top."""
-        self._numbers = count()
 
     def __len__(self) -> int:
         return self._length
 
-    def add(self, client: str, waiter: Waiter, needs: float = 0.0) -> None:
-        """Stand behind the others of the same client."""
+    def __iter__(self) -> Iterator[Waiter]:
+        return iter([waiter for waiters in self._clients.values() for waiter in waiters])
+
+    def add(self, client: str, waiter: Waiter) -> None:
+        """Add a request behind the others of its client."""
         self._clients.setdefault(client, {})[waiter] = None
         self._length += 1
-        if len(self._needs) > SWEPT_TIMES * self._length + SWEPT_FROM:
-            self._needs = [entry for entry in self._needs if self._stands(entry)]
-            heapify(self._needs)
-        heappush(self._needs, (needs, next(self._numbers), client, waiter))
 
     def remove(self, client: str, waiter: Waiter) -> bool:
-        """Go away, served or not; return whether one stood there."""
+        """Remove a request. Return whether it was in the queue."""
         waiters = self._clients.get(client)
         if waiters is None or waiter not in waiters:
             return False
@@ -59,45 +50,26 @@ class FairQueue(Generic[Waiter]):
             del self._clients[client]
         return True
 
-    def __iter__(self) -> Iterator[Waiter]:
-        return iter([waiter for waiters in self._clients.values() for waiter in waiters])
+    def heads(self) -> Iterator[Waiter]:
+        """Yield the first request of each client."""
+        return (next(iter(waiters)) for waiters in self._clients.values())
 
     def serve(self, offer: Callable[[Waiter], OfferResult]) -> Iterator[None]:
-        """Offer to each client in turn, until nobody takes anything more; whoever drives it may pause after each step.
+        """Offer capacity to the first request of each client in turn, until no client accepts any more.
 
-        Who gets nothing keeps the turn: the next free account is offered to it first. Meanwhile others may come and go;
-        clients who come while it pauses are offered nothing.
+        A client that accepted goes to the end; a blocked one keeps its turn for the next round. The caller may pause
+        after each step. Requests may be added and removed meanwhile; new clients are offered nothing in this round.
         """
         turns = deque(self._clients)
         while turns:
             client = turns.popleft()
-            for waiter in tuple(self._clients.get(client, ())):
-                if waiter not in self._clients.get(client, ()):
-                    # It has left while this paused.
-                    continue
-                answer = offer(waiter)
-                if answer is OfferResult.ACCEPTED:
+            result = OfferResult.GONE
+            while result is OfferResult.GONE and client in self._clients:
+                waiter = next(iter(self._clients[client]))
+                result = offer(waiter)
+                if result is not OfferResult.BLOCKED:
                     self.remove(client, waiter)
-                    if client in self._clients:
-                        self._clients.move_to_end(client)
-                        turns.append(client)
-                if answer is not OfferResult.SKIPPED:
-                    break
-                yield
+            if result is OfferResult.ACCEPTED and client in self._clients:
+                self._clients.move_to_end(client)
+                turns.append(client)
             yield
-
-    @property
-    def least(self) -> float:
-        """How much the smallest of those who stand here needs; infinite if nobody does."""
-        while self._needs and not self._stands(self._needs[0]):
-            heappop(self._needs)
-        return self._needs[0][0] if self._needs else math.inf
-
-    @property
-    def clients(self) -> int:
-        """How many different clients wait."""
-        return len(self._clients)
-
-    def _stands(self, entry: tuple[float, int, str, Waiter]) -> bool:
-        _, _, client, waiter = entry
-        return waiter in self._clients.get(client, ())

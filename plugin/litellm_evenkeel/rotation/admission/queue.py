@@ -1,4 +1,4 @@
-"""Waiting for an account to be free, for a bounded time and in turn."""
+"""Admission queue: requests wait for capacity, for a bounded time and in fair order."""
 
 from __future__ import annotations
 
@@ -19,108 +19,108 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-    IsThere = Callable[[int, DeploymentState], bool]
-    Failed = Callable[[str, Exception], None]
+    Matches = Callable[[int, DeploymentState], bool]
 
-MOST_WAITING = 10_000
-# Between two looks that nobody has called for.
-SHORTEST, LONGEST = 0.005, 0.5
-# For so long it is offered at once; then others have the loop.
-TURN_SECONDS = 0.004
-# For which share of its time a request may be passed by smaller ones of its client.
-PASSED_SHARE = 0.5
+MAX_QUEUED = 10_000
+# Bounds of the pause between two rounds that nothing triggers.
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.005, 0.5
+# After this time, a round pauses so that other tasks can run.
+SLICE_SECONDS = 0.004
 
 
 class AdmissionQueue:
-    """The lines before all groups, in one event loop."""
+    """The queues of all candidate sets, in one event loop."""
 
-    def __init__(self, pool: AccountPool, failed: Failed = lambda _where, _error: None) -> None:
-        self._pool, self._failed = pool, failed
-        self._lines: dict[CandidateSet, _CandidateQueue] = {}
+    def __init__(
+        self, pool: AccountPool, errors: Callable[[str, Exception], None] = lambda _operation, _error: None
+    ) -> None:
+        self._pool, self._errors = pool, errors
+        self._queues: dict[CandidateSet, _CandidateQueue] = {}
 
     def is_queued(self, candidates: CandidateSet) -> bool:
-        """Return whether somebody waits already: who comes now has its turn among them."""
-        return candidates in self._lines
+        """Return whether requests wait for a candidate set. A new request must wait behind them."""
+        return candidates in self._queues
 
     def wake(self, candidates: CandidateSet) -> None:
-        """Know that something may be free now."""
-        queue = self._lines.get(candidates)
+        """Serve the queue of a candidate set soon, as capacity may be available."""
+        queue = self._queues.get(candidates)
         if queue is not None:
             queue.serve_soon()
 
     async def wait(
-        self, candidates: CandidateSet, request: PickRequest, client: str, seconds: float, is_there: IsThere
+        self, candidates: CandidateSet, request: PickRequest, client: str, seconds: float, matches: Matches
     ) -> Pick | NoCapacity | None:
-        """Return what was chosen when it was free in time; None where the candidates have changed meanwhile."""
-        queue = self._lines.get(candidates)
+        """Wait up to `seconds` for a pick. Return `None` if the candidates have changed meanwhile."""
+        queue = self._queues.get(candidates)
         if queue is None:
-            queue = self._lines[candidates] = _CandidateQueue(self._pool, candidates, self._failed)
-        if len(queue.requests) >= MOST_WAITING:
+            queue = self._queues[candidates] = _CandidateQueue(self._pool, candidates, self._errors)
+        if len(queue.requests) >= MAX_QUEUED:
             return queue.no_capacity
-        loop = asyncio.get_running_loop()
-        queued = _QueuedRequest(request, client, is_there, loop.time() + seconds * PASSED_SHARE)
-        end = loop.call_later(seconds, queue.time_out, queued)
-        queue.requests.add(client, queued, request.usage.tokens)
-        queue.joined(queued)
+        queued = _QueuedRequest(request, client, matches)
+        timer = asyncio.get_running_loop().call_later(seconds, queue.time_out, queued)
+        queue.requests.add(client, queued)
+        queue.on_added(queued)
         try:
             return await queued.result
         except asyncio.CancelledError:
-            found = None if queued.result.cancelled() or not queued.result.done() else queued.result.result()
-            if isinstance(found, Pick):
-                # It was served in the very moment in which its client left.
-                self._pool.release(found.reservation)
+            result = None if queued.result.cancelled() or not queued.result.done() else queued.result.result()
+            if isinstance(result, Pick):
+                # It was served and cancelled in the same moment.
+                self._pool.release(result.reservation)
             raise
         finally:
-            end.cancel()
+            timer.cancel()
             is_unserved = queue.requests.remove(client, queued)
             if not queue.requests:
                 queue.stop()
-                if self._lines.get(candidates) is queue:
-                    del self._lines[candidates]
+                if self._queues.get(candidates) is queue:
+                    del self._queues[candidates]
             elif is_unserved:
-                # Who stood behind may be served with what was not enough here.
+                # A request behind it may need less.
                 queue.serve_soon()
 
     def lengths(self) -> dict[str, int]:
-        """Return how many wait for each model group."""
-        found: dict[str, int] = {}
-        for candidates, queue in self._lines.items():
-            found[candidates.name] = found.get(candidates.name, 0) + len(queue.requests)
-        return found
+        """Return the number of queued requests by model group."""
+        lengths: dict[str, int] = {}
+        for candidates, queue in self._queues.items():
+            lengths[candidates.name] = lengths.get(candidates.name, 0) + len(queue.requests)
+        return lengths
 
 
 class _QueuedRequest:
-    __slots__ = ("client", "is_there", "passed_until", "request", "result")
+    __slots__ = ("client", "matches", "request", "result")
 
-    def __init__(self, request: PickRequest, client: str, is_there: IsThere, passed_until: float) -> None:
-        self.request, self.client, self.is_there, self.passed_until = request, client, is_there, passed_until
+    def __init__(self, request: PickRequest, client: str, matches: Matches) -> None:
+        self.request, self.client, self.matches = request, client, matches
         self.result: asyncio.Future[Pick | NoCapacity | None] = asyncio.get_running_loop().create_future()
 
 
 class _CandidateQueue:
-    """The line before one group, and when it is looked at next.
+    """The queue of one candidate set, which is served in rounds.
 
-    It is offered in rounds, by clients' turns. What was refused to one is offered to no other that needs as much or
-    more, and when there is nothing for the smallest of all, the round is over; so a round in vain looks at the accounts
-    but once. A request that is too large for what there is keeps its place, and those of its client that need less go
-    past it, for half of its time: from then on they stay behind it.
+    When a request is blocked, all that need as many tokens or more are passed over in this round; when the smallest one
+    is blocked, the round is over. So a round in vain looks at each candidate only twice.
     """
 
-    def __init__(self, pool: AccountPool, candidates: CandidateSet, failed: Failed) -> None:
-        self._pool, self._candidates, self._failed = pool, candidates, failed
+    def __init__(self, pool: AccountPool, candidates: CandidateSet, errors: Callable[[str, Exception], None]) -> None:
+        self._pool, self._candidates, self._errors = pool, candidates, errors
         self.requests: FairQueue[_QueuedRequest] = FairQueue()
         self.no_capacity = NoCapacity(1.0, None)
+        """The latest result of a blocked request."""
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._round: Iterator[None] | None = None
-        self._is_soon = False
-        self._opens_in = LONGEST
-        self._refused = math.inf
-        """So many tokens, or more, nobody needs to be offered in this round."""
-        self._is_least_open = False
-        """Whether there was something for the smallest, when it was looked for last."""
+        self._is_triggered = False
+        """Whether another round follows this one at once."""
+        self._available_in = MAX_PAUSE_SECONDS
+        self._blocked_tokens = math.inf
+        """Requests that need as many tokens are blocked, for the rest of the round."""
+        self._is_round_over = False
+        """Whether all requests are blocked."""
+        self._is_smallest_available = False
+        """Whether the smallest request was found available in this round."""
 
-    def joined(self, queued: _QueuedRequest) -> None:
-        """Look whether there is something for one who has come, unless it is known that there is not."""
+    def on_added(self, queued: _QueuedRequest) -> None:
+        """Serve the queue for a new request, unless it is known to be blocked."""
         no_capacity = self._pool.cached_no_capacity(self._candidates, queued.request)
         if no_capacity is None:
             self.serve_soon()
@@ -130,59 +130,59 @@ class _CandidateQueue:
             self._schedule_in(no_capacity.available_in)
 
     def serve_soon(self) -> None:
-        """Look again when all of this moment has happened."""
-        self._refused = math.inf
-        if not self._is_soon:
-            self._is_soon = True
-            # A round that is on its way is ended first: nobody may come off badly because much happens.
+        """Serve the queue in the next turn of the event loop."""
+        self._blocked_tokens, self._is_round_over = math.inf, False
+        if not self._is_triggered:
+            self._is_triggered = True
+            # A round that has begun is ended first, so that every client gets its turn.
             if self._round is None:
                 self._schedule(asyncio.get_running_loop().call_soon(self._serve))
 
     def stop(self) -> None:
-        """Look no more by itself."""
-        self._is_soon, self._round = False, None
+        """Stop serving."""
+        self._is_triggered, self._round = False, None
         self._schedule(None)
 
     def time_out(self, queued: _QueuedRequest) -> None:
-        """Tell one that its time is over."""
+        """Reject a request whose queue timeout is over."""
         if not queued.result.done():
             queued.result.set_result(self.no_capacity)
 
     def _serve(self) -> None:
-        """Give what is free to those whose turn it is, as far as it can be done in a moment."""
-        # What has called this is over: who comes next has to be looked for anew.
+        # The timer that has called this is over. A request that is added now has to schedule a new one.
         self._timer = None
         try:
             self._continue_round()
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is left to wait for nothing
+        except Exception as error:  # noqa: BLE001 - no request may wait in vain because of an error of ours
             self.stop()
-            self._failed("serving those who wait", error)
+            self._errors("serving the queue", error)
             for queued in self.requests:
                 if not queued.result.done():
-                    # They look for themselves.
+                    # The requests look for a candidate themselves.
                     queued.result.set_result(None)
 
     def _continue_round(self) -> None:
         loop = asyncio.get_running_loop()
-        ends = loop.time() + TURN_SECONDS
+        ends_at = loop.time() + SLICE_SECONDS
         if self._round is None:
-            self._is_soon, self._is_least_open = False, False
-            self._refused, self._opens_in = math.inf, LONGEST
+            self._is_triggered = self._is_round_over = self._is_smallest_available = False
+            self._blocked_tokens, self._available_in = math.inf, MAX_PAUSE_SECONDS
             self._round = self.requests.serve(self._offer)
         for _ in self._round:
-            if self._refused <= self.requests.least:
+            if self._is_round_over:
                 break
-            if loop.time() >= ends:
+            if loop.time() >= ends_at:
                 self._schedule(loop.call_soon(self._serve))
                 return
         self._round = None
-        if self._is_soon:
+        if self._is_triggered:
             self._schedule(loop.call_soon(self._serve))
         elif self.requests:
-            self._schedule_in(self._opens_in)
+            self._schedule_in(self._available_in)
 
     def _schedule_in(self, seconds: float) -> None:
-        self._schedule(asyncio.get_running_loop().call_later(min(max(seconds, SHORTEST), LONGEST), self._serve))
+        pause = min(max(seconds, MIN_PAUSE_SECONDS), MAX_PAUSE_SECONDS)
+        self._schedule(asyncio.get_running_loop().call_later(pause, self._serve))
 
     def _schedule(self, timer: asyncio.TimerHandle | asyncio.Handle | None) -> None:
         if self._timer is not None:
@@ -191,39 +191,35 @@ class _CandidateQueue:
 
     def _offer(self, queued: _QueuedRequest) -> OfferResult:
         if queued.result.done():
-            return OfferResult.SKIPPED
-        if queued.request.usage.tokens >= self._refused:
-            return self._waits_on(queued)
-        fairness, now = self._candidates.fair_share, self._pool.now()
-        pause = fairness.delay(queued.client, now)
-        if pause:
-            # Nobody may be left who makes a pick, and with it a newer snapshot.
-            self._pool.ensure_fresh(self._candidates, now)
-            self.no_capacity = NoCapacity(pause, Blocker(BlockReason.FAIR_SHARE, now + pause, ""))
-            self._opens_in = min(self._opens_in, pause)
+            return OfferResult.GONE
+        if queued.request.usage.tokens >= self._blocked_tokens:
             return OfferResult.BLOCKED
-        found = self._pool.pick(self._candidates, queued.request, queued.is_there)
-        if isinstance(found, NoCapacity):
-            self.no_capacity = found
-            self._opens_in = min(self._opens_in, found.available_in)
-            self._is_refused(queued.request)
-            return self._waits_on(queued)
-        fairness.record_pick(queued.client, now)
-        queued.result.set_result(found)
-        self._is_least_open = False
+        fair_share, now = self._candidates.fair_share, self._pool.now()
+        delay = fair_share.delay(queued.client, now)
+        if delay:
+            # There may be no pick that would refresh the snapshot, and with it the shares.
+            self._pool.ensure_fresh(self._candidates, now)
+            self.no_capacity = NoCapacity(delay, Blocker(BlockReason.FAIR_SHARE, now + delay, ""))
+            self._available_in = min(self._available_in, delay)
+            return OfferResult.BLOCKED
+        result = self._pool.pick(self._candidates, queued.request, queued.matches)
+        if isinstance(result, NoCapacity):
+            self.no_capacity = result
+            self._available_in = min(self._available_in, result.available_in)
+            self._note_blocked(queued.request)
+            return OfferResult.BLOCKED
+        fair_share.record_pick(queued.client)
+        queued.result.set_result(result)
+        self._is_smallest_available = False
         return OfferResult.ACCEPTED
 
-    def _is_refused(self, request: PickRequest) -> None:
+    def _note_blocked(self, request: PickRequest) -> None:
         if not request.excluded:
-            # Who has tried some of them may be refused what others are not.
-            self._refused = min(self._refused, request.usage.tokens)
-        least = self.requests.least
-        if least < self._refused and not self._is_least_open:
-            self._is_least_open = not self._pool.is_saturated(self._candidates, Usage(tokens=least))
-            if not self._is_least_open:
-                self._refused = least
-
-    @staticmethod
-    def _waits_on(queued: _QueuedRequest) -> OfferResult:
-        is_passed = asyncio.get_running_loop().time() < queued.passed_until
-        return OfferResult.SKIPPED if is_passed else OfferResult.BLOCKED
+            # With excluded candidates, it may be blocked where others are not.
+            self._blocked_tokens = min(self._blocked_tokens, request.usage.tokens)
+        smallest = min(queued.request.usage.tokens for queued in self.requests.heads())
+        if smallest < self._blocked_tokens and not self._is_smallest_available:
+            self._is_smallest_available = not self._pool.is_saturated(self._candidates, Usage(tokens=smallest))
+            if not self._is_smallest_available:
+                self._blocked_tokens = smallest
+        self._is_round_over = self._blocked_tokens <= smallest

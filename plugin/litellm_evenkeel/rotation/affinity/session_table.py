@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # A pin in use is shared again after this share of its time to live, rather than at each request.
 RESHARE_TTL_SHARE = 0.25
 MAX_GROUPS = 1_000
+# Traffic is counted over about this time.
+TRAFFIC_SECONDS = 60.0
 MAX_EXPIRED_PER_CALL = 64
 # Suffix of a session's key under which its fallback account is stored.
 FALLBACK_SUFFIX = "+"
@@ -249,7 +251,7 @@ class SessionTable:
     def _group_traffic(self, name: str) -> DecayingCounter:
         counter = self._groups.get(name)
         if counter is None:
-            counter = self._groups[name] = DecayingCounter()
+            counter = self._groups[name] = DecayingCounter(TRAFFIC_SECONDS)
             if len(self._groups) > MAX_GROUPS:
                 self._groups.popitem(last=False)
         return counter
@@ -266,5 +268,5 @@ class _Pin:
 
     def add(self, now: float) -> None:
         """Count a request whose session key many sessions may share."""
-        self.traffic = self.traffic or DecayingCounter()
+        self.traffic = self.traffic or DecayingCounter(TRAFFIC_SECONDS)
         self.traffic.add(now)

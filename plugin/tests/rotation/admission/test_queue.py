@@ -157,7 +157,7 @@ async def test_who_has_waited_among_other_candidates_is_told(before: Before) -> 
 
 
 async def test_a_line_has_an_end(before: Before, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    monkeypatch.setattr(module, "MAX_QUEUED", 2)
     before.world.pick(before.candidates)
     waiters = [before.come() for _ in range(2)]
     await turns()
@@ -206,7 +206,7 @@ async def test_who_is_held_to_a_part_sees_to_it_that_it_is_shared_anew(world: Wo
     # What was known when little was left: nobody picks any more, because all are held to their parts.
     fairness.share(1.0, 100.0, 60.0, world.now)
     while not fairness.delay("a", world.now):
-        fairness.record_pick("a", world.now)
+        fairness.record_pick("a")
     assert fairness.is_scarce
     waiter = before.come("a")
     await turns()
@@ -275,7 +275,7 @@ async def test_of_what_is_freed_all_but_that_is_looked_at_no_more(world: World, 
 
 
 async def test_others_have_the_loop_between_offers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 0.0)
     number, before = 20, Before(world, 20)
     reservations = [world.pick(before.candidates).reservation for _ in range(number)]
     waiters = [before.come(f"client {each}") for each in range(number)]
@@ -298,20 +298,23 @@ def large(world: World) -> Before:
     return before
 
 
-async def test_what_is_too_little_for_a_large_request_a_smaller_one_gets(large: Before) -> None:
+async def test_a_large_request_blocks_its_own_client_and_no_other(large: Before) -> None:
     first = large.come(tokens=900.0)
     await turns()
-    same, other = large.come(tokens=100.0), large.come("other", tokens=100.0)
-    assert isinstance(await same, Pick)
+    small, other = large.come(tokens=100.0), large.come("other", tokens=100.0)
     assert isinstance(await other, Pick)
-    # What is left is too little for it as well.
-    late = large.come(tokens=300.0)
-    await turns()
-    assert not first.done()
-    assert not late.done()
+    assert not small.done()
     large.world.now += 90
     assert isinstance(await first, Pick)
-    await left([late])
+    assert isinstance(await small, Pick)
+
+
+async def test_what_is_behind_a_large_request_is_served_when_that_leaves(large: Before) -> None:
+    first, small = large.come(tokens=900.0), large.come(tokens=100.0)
+    await turns()
+    assert not small.done()
+    first.cancel()
+    assert isinstance(await small, Pick)
 
 
 async def test_requests_of_one_client_are_served_in_order_if_each_can_be(before: Before) -> None:
@@ -322,18 +325,6 @@ async def test_requests_of_one_client_are_served_in_order_if_each_can_be(before:
         assert not waiter.done()
         before.pool.release(reservation)
         reservation = (await waiter).reservation
-
-
-async def test_a_large_request_is_not_passed_for_ever(large: Before, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PASSED_SHARE", 0.0)
-    first = large.come(tokens=900.0)
-    await turns()
-    small, other = large.come(tokens=100.0), large.come("other", tokens=100.0)
-    # Those of its own client wait behind it; others have their own turns.
-    assert isinstance(await other, Pick)
-    assert not small.done()
-    first.cancel()
-    assert isinstance(await small, Pick)
 
 
 async def test_an_error_of_ours_is_told_and_leaves_nobody_waiting(
@@ -351,7 +342,7 @@ async def test_an_error_of_ours_is_told_and_leaves_nobody_waiting(
         before.waiting.wake(before.candidates)
         # They are to look for themselves.
         assert await asyncio.gather(*waiters) == [None, None, None]
-    assert before.errors == [("serving those who wait", "ours")]
+    assert before.errors == [("serving the queue", "ours")]
     assert before.waiting.lengths() == {}
 
 
