@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, strategies as st
 
 from litellm_evenkeel.support.log_throttle import LogThrottle
@@ -13,4 +15,4 @@ def test_two_messages_are_an_interval_apart(interval: float, pauses: list[float]
         if throttle.allows(now):
             logged.append(now)
     assert not pauses or logged
-    assert all(second - first >= interval * (1 - 1e-9) for first, second in zip(logged, logged[1:], strict=False))
+    assert all(second - first >= interval * (1 - 1e-9) for first, second in itertools.pairwise(logged))
