@@ -6,13 +6,12 @@ that were read before. Each function here uses the entry point if the router has
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from litellm_evenkeel import proxy_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-SERVER = "litellm.proxy.proxy_server"
 
 
 class RouterSettings(NamedTuple):
@@ -24,7 +23,7 @@ class RouterSettings(NamedTuple):
 
 def running_router() -> Any:
     """Return the proxy's router, or `None` outside of a proxy."""
-    return getattr(sys.modules.get(SERVER), "llm_router", None)
+    return getattr(proxy_process.server(), "llm_router", None)
 
 
 def settings_of(router: Any) -> RouterSettings:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from importlib import import_module, metadata
 from typing import Any
 
-from litellm_evenkeel import compatibility
+from litellm_evenkeel import compatibility, proxy_process
 from litellm_evenkeel.metrics.multiprocess.directory import enable_multiprocess_values, prepare_folder
-from litellm_evenkeel.wiring.proxy_process import callbacks
 
 CALLBACKS = ("rotation", "prometheus", "gc_freeze", "journal")
 RENAMED = {"collector": "gc_freeze"}
@@ -28,7 +27,7 @@ def __getattr__(name: str) -> Any:
     # Checked before any import of LiteLLM, because an older one may lack what is imported.
     compatibility.require(metadata.version("litellm"))
     # Multiprocess mode must be prepared before the first import of `prometheus_client`, which any callback may cause.
-    if PROMETHEUS in callbacks() and prepare_folder() is not None:
+    if PROMETHEUS in proxy_process.callbacks() and prepare_folder() is not None:
         enable_multiprocess_values()
     # Each callback has a module of its own, so that nothing is imported for unused ones.
     callback = globals()[name] = getattr(import_module(f"litellm_evenkeel.wiring.{name}"), name)()

@@ -27,11 +27,13 @@ SERVER = "litellm.proxy.proxy_server"
 # What functions are given, and return, which no reading of the source shows: `module.function.parameter`, or
 # `module.function()`. A star stands for all functions of a module.
 HINTS = {
+    "litellm_router.proxy_process.server()": SERVER,
     "litellm_router.*.router": f"{SERVER}.llm_router",
     "metrics.callback._readers.callback": "litellm.integrations.prometheus.PrometheusLogger",
-    "metrics.endpoint._at_shutdown.server": SERVER,
+    "metrics.proxy_caches.proxy_process.server()": SERVER,
     "metrics.proxy_caches._in_memory.cache": f"{SERVER}.user_api_key_cache",
     "metrics.proxy_caches._in_memory()": f"{SERVER}.user_api_key_cache.in_memory_cache",
+    "proxy_process.server()": SERVER,
     "rotation.litellm_filters.*.router": f"{SERVER}.llm_router",
     "rotation.litellm_filters.routing_context()": "litellm.router_api.RoutingContext",
 }

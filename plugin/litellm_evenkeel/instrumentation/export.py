@@ -17,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.instrumentation.definitions import PREFIX, MetricDefinition, MetricType
+from litellm_evenkeel.proxy_process import multiprocess_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Samples = Callable[[], Iterable["Sample"]]
     OnError = Callable[[str, Exception], None]
 
-MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 WRITE_INTERVAL_SECONDS = 5.0
 SAMPLES_PER_SLICE = 64
 # Event loops hold only weak references to tasks: without this set, a task might be garbage-collected.
@@ -45,11 +45,6 @@ def _ignore(operation: str, error: Exception) -> None:
     del operation, error
 
 
-def is_multiprocess(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether several processes share the metrics of one scrape."""
-    return bool(environ.get(MULTIPROCESS_VARIABLE) or environ.get(MULTIPROCESS_VARIABLE.lower()))
-
-
 def export_samples(
     samples: Samples,
     definitions: Sequence[MetricDefinition],
@@ -62,7 +57,7 @@ def export_samples(
 
     Return a function that writes the samples once more, for the shutdown of one of several workers.
     """
-    if not is_multiprocess(environ):
+    if multiprocess_folder(environ) is None:
         SampleCollector(samples, definitions, registry, on_error=on_error)
         return _nothing
     writer = SampleWriter(samples, definitions, on_error=on_error)
@@ -174,7 +169,7 @@ def made(definition: MetricDefinition, registry: CollectorRegistry | None) -> An
 
 def exposition(registry: CollectorRegistry = REGISTRY, environ: Mapping[str, str] = os.environ) -> bytes:
     """Return the metrics of the plugin in the text format, for proxies without a /metrics endpoint."""
-    if is_multiprocess(environ):
+    if multiprocess_folder(environ) is not None:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(_PluginMetrics(registry))

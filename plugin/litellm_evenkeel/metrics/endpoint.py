@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.metrics.multiprocess.compaction import DeadWorkerCompactor
 
 if TYPE_CHECKING:
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 TASKS: set[asyncio.Task[None]] = set()
-SHUTDOWN = "proxy_shutdown_event"
 
 
 def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     """Mount the endpoint at /metrics, where LiteLLM's own middleware requires a key if it is configured to."""
     from litellm.integrations.prometheus_metrics_endpoint import make_metrics_asgi_app  # noqa: PLC0415 - of a proxy
-    from litellm.proxy import proxy_server  # noqa: PLC0415
+    from litellm.proxy.proxy_server import app  # noqa: PLC0415
 
     registry = REGISTRY
     read_lock: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
     if folder is not None:
-        _at_shutdown(proxy_server, callback.write_final)
+        _write_at_shutdown(callback.write_final)
         read_lock = DeadWorkerCompactor(folder).read_lock
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
@@ -48,21 +47,13 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
         async with read_lock():
             await metrics_app(scope, receive, send)
 
-    proxy_server.app.mount("/metrics", serve)
+    app.mount("/metrics", serve)
 
 
-def _at_shutdown(server: Any, write_final: Callable[[], None]) -> None:
-    """Call `write_final` when a worker has served its last request: soon after, uvicorn ends it by a signal."""
-    original = getattr(server, SHUTDOWN, None)
-    if not asyncio.iscoroutinefunction(original):
-        LOG.debug("evenkeel: this LiteLLM has no %s. The last counts of a worker that ends may be lost.", SHUTDOWN)
-        return
-
-    @functools.wraps(original)
-    async def shutdown(*arguments: Any, **named: Any) -> None:
-        try:
-            await original(*arguments, **named)
-        finally:
-            write_final()
-
-    setattr(server, SHUTDOWN, shutdown)
+def _write_at_shutdown(write_final: Callable[[], None]) -> None:
+    """Call `write_final` when a worker has served its last request."""
+    if not proxy_process.on_shutdown(after=write_final):
+        LOG.debug(
+            "evenkeel: this LiteLLM has no %s. The last counts of a worker that ends may be lost.",
+            proxy_process.SHUTDOWN_HANDLER,
+        )

@@ -1,15 +1,12 @@
-"""Read access to the running proxy's memory: its caches of budgets, and its router's remaining limits.
-
-The proxy is looked up in `sys.modules` and never imported, because outside of a proxy process there is none.
-"""
+"""Read access to the running proxy's memory: its caches of budgets, and its router's remaining limits."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.budgets import Budget, BudgetEntity, budget_of, counter_name, row_name
-from litellm_evenkeel.litellm_router import SERVER, remaining_usage, running_router
+from litellm_evenkeel.litellm_router import remaining_usage, running_router
 from litellm_evenkeel.support import clock
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ def peek(kind: BudgetEntity, entity_id: str) -> Budget | None:
 
     Any error may be raised if the caches of a new version of LiteLLM differ.
     """
-    server = sys.modules.get(SERVER)
+    server = proxy_process.server()
     rows, counters = getattr(server, "user_api_key_cache", None), getattr(server, "spend_counter_cache", None)
     row_key, counter_key = row_name(kind, entity_id), counter_name(kind, entity_id)
     row = None if rows is None or row_key is None else _in_memory(rows, row_key).get_cache(row_key)

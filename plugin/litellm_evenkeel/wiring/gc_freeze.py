@@ -9,17 +9,16 @@ from importlib import metadata
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from litellm_evenkeel import compatibility
+from litellm_evenkeel import compatibility, proxy_process
 from litellm_evenkeel.gc_freeze import GcFreezer
 from litellm_evenkeel.settings import SECTION, settings
-from litellm_evenkeel.wiring.proxy_process import proxy_config
 
 LOG = logging.getLogger("litellm_evenkeel.gc_freeze")
 
 
 def gc_freeze() -> CustomLogger:
     """Freeze the objects of this worker's start and those that survive the next full collections."""
-    own = settings(proxy_config().get(SECTION)).gc_freeze
+    own = settings(proxy_process.config().get(SECTION)).gc_freeze
     version = metadata.version("litellm")
     is_start_frozen = compatibility.freezes_garbage_collector(version)
     started_at = time.perf_counter()

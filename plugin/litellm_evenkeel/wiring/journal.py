@@ -6,7 +6,6 @@ import asyncio
 import atexit
 import contextlib
 import os
-import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,38 +13,34 @@ from typing import TYPE_CHECKING, Any
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 from prometheus_client import REGISTRY
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.admin import routes
 from litellm_evenkeel.instrumentation import export
 from litellm_evenkeel.journal import metrics
 from litellm_evenkeel.journal.callback import Journal_PROXY_
 from litellm_evenkeel.journal.factory import open_journal
 from litellm_evenkeel.journal.settings import FINAL_EVENTS_SECONDS
-from litellm_evenkeel.litellm_router import SERVER
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import server_urls
-from litellm_evenkeel.wiring.proxy_process import proxy_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.journal.journal import Journal
 
-# The function in LiteLLM's server module that it awaits at shutdown.
-SHUTDOWN_HANDLER = "proxy_shutdown_event"
-
 
 def journal() -> Journal_PROXY_:
     """Create the journal callback of this worker."""
-    config, path = proxy_config(), f"{SECTION}.journal"
+    config, path = proxy_process.config(), f"{SECTION}.journal"
     own = settings(config.get(SECTION)).journal
     # The address is read again for each connection, because a rotated password is written there.
-    opened = open_journal(own, path, lambda: server_urls.postgres(proxy_config(), os.environ, path))
+    opened = open_journal(own, path, lambda: server_urls.postgres(proxy_process.config(), os.environ, path))
     errors = ErrorReporter("journal")
     show = export.export_samples(
         lambda: metrics.samples(opened), metrics.definitions(opened), REGISTRY, on_error=errors.report
     )
-    if SERVER in sys.modules:
+    if proxy_process.server() is not None:
         routes.install_health("journal", lambda: _health(opened, errors))
     _close_with_proxy(opened, show)
     # For processes without a proxy. Exit functions run in reverse order, so this one runs before LiteLLM's own, which
@@ -61,13 +56,9 @@ def _health(journal: Journal, errors: ErrorReporter) -> dict[str, Any]:
 
 
 def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
-    """Close the journal in LiteLLM's shutdown handler: uvicorn ends a worker on a signal before exit functions run."""
-    server = sys.modules.get(SERVER)
-    litellm_shutdown = getattr(server, SHUTDOWN_HANDLER, None)
-    if litellm_shutdown is None:
-        return
+    """Close the journal before LiteLLM's shutdown handler runs."""
 
-    async def shutdown(*arguments: Any, **keywords: Any) -> Any:
+    async def close() -> None:
         # An error here must not keep LiteLLM from its own shutdown.
         with contextlib.suppress(Exception):
             # Deliver the events that LiteLLM has queued for its callbacks.
@@ -77,9 +68,8 @@ def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
         with contextlib.suppress(Exception):
             # Export the metrics once more. Otherwise records that were dropped just now would never be counted.
             show()
-        return await litellm_shutdown(*arguments, **keywords)
 
-    setattr(server, SHUTDOWN_HANDLER, shutdown)
+    proxy_process.on_shutdown(before=close)
 
 
 def _close_at_exit(journal: Journal) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import REGISTRY
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
 from litellm_evenkeel.instrumentation.export import export_samples, exposition
-from litellm_evenkeel.litellm_router import SERVER, deployments_of, running_router
+from litellm_evenkeel.litellm_router import deployments_of, running_router
 from litellm_evenkeel.rotation.inspection import metric_definitions
 from litellm_evenkeel.rotation.inspection.gauges import Gauges
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
-# The environment variable that LiteLLM's command reads. Other ways to start workers do not set it.
-WORKERS_VARIABLE = "NUM_WORKERS"
 
 
 def expose(
@@ -42,11 +40,11 @@ def expose(
         return
     gauges = Gauges(inspector, metrics.accounts, metrics.models, is_shared)
     export_samples(gauges.samples, metric_definitions.SAMPLED, metrics.registry, environ, on_error=on_error)
-    if SERVER in sys.modules:
+    if proxy_process.server() is not None:
         from litellm_evenkeel.admin import routes  # noqa: PLC0415 - needs FastAPI, which may be missing without a proxy
 
         registry = metrics.registry
-        handlers = AdminHandlers(inspector, Worker(os.getpid(), workers(environ), is_shared))
+        handlers = AdminHandlers(inspector, Worker(os.getpid(), proxy_process.worker_count(environ), is_shared))
         routes.install(handlers, lambda: exposition(registry, environ))
 
 
@@ -66,9 +64,3 @@ def deployments(model: str) -> Sequence[Mapping[str, Any]]:
     """Return the running proxy's deployments of a model group."""
     router = running_router()
     return () if router is None else deployments_of(router, model)
-
-
-def workers(environ: Mapping[str, str]) -> int | None:
-    """Return the number of workers, or `None` if it is unknown."""
-    value = environ.get(WORKERS_VARIABLE, "")
-    return int(value) if value.isdecimal() and value.isascii() and len(value) < len("10000") else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.admin import routes
 from litellm_evenkeel.budgets import health, load_drivers, open_budgets
 from litellm_evenkeel.errors import SettingsError
@@ -16,7 +17,6 @@ from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.postgres import database_fingerprint
 from litellm_evenkeel.support.redis import require_address
 from litellm_evenkeel.wiring import server_urls
-from litellm_evenkeel.wiring.proxy_process import callbacks, proxy_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 def prometheus() -> EvenkeelPrometheusLogger:
     """Create the callback of this worker."""
-    if LITELLM_CALLBACK in callbacks():
+    if LITELLM_CALLBACK in proxy_process.callbacks():
         raise SettingsError(
             f"litellm_settings: expected one Prometheus callback, got {LITELLM_CALLBACK!r} and "
             "litellm_evenkeel.proxy.prometheus, which would both count each request. "
             f"Hint: remove {LITELLM_CALLBACK!r}; the other one exports the same series."
         )
-    config = proxy_config()
+    config = proxy_process.config()
     own = settings(config.get(SECTION))
 
     def budgets(listener: Listener, peek: Peek) -> BudgetCache:
@@ -72,7 +72,7 @@ def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, pe
 
     def database() -> str:
         # The address is read again for each connection, because a rotated password is written there.
-        return server_urls.postgres(proxy_config(), os.environ, path)
+        return server_urls.postgres(proxy_process.config(), os.environ, path)
 
     try:
         database_id = database_fingerprint(database())

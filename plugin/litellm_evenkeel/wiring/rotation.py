@@ -7,6 +7,7 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
+from litellm_evenkeel import proxy_process
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator as keeping
@@ -22,7 +23,6 @@ from litellm_evenkeel.settings_schema.types import ServerUrl
 from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import observability, server_urls
-from litellm_evenkeel.wiring.proxy_process import proxy_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ ACCOUNTS = f"{SECTION}.rotation.accounts"
 
 def rotation() -> AccountRotation_PROXY_:
     """Create the rotation callback of this worker."""
-    config = proxy_config()
+    config = proxy_process.config()
     own = settings(config.get(SECTION)).rotation
     deployments = config.get("model_list") or ()
     for deployment in deployments:
@@ -79,10 +79,8 @@ def _coordinator(
         return None
     path = "evenkeel.rotation.shared.redis_url"
     url = server_urls.redis(config, os.environ, path) if address.is_litellm else address.get_secret_value()
-    return open_coordinator(
-        CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=observability.workers(os.environ) or 1),
-        clock,
-    )
+    workers = proxy_process.worker_count(os.environ) or 1
+    return open_coordinator(CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=workers), clock)
 
 
 def _replicator(

@@ -11,7 +11,8 @@ from litellm.caching.caching import DualCache
 from litellm.proxy.common_utils.user_api_key_cache import UserApiKeyCache
 
 from litellm_evenkeel.budgets import BudgetEntity
-from litellm_evenkeel.metrics.proxy_caches import SERVER, peek
+from litellm_evenkeel.metrics.proxy_caches import peek
+from litellm_evenkeel.proxy_process import SERVER
 
 KEY, TEAM = "a" * 64, "crew"
 

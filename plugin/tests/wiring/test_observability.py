@@ -58,10 +58,5 @@ def test_a_second_rotation_in_a_process_does_no_harm() -> None:
     assert registry.get_sample_value("evenkeel_rotation_plugin_errors_total", {"reason": "choosing"}) is None
 
 
-@pytest.mark.parametrize(("told", "workers"), [({}, None), ({"NUM_WORKERS": "4"}, 4), ({"NUM_WORKERS": "many"}, None)])
-def test_how_many_workers_there_are_is_what_somebody_said(told: dict[str, str], workers: int | None) -> None:
-    assert observability.workers(told) == workers
-
-
 def test_without_a_proxy_there_are_no_deployments() -> None:
     assert observability.deployments("chat") == ()

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.proxy_process import MULTIPROCESS_VARIABLE, has_several_workers, multiprocess_folder
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-WORKERS_VARIABLE = "NUM_WORKERS"
 FOLDER_PREFIX = "evenkeel-prometheus"
 # The groups are the process id and the start time of the workers' parent.
 FOLDER_NAME = re.compile(rf"{FOLDER_PREFIX}-\d+-(\d+)-(\d+)")
@@ -30,10 +29,10 @@ def prepare_folder(environ: MutableMapping[str, str] = os.environ, root: Path | 
 
     Raise `SettingsError` if the folder belongs to another user.
     """
-    configured = environ.get(FOLDER_VARIABLE) or environ.get(FOLDER_VARIABLE.lower())
+    configured = multiprocess_folder(environ)
     if configured:
         folder = Path(configured)
-    elif _has_several_workers(environ):
+    elif has_several_workers(environ):
         root = root or Path(tempfile.gettempdir())
         parent = os.getppid()
         _remove_stale(root)
@@ -46,15 +45,10 @@ def prepare_folder(environ: MutableMapping[str, str] = os.environ, root: Path | 
     if owner != os.getuid() and not configured:
         raise SettingsError(
             f"{folder}: expected a folder of user {os.getuid()}, got one of user {owner}. "
-            f"Hint: remove it, or set {FOLDER_VARIABLE} to another folder."
+            f"Hint: remove it, or set {MULTIPROCESS_VARIABLE} to another folder."
         )
-    environ[FOLDER_VARIABLE] = str(folder)
+    environ[MULTIPROCESS_VARIABLE] = str(folder)
     return folder
-
-
-def _has_several_workers(environ: MutableMapping[str, str]) -> bool:
-    number = environ.get(WORKERS_VARIABLE, "")
-    return number.isdecimal() and number.isascii() and int(number[:4]) > 1
 
 
 def enable_multiprocess_values() -> None:

@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from litellm_evenkeel.errors import SettingsError
-from litellm_evenkeel.metrics.multiprocess.directory import FOLDER_VARIABLE, prepare_folder
+from litellm_evenkeel.metrics.multiprocess.directory import prepare_folder
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
+from litellm_evenkeel.proxy_process import MULTIPROCESS_VARIABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,13 +144,13 @@ def test_several_workers_find_the_same_folder(tmp_path: Path) -> None:
     environ = {"NUM_WORKERS": "4"}
     folder = prepare_folder(environ, tmp_path)
     assert folder is not None
-    assert (environ[FOLDER_VARIABLE], folder.stat().st_mode & 0o777) == (str(folder), 0o700)
+    assert (environ[MULTIPROCESS_VARIABLE], folder.stat().st_mode & 0o777) == (str(folder), 0o700)
     assert prepare_folder({"NUM_WORKERS": "4"}, tmp_path) == folder
 
 
 def test_a_folder_that_is_named_is_used_as_it_is(tmp_path: Path) -> None:
     named = tmp_path / "named"
-    assert prepare_folder({FOLDER_VARIABLE: str(named)}, tmp_path) == named
+    assert prepare_folder({MULTIPROCESS_VARIABLE: str(named)}, tmp_path) == named
     assert named.is_dir()
 
 
@@ -212,7 +213,7 @@ print(value("early"), value("took_count"), value("took_sum"), value("calls_total
 
 
 def test_metrics_that_were_made_before_the_folder_are_in_it_as_well(tmp_path: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if name.upper() != FOLDER_VARIABLE}
+    environ = {name: value for name, value in os.environ.items() if name.upper() != MULTIPROCESS_VARIABLE}
     output = subprocess.run(
         [sys.executable, "-c", MADE_BEFORE, tmp_path], env=environ, capture_output=True, text=True, check=True
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from litellm_evenkeel.instrumentation.export import SampleCollector, SampleWriter, exposition, is_multiprocess
+from litellm_evenkeel.instrumentation.export import SampleCollector, SampleWriter, exposition
 from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
@@ -177,11 +177,6 @@ def test_only_what_is_ours_is_exposed() -> None:
     names = {line.split()[2] for line in exposition(on.registry, {}).decode().splitlines() if line.startswith("# TYPE")}
     assert f"{P}picks" in {name.removesuffix("_total") for name in names}
     assert all(name.startswith(P) for name in names)
-
-
-def test_several_processes_are_told_by_the_environment() -> None:
-    assert is_multiprocess({"PROMETHEUS_MULTIPROC_DIR": "/there"})
-    assert not is_multiprocess({})
 
 
 WORKER = """
