@@ -6,11 +6,11 @@ again. Entities that do not exist are cached too. All times are in seconds since
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from litellm_evenkeel.budgets.budget import BudgetEntity, Source, absent, merge
 from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,12 +49,12 @@ class _Entry:
 
 
 class _KindCache:
-    """Cached budgets of one kind, the most recently used last."""
+    """Cached budgets of one kind."""
 
     __slots__ = ("coalesced", "entries", "hits", "misses", "negative", "stale")
 
-    def __init__(self) -> None:
-        self.entries: OrderedDict[str, _Entry] = OrderedDict()
+    def __init__(self, max_entries: int) -> None:
+        self.entries: LruDict[str, _Entry] = LruDict(max_entries)
         self.hits = self.misses = self.stale = self.negative = self.coalesced = 0
 
 
@@ -78,8 +78,7 @@ class BudgetCache:
             listener,
             random,
         )
-        self._max_entries = max(settings.max_entries, 1)
-        self._caches = {kind: _KindCache() for kind in BudgetEntity}
+        self._caches = {kind: _KindCache(max(settings.max_entries, 1)) for kind in BudgetEntity}
         self._loader = loader
         if loader:
             loader.on_loaded(self._on_loaded)
@@ -113,7 +112,7 @@ class BudgetCache:
     def record_row(self, observation: BudgetObservation) -> None:
         """Record an observation from a scan of all rows. Entities that were never requested must not evict others."""
         entries = self._caches[observation.kind].entries
-        if observation.entity_id in entries or len(entries) < self._max_entries:
+        if observation.entity_id in entries or len(entries) < entries.max_size:
             self.record(observation)
 
     def known(self, kind: BudgetEntity, entity_id: str) -> Budget | None:
@@ -197,19 +196,17 @@ class BudgetCache:
 
     def _update(self, kind: BudgetEntity, entity_id: str, observed: Budget, *, is_answer: bool, now: float) -> None:
         entries = self._caches[kind].entries
-        entry = entries.get(entity_id)
+        entry = entries.use(entity_id)
         budget = merge(entry.budget if entry else None, observed)
         fresh_until = self._fresh_until(observed) if is_answer else 0.0
         if entry is None:
             before = None
-            entries[entity_id] = _Entry(budget, fresh_until, now)
-            if len(entries) > self._max_entries:
-                evicted, _ = entries.popitem(last=False)
-                self._listener(kind, evicted, absent(now, Source.PROCESS))
+            evicted = entries.put(entity_id, _Entry(budget, fresh_until, now))
+            if evicted is not None:
+                self._listener(kind, evicted[0], absent(now, Source.PROCESS))
         else:
             before, entry.budget, entry.used_at = entry.budget, budget, now
             entry.fresh_until = max(entry.fresh_until, fresh_until)
-            entries.move_to_end(entity_id)
         if before is None or before.values != budget.values:
             self._listener(kind, entity_id, budget)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_evenkeel.journal import event_parser
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
     def __init__(self, journal: Journal, errors: Callable[[str, Exception], None]) -> None:
         super().__init__()
         self.journal, self._errors = journal, errors
-        self._attempts: OrderedDict[tuple[int, object], event_parser.Attempt] = OrderedDict()
+        self._attempts: LruDict[tuple[int, object], event_parser.Attempt] = LruDict(MAX_PENDING_ATTEMPTS)
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
@@ -55,9 +55,7 @@ class Journal_PROXY_(CustomLogger):  # noqa: N801
         try:
             if not isinstance(kwargs.get("standard_logging_object"), dict):
                 return
-            self._attempts[_attempt_id(kwargs)] = event_parser.parse_attempt(kwargs)
-            if len(self._attempts) > MAX_PENDING_ATTEMPTS:
-                self._attempts.popitem(last=False)
+            self._attempts.put(_attempt_id(kwargs), event_parser.parse_attempt(kwargs))
         except Exception as error:  # noqa: BLE001
             self._errors("remembering an attempt", error)
 

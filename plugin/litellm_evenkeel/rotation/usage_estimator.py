@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 from litellm_evenkeel.rotation.model.request import Usage
+from litellm_evenkeel.support.lru_dict import LruDict
 
 CHARACTERS_PER_TOKEN = 4
 # An image, a recording or a file of any size: most providers count between a few hundred and a thousand tokens.
@@ -33,7 +33,7 @@ class UsageEstimator:
 
     def __init__(self, expected_output: int) -> None:
         self._expected = float(expected_output)
-        self._groups: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._groups: LruDict[str, tuple[float, float]] = LruDict(MAX_GROUPS)
 
     def estimate(self, group: str, request: Mapping[str, Any], messages: object) -> Usage:
         """Return the estimated usage of a request. No content of a request makes this raise."""
@@ -64,10 +64,7 @@ class UsageEstimator:
         if known is not None:
             output = OLD_VALUE_WEIGHT * known[0] + (1 - OLD_VALUE_WEIGHT) * output
             price = OLD_VALUE_WEIGHT * known[1] + (1 - OLD_VALUE_WEIGHT) * price
-        self._groups[group] = output, price
-        self._groups.move_to_end(group)
-        if len(self._groups) > MAX_GROUPS:
-            self._groups.popitem(last=False)
+        self._groups.put(group, (output, price))
 
 
 def _characters(prompt: object) -> float:

@@ -19,6 +19,7 @@ from litellm_evenkeel.metrics.replay.update_plan import (
     has_unmarked_labels,
 )
 from litellm_evenkeel.metrics.replay.update_queue import UpdateQueue
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -68,9 +69,9 @@ class PlanCache:
         self.queue = UpdateQueue(
             store, flush_seconds=self._settings.flush_seconds, max_waiting=self._settings.max_waiting
         )
-        self._bound_plans: OrderedDict[Hashable, BoundPlan] = OrderedDict()
+        self._bound_plans: LruDict[Hashable, BoundPlan] = LruDict(self._settings.max_bound_plans)
         self._plans: OrderedDict[Hashable, _CachedPlan] = OrderedDict()
-        self._failures: OrderedDict[Hashable, tuple[BoundPlan | None, float]] = OrderedDict()
+        self._failures: LruDict[Hashable, tuple[BoundPlan | None, float]] = LruDict(self._settings.max_failures)
         self.counts: Counter[str] = Counter()
         """Number of events by outcome."""
 
@@ -111,10 +112,8 @@ class PlanCache:
             # If LiteLLM's code counted nothing, it may have failed: it has to see the next such failure as well.
             plan = constant_plan(updates) if updates else None
             bound_plan = None if plan is None else self._admit(BoundPlan(plan, (), self._clean))
-            cached = self._failures[key] = bound_plan, now + FAILURE_PLAN_SECONDS
-            self._failures.move_to_end(key)
-            while len(self._failures) > self._settings.max_failures:
-                self._failures.popitem(last=False)
+            cached = bound_plan, now + FAILURE_PLAN_SECONDS
+            self._failures.put(key, cached)
         if cached[0] is None:
             return False
         self.counts["failure"] += 1
@@ -137,9 +136,8 @@ class PlanCache:
             if not self._matches(cached.plan, event, answer, start, end):
                 self._reject_plan(cached.plan)
                 return None
-        bound_plan = self._bound_plans[key] = self._admit(BoundPlan(cached.plan, facts.label_values, self._clean))
-        while len(self._bound_plans) > self._settings.max_bound_plans:
-            self._bound_plans.popitem(last=False)
+        bound_plan = self._admit(BoundPlan(cached.plan, facts.label_values, self._clean))
+        self._bound_plans.put(key, bound_plan)
         return bound_plan
 
     def _admit(self, bound_plan: BoundPlan) -> BoundPlan:
