@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import litellm
 from litellm.integrations import prometheus as upstream
-from litellm.integrations.prometheus import (
-    PrometheusLogger,
-    _get_combined_custom_metadata_from_standard_logging_payload as combined_metadata,
-)
+from litellm.integrations.prometheus import PrometheusLogger
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.metrics.budget_gauges import remaining_budget
 from litellm_evenkeel.metrics.budget_updates import BudgetUpdater
+from litellm_evenkeel.metrics.litellm_readers import clean_label, litellm_readers, tag_labels
 from litellm_evenkeel.metrics.multiprocess.compaction import DeadWorkerCompactor
 from litellm_evenkeel.metrics.multiprocess.writer import MultiprocessWriter, PendingWrite
 from litellm_evenkeel.metrics.proxy_caches import model_group_usage
 from litellm_evenkeel.metrics.registry import families, metric_types
 from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
-from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, OTHER, USER_AGENT, LabelLimits
+from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, USER_AGENT, LabelLimits
 from litellm_evenkeel.metrics.registry.litellm_limits import apply_end_user_limits, apply_metric_limits
 from litellm_evenkeel.metrics.replay import failure_key
-from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
 from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
 from litellm_evenkeel.metrics.replay.recorder import record_updates
 from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH_CLASS_KEY
@@ -50,13 +47,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets import BudgetCounts
     from litellm_evenkeel.metrics.budget_updates import OpenBudgets
     from litellm_evenkeel.metrics.registry.families import RecordedUpdate
+    from litellm_evenkeel.metrics.replay.event_facts import Raw
 
-# These two were private until LiteLLM 1.106.
-clean_label = getattr(upstream, "sanitize_prometheus_label_value", None) or upstream._sanitize_prometheus_label_value  # noqa: SLF001
-end_user_getter = (
-    getattr(upstream, "get_cached_end_user_id_for_cost_tracking", None)
-    or upstream._get_cached_end_user_id_for_cost_tracking  # noqa: SLF001
-)
 # A worker pauses for at least this many times as long as its last write took, so writes take a twentieth of its time.
 WRITE_SECONDS, PAUSES_PER_WRITE = 5.0, 20
 LOG = logging.getLogger("litellm_evenkeel.metrics")
@@ -144,7 +136,12 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._ttl = apply_end_user_limits(self._store, litellm)
         label_limits.on_retired = self._store.retire
         super().__init__()
-        self._readers = _readers(self, label_limits)
+        has_length_label = getattr(self, "_emit_input_sequence_length_label", False)
+        self._readers = litellm_readers(
+            label_limits,
+            skips=lambda event: self._should_skip_metrics_for_invalid_key(kwargs=event),
+            prompt_length_class=self._get_input_sequence_length if has_length_label else None,
+        )
         self._plan_cache = PlanCache(
             self._store,
             self._readers,
@@ -157,7 +154,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
         self._budgets, self._throttle = None, LogThrottle(QUIET_SECONDS)
         if self._open_budgets is not None:
-            end_user, labels = self._readers.end_user, dict(_tag_labels(()))
+            end_user, labels = self._readers.end_user, dict(tag_labels(()))
             self._budgets = BudgetUpdater(self._open_budgets, by_name, end_user, clean_label, clock.now, labels)
         self._plan_cache.queue.after_round = self._flushed
         # Before events are counted, so that a series that was idle for too long starts anew with them.
@@ -386,32 +383,3 @@ def _refuse_other_callbacks(own: PrometheusLogger) -> None:
             "litellm_settings: expected one Prometheus callback, got two that would both count each request. "
             f"Hint: remove {LITELLM_CALLBACK!r} or ours. LiteLLM may have added the other one from its database."
         )
-
-
-def _readers(callback: Any, label_limits: LabelLimits) -> LiteLLMReaders:
-    def bound_value(name: str, value: Any) -> Any:
-        # Families see the cleaned value. If the original were limited too, one value would count twice.
-        return OTHER if value is not None and label_limits.bound(name, clean_label(value)) == OTHER else value
-
-    end_user = end_user_getter()
-    has_length_label = getattr(callback, "_emit_input_sequence_length_label", False)
-    return LiteLLMReaders(
-        end_user=lambda params: end_user(params, service_type="prometheus"),
-        bound_value=bound_value,
-        tier=upstream.get_service_tier_from_standard_logging_payload,
-        skips=lambda event: callback._should_skip_metrics_for_invalid_key(kwargs=event),  # noqa: SLF001
-        guardrail_seconds=PrometheusLogger._get_guardrail_overhead_seconds,  # noqa: SLF001 - the same function that its own code calls
-        custom_labels=_custom_labels if litellm.custom_prometheus_metadata_labels else None,
-        tag_labels=_tag_labels if litellm.custom_prometheus_tags else None,
-        has_stream_label=bool(litellm.prometheus_emit_stream_label),
-        prompt_length_class=callback._get_input_sequence_length if has_length_label else None,  # noqa: SLF001
-    )
-
-
-def _custom_labels(payload: Raw) -> tuple[tuple[str, str], ...]:
-    combined = combined_metadata(standard_logging_payload=payload)
-    return tuple(upstream.get_custom_labels_from_metadata(metadata=combined).items())
-
-
-def _tag_labels(tags: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(upstream.get_custom_labels_from_tags(tags or ()).items())
