@@ -1,6 +1,6 @@
 """Compare benchmarks of this checkout with those of another commit, in turn, so that both meet the same noise.
 
-    python .ci/bench_against.py COMMIT [--rounds 3] [rotation callback ...]
+    python .ci/bench_against.py COMMIT [--rounds 3] [rotation callback failover:overload ...]
 
 Both are cloned into folders of their own and set up there. The table has the median of each metric and its ratio.
 """
@@ -27,8 +27,9 @@ def check_out(commit: str, folder: Path) -> Path:
 
 
 def measure(folder: Path, bench: str) -> dict[str, float]:
-    """Run a benchmark and return its metrics. A missed bound is a result too."""
-    command = [str(folder / ".venv/bin/evenkeel"), "bench", bench, "--json"]
+    """Run a benchmark, or `BENCHMARK:PART`, and return its metrics. A missed bound is a result too."""
+    name, _, part = bench.partition(":")
+    command = [str(folder / ".venv/bin/evenkeel"), "bench", name, *(["--part", part] if part else []), "--json"]
     result = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.PIPE, text=True)
     if result.returncode not in (0, 1):
         sys.exit(f"{bench} in {folder} ended with {result.returncode}")
