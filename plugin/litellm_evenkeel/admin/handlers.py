@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.errors import AdminRequestError
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery
 from litellm_evenkeel.rotation.state.cooldown import HealthState
+from litellm_evenkeel.support import formatting
 from litellm_evenkeel.support.durations import number
-from litellm_evenkeel.support.formatting import finite
 from litellm_evenkeel.support.redaction import looks_like_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.inspection.account_status import AccountStatus
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
 OK, NOT_FOUND, UNPROCESSABLE = 200, 404, 422
@@ -43,7 +42,7 @@ class AdminResponse:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The worker that answers. Each worker only knows its own state and the shared state."""
+    """The worker that answers. It only has its own state and the shared state."""
 
     pid: int
     workers: int | None
@@ -77,10 +76,9 @@ class AdminHandlers:
         wanted = self._inspector.account_names() if names is None else sorted(set(names))
         inspected = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
         matching = [account for account in inspected if state is None or account.state is state]
-        shown: Sequence[AccountStatus] = matching[:limit]
         counts = self._inspector.session_counts()
         return self._response(
-            accounts=[account.as_json() for account in shown],
+            accounts=[account.as_json() for account in matching[:limit]],
             total=len(wanted) if state is None else len(matching),
             models=self._inspector.models(),
             queued=dict(self._inspector.queue_lengths()),
@@ -90,8 +88,8 @@ class AdminHandlers:
                 "new": counts.new,
                 "fallback": counts.fallbacks,
                 "moved": counts.moved,
-                "saved_tokens_over_new": finite(counts.savings.saved_over_new),
-                "saved_tokens_over_moved": finite(counts.savings.saved_over_moved),
+                "saved_tokens_over_new": formatting.finite(counts.savings.saved_over_new),
+                "saved_tokens_over_moved": formatting.finite(counts.savings.saved_over_moved),
             },
         )
 
@@ -223,8 +221,7 @@ def _suggestion(name: str, existing: Sequence[str]) -> str:
     close = get_close_matches(name, existing, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]}?"
-    more = f" and {len(existing) - MAX_SUGGESTIONS} more" if len(existing) > MAX_SUGGESTIONS else ""
-    return f"There are {', '.join(existing[:MAX_SUGGESTIONS])}{more}."
+    return f"There are {formatting.names(existing, MAX_SUGGESTIONS)}."
 
 
 def _error_response(error: AdminRequestError) -> AdminResponse:

@@ -16,10 +16,11 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.support import durations
-from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES, REDIS_SCHEMES
 
 DURATION = "a duration, such as 10s, 5m or 7d"
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 OFF, LITELLM = "off", "litellm"
 
 T = TypeVar("T")
