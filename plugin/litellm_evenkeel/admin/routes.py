@@ -2,7 +2,7 @@
 
 # This module must not postpone annotations: FastAPI evaluates them at run time to find the dependencies.
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
@@ -10,12 +10,13 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from litellm_evenkeel.admin.handlers import UNPROCESSABLE, AdminHandlers, AdminResponse
+from litellm_evenkeel.admin.handlers import AdminHandlers
+from litellm_evenkeel.errors import AdminRequestError
 
 # LiteLLM's names of user roles.
 READ_ROLES = frozenset({"proxy_admin", "proxy_admin_viewer"})
 WRITE_ROLES = frozenset({"proxy_admin"})
-FORBIDDEN = 403
+FORBIDDEN, UNPROCESSABLE = 403, 422
 MAX_BODY_BYTES = 100_000
 
 
@@ -59,18 +60,18 @@ def mount(
 
     @router.get("/accounts", dependencies=[reader])
     async def accounts(request: Request) -> Response:
-        return _response(await handlers.accounts(_parameters(request)))
+        return await _response(handlers.accounts(_parameters(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
     async def explain(request: Request, auth: Annotated[Any, reader]) -> Response:
         parameters = _parameters(request)
         if request.method == "POST":
             parameters |= await _body(request)
-        return _response(await handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
+        return await _response(handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
 
     @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[_require_role(WRITE_ROLES, authenticated)])
     async def release(account: str) -> Response:
-        return _response(handlers.release(account))
+        return await _response(handlers.release(account))
 
     @router.get("/metrics", dependencies=[reader])
     async def scrape() -> Response:
@@ -113,7 +114,9 @@ async def _body(request: Request) -> dict[str, Any]:
     return parameters
 
 
-def _response(response: AdminResponse) -> Response:
-    # Wrapped in `detail`, as in FastAPI's own errors.
-    document = response.document if response.status < 400 else {"detail": response.document}  # noqa: PLR2004
-    return JSONResponse(document, response.status)
+async def _response(document: Awaitable[dict[str, Any]]) -> Response:
+    try:
+        return JSONResponse(await document)
+    except AdminRequestError as error:
+        # Wrapped in `detail`, as in FastAPI's own errors.
+        return JSONResponse({"detail": {"error": error.message, "hint": error.hint}}, error.status)

@@ -130,6 +130,8 @@ def _exhausted_subscription(limits: tuple[LimitReading, ...]) -> rules.Rule | No
 
 def _by_message(message: str, status: int | None) -> rules.Rule | None:
     beginning = message[:_MAX_MESSAGE_CHARACTERS]
+    if not beginning:
+        return None
     return next(
         (
             rule

@@ -2,7 +2,7 @@
 
 Codes are read only from the fields where providers put them, never from any field called `code`: a body may quote what
 the user sent. LiteLLM wraps bodies into messages (`litellm.RateLimitError: OpenAIException - {...}`), sometimes several
-times. Each wrapping is removed from the front, and nothing is searched for behind other words.
+times. Each wrapping is removed from the front. Codes behind any other words are ignored.
 """
 
 from __future__ import annotations

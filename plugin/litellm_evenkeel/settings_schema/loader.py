@@ -20,7 +20,6 @@ from litellm_evenkeel.settings_schema.types import (
     Expected,
     ServerUrl,
     SettingsModel,
-    bare_type,
     is_choice,
     is_section,
     is_settings,
@@ -215,7 +214,7 @@ def _locate(
 
 def _shown(value: object, kind: Any) -> str:
     """Return a value for an error message: shortened, and never an address, which may contain a password."""
-    kind, text = bare_type(kind), f"{value:g}" if isinstance(value, float) else str(value)
-    if (isinstance(kind, type) and issubclass(kind, ServerUrl)) or "://" in text or "@" in text:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    if ServerUrl in (kind, *get_args(kind)) or "://" in text or "@" in text:
         return "something else"
     return repr(text[:MAX_SHOWN_CHARACTERS])

@@ -60,12 +60,6 @@ def strip_optional(kind: Any) -> Any:
     return parts[0] if len(parts) == 1 and type(None) in get_args(kind) else kind
 
 
-def bare_type(kind: Any) -> Any:
-    """Return a type without `None` and without annotations."""
-    kind = strip_optional(kind)
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
 def is_choice(kind: Any) -> bool:
     """Return whether a type is a choice among names."""
     return isinstance(kind, type) and issubclass(kind, StrEnum)
@@ -91,12 +85,14 @@ def parse_json(value: object) -> object:
         raise PydanticCustomError("json", "a mapping is expected") from None
 
 
-def _duration(value: object) -> float:
-    return _known(durations.span(value))
+def _read_by(parse: Callable[[object], float | None]) -> BeforeValidator:
+    def read(value: object) -> float:
+        number = parse(value)
+        if number is None:
+            raise PydanticCustomError("unreadable", "another form is expected")
+        return number
 
-
-def _number(value: object) -> float:
-    return _known(durations.number(value))
+    return BeforeValidator(read)
 
 
 def _whole(value: object) -> int:
@@ -108,12 +104,6 @@ def _whole(value: object) -> int:
 
 def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
-
-
-def _known(value: T | None) -> T:
-    if value is None:
-        raise PydanticCustomError("unreadable", "another form is expected")
-    return value
 
 
 def _address(*schemes: str, words: tuple[str, ...] = ()) -> Callable[[ServerUrl], ServerUrl]:
@@ -152,11 +142,11 @@ _TIME_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]
 _SWITCH_SCHEMA = WithJsonSchema({"anyOf": [{"type": "boolean"}, {"enum": ["on", "off"]}]})
 _ADDRESSES = ", ".join(f"`{scheme}`" for scheme in REDIS_SCHEMES)
 
-Duration = Annotated[float, Ge(0), BeforeValidator(_duration), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
-PositiveDuration = Annotated[float, Gt(0), BeforeValidator(_duration), Expected(DURATION), _TIME_SCHEMA]
-PositiveNumber = Annotated[float, Gt(0), BeforeValidator(_number), Expected("a number above 0")]
-Factor = Annotated[float, Ge(1), BeforeValidator(_number), Expected("a number of 1 or more")]
-Ratio = Annotated[float, Ge(0), Le(1), BeforeValidator(_number), Expected("a number from 0 to 1")]
+Duration = Annotated[float, Ge(0), _read_by(durations.span), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
+PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(DURATION), _TIME_SCHEMA]
+PositiveNumber = Annotated[float, Gt(0), _read_by(durations.number), Expected("a number above 0")]
+Factor = Annotated[float, Ge(1), _read_by(durations.number), Expected("a number of 1 or more")]
+Ratio = Annotated[float, Ge(0), Le(1), _read_by(durations.number), Expected("a number from 0 to 1")]
 Count = Annotated[int, Ge(0), BeforeValidator(_whole), Expected("a whole number of 0 or more")]
 PositiveCount = Annotated[int, Ge(1), BeforeValidator(_whole), Expected("a whole number of 1 or more")]
 Switch = Annotated[bool, BeforeValidator(_stripped), Expected("`on` or `off`"), _SWITCH_SCHEMA]
