@@ -130,16 +130,10 @@ def _exhausted_subscription(limits: tuple[LimitReading, ...]) -> rules.Rule | No
 
 def _by_message(message: str, status: int | None) -> rules.Rule | None:
     beginning = message[:_MAX_MESSAGE_CHARACTERS]
-    if not beginning:
-        return None
-    return next(
-        (
-            rule
-            for rule, pattern in rules.PATTERNS
-            if (not rule.statuses or status in rule.statuses) and pattern.match(beginning)
-        ),
-        None,
-    )
+    for rule, pattern in rules.PATTERNS if beginning else ():
+        if (not rule.statuses or status in rule.statuses) and pattern.match(beginning):
+            return rule
+    return None
 
 
 def _retry_after(

@@ -49,13 +49,18 @@ class Table:
 
     def __init__(self, *rules: Rule) -> None:
         self.rules = rules
-        self._positions = {key: position for position, rule in enumerate(rules) for key in rule.matches}
+        self._index = {key: (position, rule) for position, rule in enumerate(rules) for key in rule.matches}
 
     def first(self, keys: frozenset[str] | tuple[str | int, ...], status: int | None) -> Rule | None:
         """Return the first rule that matches one of `keys` and applies to `status`; `None` if none does."""
-        positions = sorted(self._positions[key] for key in keys if key in self._positions)
-        matching = (self.rules[position] for position in positions)
-        return next((rule for rule in matching if not rule.statuses or status in rule.statuses), None)
+        first: tuple[int, Rule] | None = None
+        for key in keys:
+            match = self._index.get(key)
+            if match is None or (first is not None and match[0] >= first[0]):
+                continue
+            if not match[1].statuses or status in match[1].statuses:
+                first = match
+        return first[1] if first else None
 
 
 def _with(*statuses: int) -> frozenset[int | None]:
