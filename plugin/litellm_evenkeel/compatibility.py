@@ -33,15 +33,11 @@ class Broken(NamedTuple):
     until: str
     """The first version that works again."""
     reason: str
-    """A clause for an error text, such as "its router cannot be read"."""
+    """Cause, as a clause for an error text, such as "its router cannot be read"."""
 
 
 BROKEN: tuple[Broken, ...] = ()
 """Broken versions within the supported range, which the plugin refuses. There are none now."""
-
-IMPORTS_CALLBACKS_SINCE = "1.94.0"
-"""The first version that imports callbacks from installed packages. Older ones need a shim file beside the config."""
-
 
 FREEZES_GARBAGE_COLLECTOR_SINCE = "1.109.0"
 """The first version that calls `gc.freeze` at the end of its own start."""

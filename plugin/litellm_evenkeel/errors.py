@@ -1,10 +1,4 @@
-"""Exceptions of the plugin.
-
-EvenkeelError
-├── SettingsError          an invalid setting
-├── AdminRequestError      an invalid request to the admin API
-└── UnsupportedLiteLLM     an installed LiteLLM that is too old, broken or compromised
-"""
+"""Exceptions of the plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ class SettingsError(EvenkeelError):
 
 
 class UnsupportedLiteLLM(EvenkeelError):
-    """A LiteLLM that the plugin cannot or must not work with."""
+    """An installed LiteLLM that is too old, broken or compromised."""
 
 
 class AdminRequestError(EvenkeelError):

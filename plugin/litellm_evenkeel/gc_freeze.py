@@ -10,7 +10,7 @@ zero. Only reference cycles among them leak, so freezing is limited to a few tim
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.settings_schema.types import Count, SettingsModel
 
@@ -27,29 +27,15 @@ class GcFreezeSettings(SettingsModel):
     """Number of full collections, after the one at the start, whose survivors are frozen."""
 
 
-class Collector(Protocol):
-    """The used part of the module `gc`."""
-
-    callbacks: list[Any]
-    """Functions that the collector calls with the phase of a collection, and a mapping of details."""
-
-    def collect(self) -> int:
-        """Run a full collection."""
-        ...
-
-    def freeze(self) -> None:
-        """Exclude all current objects from further collections."""
-        ...
-
-
 class GcFreezer:
     """Freezes the surviving objects at once, and after each of the next full collections. It triggers no further ones.
 
-    `is_start_frozen` is whether LiteLLM itself freezes all objects at the end of its start. Then the freezer only
-    collects the garbage at once, which LiteLLM would otherwise freeze too, and freezes after the next collections.
+    `collector` is the module `gc` outside of tests. `is_start_frozen` is whether LiteLLM itself freezes all objects at
+    the end of its start. Then the freezer only collects the garbage at once, which LiteLLM would otherwise freeze too,
+    and freezes after the next collections.
     """
 
-    def __init__(self, settings: GcFreezeSettings, collector: Collector = gc, *, is_start_frozen: bool = False) -> None:
+    def __init__(self, settings: GcFreezeSettings, collector: Any = gc, *, is_start_frozen: bool = False) -> None:
         self._remaining_freezes = settings.freezes
         self._collector, self._is_start_frozen = collector, is_start_frozen
 

@@ -17,7 +17,7 @@ PROMETHEUS = "litellm_evenkeel.proxy.prometheus"
 
 
 def __getattr__(name: str) -> Any:
-    """Create a callback, once."""
+    """Create a callback, and keep it for later accesses."""
     if name in RENAMED:
         raise AttributeError(f"litellm_evenkeel.proxy.{name} was renamed to litellm_evenkeel.proxy.{RENAMED[name]}.")
     if name not in CALLBACKS:

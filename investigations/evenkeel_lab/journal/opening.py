@@ -15,7 +15,8 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.journal.telling import Telling
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
-from litellm_evenkeel.support.postgres import URL_HINT, database_fingerprint, is_postgres
+from litellm_evenkeel.settings_schema.types import POSTGRES_SCHEMES
+from litellm_evenkeel.support.postgres import database_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:|^[^/]*:[^/]*@|\bpass
 # As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
 DIGITS = 16
+URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and encode special characters (@ as %40)."
 # To count a large table takes its time.
 PATIENCE_SECONDS = 600.0
 
@@ -114,7 +116,7 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
 
 def _postgres(told: Address, *, makes: bool) -> Opened:
     url = told.text
-    if not is_postgres(url):
+    if not url.lower().startswith(POSTGRES_SCHEMES):
         raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{URL_HINT} Or name a file.")
     try:
         address = urlsplit(url)

@@ -173,7 +173,7 @@ def test_what_cannot_be_is_refused_at_the_start(
 async def test_prometheus_is_told_how_it_goes(wired: Callable[..., Any], eventually: Callable[..., Any]) -> None:
     made = wired(flush_interval=0.01)
     registry = CollectorRegistry()
-    SampleCollector(lambda: metrics.samples(made.journal), metrics.ALL, registry)
+    SampleCollector(lambda: metrics.samples(made.journal), metrics.ALL, registry, on_error=pytest.fail)
     assert registry.get_sample_value("evenkeel_journal_records_total", {"store": "sqlite"}) == 0
     event = {"standard_logging_object": {"startTime": 1.0, "endTime": 2.0, "model": "m"}}
     await made.async_log_success_event(event, None, None, None)

@@ -1,3 +1,1 @@
 """Admin API of a running worker: its accounts, an explanation of a pick, the release of an account."""
-
-from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handlers of the admin API, without a web framework: they take parameters and return a status and a document.
+"""Handlers of the admin API, without a web framework. They return a JSON document or raise AdminRequestError.
 
 An account is identified by its name or by the hash that stands for it. The handlers have no access to credentials, so
 no answer can contain one.
@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.errors import AdminRequestError
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery
 from litellm_evenkeel.rotation.state.cooldown import HealthState
+from litellm_evenkeel.support import formatting
 from litellm_evenkeel.support.durations import number
-from litellm_evenkeel.support.formatting import finite
 from litellm_evenkeel.support.redaction import looks_like_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from litellm_evenkeel.rotation.inspection.account_status import AccountStatus
     from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 
-OK, NOT_FOUND, UNPROCESSABLE = 200, 404, 422
+NOT_FOUND = 404
 DEFAULT_ACCOUNTS, MAX_ACCOUNTS = 1000, 10_000
 MAX_CHARACTERS = 512
 MAX_LIST_ITEMS = 1000
@@ -34,16 +33,8 @@ TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"fal
 
 
 @dataclass(frozen=True, slots=True)
-class AdminResponse:
-    """Status and JSON document of a response."""
-
-    status: int
-    document: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Worker:
-    """The worker that answers. Each worker only knows its own state and the shared state."""
+    """The worker that answers. It only has its own state and the shared state."""
 
     pid: int
     workers: int | None
@@ -62,25 +53,21 @@ class AdminHandlers:
     def __init__(self, inspector: RotationInspector, worker: Worker) -> None:
         self._inspector, self._worker = inspector, worker
 
-    async def accounts(self, parameters: Mapping[str, Any]) -> AdminResponse:
+    async def accounts(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the status of accounts."""
-        try:
-            _reject_unknown(parameters, ACCOUNTS_PARAMETERS)
-            names = _texts(parameters.get("account"), "account") or None
-            state = _state(parameters.get("state"))
-            limit = _integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
-            if names is not None:
-                self._require_accounts(names)
-        except AdminRequestError as error:
-            return _error_response(error)
+        _reject_unknown(parameters, ACCOUNTS_PARAMETERS)
+        names = _texts(parameters.get("account"), "account") or None
+        state = _state(parameters.get("state"))
+        limit = _integer(parameters.get("limit"), "limit", DEFAULT_ACCOUNTS, MAX_ACCOUNTS)
+        if names is not None:
+            self._require_accounts(names)
         # Without a filter by state, only the accounts within the limit have to be inspected.
         wanted = self._inspector.account_names() if names is None else sorted(set(names))
         inspected = await self._inspector.accounts(wanted if state is not None else wanted[:limit])
         matching = [account for account in inspected if state is None or account.state is state]
-        shown: Sequence[AccountStatus] = matching[:limit]
         counts = self._inspector.session_counts()
         return self._response(
-            accounts=[account.as_json() for account in shown],
+            accounts=[account.as_json() for account in matching[:limit]],
             total=len(wanted) if state is None else len(matching),
             models=self._inspector.models(),
             queued=dict(self._inspector.queue_lengths()),
@@ -90,37 +77,29 @@ class AdminHandlers:
                 "new": counts.new,
                 "fallback": counts.fallbacks,
                 "moved": counts.moved,
-                "saved_tokens_over_new": finite(counts.savings.saved_over_new),
-                "saved_tokens_over_moved": finite(counts.savings.saved_over_moved),
+                "saved_tokens_over_new": formatting.finite(counts.savings.saved_over_new),
+                "saved_tokens_over_moved": formatting.finite(counts.savings.saved_over_moved),
             },
         )
 
-    async def explain(self, parameters: Mapping[str, Any], client: str = "") -> AdminResponse:
+    async def explain(self, parameters: Mapping[str, Any], client: str = "") -> dict[str, Any]:
         """Explain what the next pick would be. `client` owns the session unless the parameters name a client."""
-        try:
-            query = parse_explain_query(parameters)
-        except AdminRequestError as error:
-            return _error_response(error)
+        query = parse_explain_query(parameters)
         explained = await self._inspector.explain(replace(query, client=query.client or client))
         if explained is None:
             known = self._inspector.models()
-            return _error_response(
-                AdminRequestError(
-                    f"This worker has had no request for a model named {query.model[:MAX_CHARACTERS]!r} yet.",
-                    _suggestion(query.model, known) if known else "Send a request for it first, or check its name.",
-                    NOT_FOUND,
-                )
+            raise AdminRequestError(
+                f"This worker has had no request for a model named {query.model[:MAX_CHARACTERS]!r} yet.",
+                _suggestion(query.model, known) if known else "Send a request for it first, or check its name.",
+                NOT_FOUND,
             )
         session = {"pinned_to": explained.pinned_to, "decision": explained.decision} if query.session else None
         queue = {"queued": explained.queued, "scarce": explained.is_scarce}
         return self._response(**explained.explanation.as_json(), session=session, **queue)
 
-    def release(self, account: str) -> AdminResponse:
+    async def release(self, account: str) -> dict[str, Any]:
         """End the cooldown or quarantine of an account."""
-        try:
-            self._require_accounts([account])
-        except AdminRequestError as error:
-            return _error_response(error)
+        self._require_accounts([account])
         self._inspector.release(account)
         is_everywhere = self._worker.workers == 1 or bool(self._worker.is_shared())
         return self._response(released=account, everywhere=is_everywhere)
@@ -137,8 +116,8 @@ class AdminHandlers:
                     NOT_FOUND,
                 )
 
-    def _response(self, **parts: Any) -> AdminResponse:
-        return AdminResponse(OK, {"worker": self._worker.as_json(), **parts})
+    def _response(self, **parts: Any) -> dict[str, Any]:
+        return {"worker": self._worker.as_json(), **parts}
 
 
 def parse_explain_query(parameters: Mapping[str, Any]) -> ExplainQuery:
@@ -223,9 +202,4 @@ def _suggestion(name: str, existing: Sequence[str]) -> str:
     close = get_close_matches(name, existing, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]}?"
-    more = f" and {len(existing) - MAX_SUGGESTIONS} more" if len(existing) > MAX_SUGGESTIONS else ""
-    return f"There are {', '.join(existing[:MAX_SUGGESTIONS])}{more}."
-
-
-def _error_response(error: AdminRequestError) -> AdminResponse:
-    return AdminResponse(error.status, {"error": error.message, "hint": error.hint})
+    return f"There are {formatting.names(existing, MAX_SUGGESTIONS)}."

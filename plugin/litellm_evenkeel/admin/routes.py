@@ -2,7 +2,7 @@
 
 # This module must not postpone annotations: FastAPI evaluates them at run time to find the dependencies.
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
@@ -10,12 +10,13 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from litellm_evenkeel.admin.handlers import UNPROCESSABLE, AdminHandlers, AdminResponse
+from litellm_evenkeel.admin.handlers import AdminHandlers
+from litellm_evenkeel.errors import AdminRequestError
 
 # LiteLLM's names of user roles.
 READ_ROLES = frozenset({"proxy_admin", "proxy_admin_viewer"})
 WRITE_ROLES = frozenset({"proxy_admin"})
-FORBIDDEN = 403
+FORBIDDEN, UNPROCESSABLE = 403, 422
 MAX_BODY_BYTES = 100_000
 
 
@@ -37,7 +38,10 @@ def install(handlers: AdminHandlers, metrics: Callable[[], bytes]) -> None:
 def install_health(part: str, document: Callable[[], dict[str, Any]]) -> None:
     """Add the health route of a part of the plugin to the running proxy. `document` returns its JSON document."""
     app, authenticated = _proxy_app()
-    mount_health(app, part, document, authenticated)
+
+    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[_require_role(READ_ROLES, authenticated)])
+    async def health() -> Response:
+        return JSONResponse(document())
 
 
 def _proxy_app() -> tuple[FastAPI, Callable[..., Any]]:
@@ -47,61 +51,47 @@ def _proxy_app() -> tuple[FastAPI, Callable[..., Any]]:
     return app, user_api_key_auth
 
 
-def mount_health(
-    app: FastAPI, part: str, document: Callable[[], dict[str, Any]], authenticated: Callable[..., Any]
-) -> None:
-    """Add the health route to an app. `authenticated` is the dependency that returns the client's key."""
-
-    async def require_reader(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _require_role(auth, READ_ROLES)
-
-    @app.get(f"/evenkeel/{part}/health", tags=["evenkeel"], dependencies=[Depends(require_reader)])
-    async def health() -> Response:
-        return JSONResponse(document())
-
-
 def mount(
     app: FastAPI, handlers: AdminHandlers, metrics: Callable[[], bytes], authenticated: Callable[..., Any]
 ) -> None:
     """Add the rotation's routes to an app. `authenticated` is the dependency that returns the client's key."""
-
-    async def require_reader(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _require_role(auth, READ_ROLES)
-
-    async def require_admin(auth: Annotated[Any, Depends(authenticated)]) -> Any:
-        return _require_role(auth, WRITE_ROLES)
-
+    reader = _require_role(READ_ROLES, authenticated)
     router = APIRouter(prefix="/evenkeel", tags=["evenkeel"])
 
-    @router.get("/accounts", dependencies=[Depends(require_reader)])
+    @router.get("/accounts", dependencies=[reader])
     async def accounts(request: Request) -> Response:
-        return _response(await handlers.accounts(_parameters(request)))
+        return await _response(handlers.accounts(_parameters(request)))
 
     @router.api_route("/explain", methods=["GET", "POST"])
-    async def explain(request: Request, auth: Annotated[Any, Depends(require_reader)]) -> Response:
+    async def explain(request: Request, auth: Annotated[Any, reader]) -> Response:
         parameters = _parameters(request)
         if request.method == "POST":
             parameters |= await _body(request)
-        return _response(await handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
+        return await _response(handlers.explain(parameters, client=str(getattr(auth, "api_key", None) or "")))
 
-    @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[Depends(require_admin)])
+    @router.post("/accounts/{account:evenkeel_name}/release", dependencies=[_require_role(WRITE_ROLES, authenticated)])
     async def release(account: str) -> Response:
-        return _response(handlers.release(account))
+        return await _response(handlers.release(account))
 
-    @router.get("/metrics", dependencies=[Depends(require_reader)])
+    @router.get("/metrics", dependencies=[reader])
     async def scrape() -> Response:
         return Response(metrics(), media_type=CONTENT_TYPE_LATEST)
 
     app.include_router(router)
 
 
-def _require_role(auth: Any, roles: frozenset[str]) -> Any:
-    role = getattr(auth, "user_role", None)
-    if getattr(role, "value", role) not in roles:
-        raise HTTPException(
-            FORBIDDEN, {"error": "This key does not belong to an admin.", "hint": "Use the key of a proxy admin."}
-        )
-    return auth
+def _require_role(roles: frozenset[str], authenticated: Callable[..., Any]) -> Any:
+    """Return the dependency that returns a client's key, and rejects a key without one of the roles."""
+
+    async def require(auth: Annotated[Any, Depends(authenticated)]) -> Any:
+        role = getattr(auth, "user_role", None)
+        if getattr(role, "value", role) not in roles:
+            raise HTTPException(
+                FORBIDDEN, {"error": "This key does not belong to an admin.", "hint": "Use the key of a proxy admin."}
+            )
+        return auth
+
+    return Depends(require)
 
 
 def _parameters(request: Request) -> dict[str, Any]:
@@ -124,7 +114,9 @@ async def _body(request: Request) -> dict[str, Any]:
     return parameters
 
 
-def _response(response: AdminResponse) -> Response:
-    # Wrapped in `detail`, as in FastAPI's own errors.
-    document = response.document if response.status < 400 else {"detail": response.document}  # noqa: PLR2004
-    return JSONResponse(document, response.status)
+async def _response(document: Awaitable[dict[str, Any]]) -> Response:
+    try:
+        return JSONResponse(await document)
+    except AdminRequestError as error:
+        # Wrapped in `detail`, as in FastAPI's own errors.
+        return JSONResponse({"detail": {"error": error.message, "hint": error.hint}}, error.status)

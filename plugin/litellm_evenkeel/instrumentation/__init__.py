@@ -1,3 +1,1 @@
 """Definition, label limits and export of the plugin's own metrics."""
-
-from __future__ import annotations

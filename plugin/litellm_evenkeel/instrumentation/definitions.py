@@ -35,7 +35,7 @@ class MetricDefinition:
     multiprocess_mode: str = "livesum"
     """For gauges: `livemax`, `livemin` or `livesum`, the maximum, minimum or sum of the values of live workers."""
     absent_value: float = 0.0
-    """For gauges with several workers: the value to write when a series has none any more."""
+    """For gauges with several workers: the value of a series that has no sample any more."""
     buckets: tuple[float, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class MetricDefinition:
 
 def table(definitions: Iterable[MetricDefinition]) -> str:
     """Return the definitions as a Markdown table."""
-    rows = [("metric", "kind", "labels", "several workers", "what it tells"), ("---",) * 5]
+    rows = [("metric", "kind", "labels", "several workers", "meaning"), ("---",) * 5]
     for definition in definitions:
         mode = definition.multiprocess_mode.removeprefix("live") if definition.type is MetricType.GAUGE else "sum"
         labels = ", ".join(f"`{label}`" for label in definition.labels)

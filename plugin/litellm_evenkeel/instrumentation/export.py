@@ -1,9 +1,8 @@
 """Export of samples to Prometheus: collected at each scrape by one process, written periodically by several workers.
 
-With PROMETHEUS_MULTIPROC_DIR, any worker answers a scrape from files that all workers write, so values that only a
-collector in memory knows are missing. Therefore each worker writes its samples there every few seconds, and the mode of
-each series says how Prometheus' client merges the values. The values of a dead worker cease to count when it is marked
-dead, which LiteLLM does.
+With PROMETHEUS_MULTIPROC_DIR, any worker answers a scrape from files that all workers write, without the values of
+collectors in memory. Therefore each worker writes its samples to its files every few seconds, and the mode of each
+metric states how Prometheus' client merges them. The values of a dead worker count until LiteLLM marks it as dead.
 """
 
 from __future__ import annotations
@@ -36,13 +35,9 @@ _TASKS: set[asyncio.Task[None]] = set()
 class Sample(NamedTuple):
     """Value of one series."""
 
-    series: MetricDefinition
+    definition: MetricDefinition
     labels: tuple[str, ...]
     value: float
-
-
-def _ignore(operation: str, error: Exception) -> None:
-    del operation, error
 
 
 def export_samples(
@@ -55,25 +50,21 @@ def export_samples(
 ) -> Callable[[], None]:
     """Export samples of `definitions` to Prometheus, in the way in which this worker is scraped.
 
-    Return a function that writes the samples once more, for the shutdown of one of several workers.
+    Return a function for the worker's shutdown, which writes the samples once more if there are several workers.
     """
     if multiprocess_folder(environ) is None:
         SampleCollector(samples, definitions, registry, on_error=on_error)
-        return _nothing
+        return lambda: None
     writer = SampleWriter(samples, definitions, on_error=on_error)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         # A proxy imports its callbacks inside its event loop; a process without a loop is no worker that is scraped.
-        return _nothing
+        return lambda: None
     task = loop.create_task(writer.keep_writing())
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
     return writer.write
-
-
-def _nothing() -> None:
-    pass
 
 
 class SampleCollector:
@@ -83,9 +74,9 @@ class SampleCollector:
         self,
         samples: Samples,
         definitions: Sequence[MetricDefinition],
-        registry: CollectorRegistry = REGISTRY,
+        registry: CollectorRegistry,
         *,
-        on_error: OnError = _ignore,
+        on_error: OnError,
     ) -> None:
         self._samples, self._definitions, self._on_error = samples, definitions, on_error
         registry.register(self)
@@ -100,7 +91,7 @@ class SampleCollector:
         families: dict[MetricDefinition, Any] = {definition: _family(definition) for definition in self._definitions}
         try:
             for sample in self._samples():
-                families[sample.series].add_metric(sample.labels, sample.value)
+                families[sample.definition].add_metric(sample.labels, sample.value)
         except Exception as error:  # noqa: BLE001 - the same response contains the metrics of all other collectors
             self._on_error("reading metrics", error)
         yield from (family for family in families.values() if family.samples)
@@ -109,16 +100,9 @@ class SampleCollector:
 class SampleWriter:
     """Writer of samples to the multiprocess files of this process."""
 
-    def __init__(
-        self,
-        samples: Samples,
-        definitions: Sequence[MetricDefinition],
-        registry: CollectorRegistry | None = None,
-        *,
-        on_error: OnError = _ignore,
-    ) -> None:
+    def __init__(self, samples: Samples, definitions: Sequence[MetricDefinition], *, on_error: OnError) -> None:
         self._samples, self._on_error = samples, on_error
-        self._metrics = {definition: made(definition, registry) for definition in definitions}
+        self._metrics = {definition: new_metric(definition, None) for definition in definitions}
         self._written: dict[tuple[MetricDefinition, tuple[str, ...]], float] = {}
 
     def write_in_slices(self) -> Iterator[None]:
@@ -127,7 +111,7 @@ class SampleWriter:
         for number, sample in enumerate(self._samples(), 1):
             if number % SAMPLES_PER_SLICE == 0:
                 yield
-            seen.add((sample.series, sample.labels))
+            seen.add((sample.definition, sample.labels))
             self._write(*sample)
         for definition, labels in self._written.keys() - seen:
             # A series cannot be removed from the files.
@@ -162,9 +146,15 @@ class SampleWriter:
         self._written[definition, labels] = value
 
 
-def made(definition: MetricDefinition, registry: CollectorRegistry | None) -> Any:
-    """Return the metric of Prometheus' client for a definition."""
-    return _MAKERS[definition.type](definition.base_name, definition, registry)
+def new_metric(definition: MetricDefinition, registry: CollectorRegistry | None) -> Any:
+    """Return a metric of Prometheus' client for a definition."""
+    name, text, labels = definition.base_name, definition.help, definition.labels
+    if definition.type is MetricType.HISTOGRAM:
+        return Histogram(name, text, labels, registry=registry, buckets=definition.buckets)
+    if definition.type is MetricType.GAUGE:
+        mode: Any = definition.multiprocess_mode
+        return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)
+    return Counter(name, text, labels, registry=registry)
 
 
 def exposition(registry: CollectorRegistry = REGISTRY, environ: Mapping[str, str] = os.environ) -> bytes:
@@ -188,23 +178,3 @@ class _PluginMetrics:
 def _family(definition: MetricDefinition) -> Any:
     kind = CounterMetricFamily if definition.type is MetricType.COUNTER else GaugeMetricFamily
     return kind(definition.base_name, definition.help, labels=definition.labels)
-
-
-def _counter(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Counter:
-    return Counter(name, definition.help, definition.labels, registry=registry)
-
-
-def _gauge(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Gauge:
-    mode: Any = definition.multiprocess_mode
-    return Gauge(name, definition.help, definition.labels, registry=registry, multiprocess_mode=mode)
-
-
-def _histogram(name: str, definition: MetricDefinition, registry: CollectorRegistry | None) -> Histogram:
-    return Histogram(name, definition.help, definition.labels, registry=registry, buckets=definition.buckets)
-
-
-_MAKERS: Mapping[MetricType, Callable[[str, MetricDefinition, CollectorRegistry | None], Any]] = {
-    MetricType.COUNTER: _counter,
-    MetricType.GAUGE: _gauge,
-    MetricType.HISTOGRAM: _histogram,
-}

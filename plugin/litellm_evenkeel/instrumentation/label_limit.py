@@ -13,7 +13,7 @@ class LabelLimiter:
 
     def __init__(self, max_names: int) -> None:
         self._max_names = max_names
-        self._known: dict[str, None] = {}
+        self._known: set[str] = set()
 
     def bound(self, name: str) -> str:
         """Return `name`, or `other` if there are too many names."""
@@ -21,5 +21,5 @@ class LabelLimiter:
             return name
         if len(self._known) >= self._max_names:
             return OTHER
-        self._known[name] = None
+        self._known.add(name)
         return name

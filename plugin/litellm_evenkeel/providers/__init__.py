@@ -1,3 +1,1 @@
 """Failures, limits and usage, as read from the responses and errors of providers."""
-
-from __future__ import annotations

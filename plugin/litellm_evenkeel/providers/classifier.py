@@ -37,7 +37,7 @@ _MIN_ERROR_STATUS, _MAX_ERROR_STATUS = 400, 599
 _TOO_MANY_REQUESTS = 429
 _MAX_MESSAGE_CHARACTERS = 600
 _MAX_CLASS_NAMES = 8
-# LiteLLM invents these statuses for connections that returned none, so its exception classes tell more.
+# LiteLLM invents these statuses for connections that returned none, so its exception classes are more precise.
 _INVENTED_STATUSES = frozenset({None, 408, 500, 503})
 
 
@@ -130,16 +130,10 @@ def _exhausted_subscription(limits: tuple[LimitReading, ...]) -> rules.Rule | No
 
 def _by_message(message: str, status: int | None) -> rules.Rule | None:
     beginning = message[:_MAX_MESSAGE_CHARACTERS]
-    if not beginning:
-        return None
-    return next(
-        (
-            rule
-            for rule, pattern in rules.PATTERNS
-            if (not rule.statuses or status in rule.statuses) and pattern.match(beginning)
-        ),
-        None,
-    )
+    for rule, pattern in rules.PATTERNS if beginning else ():
+        if (not rule.statuses or status in rule.statuses) and pattern.match(beginning):
+            return rule
+    return None
 
 
 def _retry_after(
@@ -148,7 +142,7 @@ def _retry_after(
     if kind in {FailureKind.PERMANENT, FailureKind.CLIENT}:
         return None
     if kind in {FailureKind.QUOTA, FailureKind.RATE_LIMIT}:
-        return retry_after.reset_after(fields, limits, body.tree, body.message, now=now)
+        return retry_after.until_reset(fields, limits, body.tree, body.message, now=now)
     # An overload or a fault does not depend on the account's quota windows.
     return retry_after.retry_after(fields, body.tree, body.message, now=now)
 

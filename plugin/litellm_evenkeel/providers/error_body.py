@@ -2,7 +2,7 @@
 
 Codes are read only from the fields where providers put them, never from any field called `code`: a body may quote what
 the user sent. LiteLLM wraps bodies into messages (`litellm.RateLimitError: OpenAIException - {...}`), sometimes several
-times. Each wrapping is removed from the front, and nothing is searched for behind other words.
+times. Each wrapping is removed from the front. Codes behind any other words are ignored.
 """
 
 from __future__ import annotations
@@ -10,102 +10,54 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import from_json
+
 MAX_BODY_CHARACTERS = 65_536
 """Length of a body that is read; the rest is ignored, as no error needs more."""
-_MAX_LENIENT_CHARACTERS = 16_384
-"""Smaller maximum for the lenient reader, which takes about a microsecond per word, in the middle of a request."""
-_MAX_NESTING = 40
+_MAX_PYTHON_CHARACTERS = 16_384
+"""Smaller maximum for bodies that Python printed. Their translation takes about a microsecond per word."""
 
 _DECODER = json.JSONDecoder()
-_TOKENS = re.compile(
-    r"""
-    "(?P<double>(?:[^"\\]|\\.)*)(?:"|\\?\Z)
-  | '(?P<single>(?:[^'\\]|\\.)*)(?:'|\\?\Z)
-  | (?P<mark>[{}\[\]:,])
-  | (?P<word>[^\s{}\[\]:,"']+)
-    """,
-    re.VERBOSE | re.DOTALL,
+# Pydantic raises TypeError for text with half of a surrogate pair.
+_PARSE_ERRORS = (ValueError, TypeError, RecursionError)
+_PYTHON_TOKENS = re.compile(
+    r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*)(?P<end>(?P=quote)|\\?\Z)|(?P<word>[A-Z]\w*)""", re.DOTALL
 )
-_LENIENT_BEGINNING = re.compile(r"""\[|\{\s*(?:["'}]|\Z)""")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_WORDS: dict[str, Any] = {"null": None, "None": None, "true": True, "True": True, "false": False, "False": False}
-_NOTHING: Any = object()
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
 def parse_json_prefix(text: str) -> Any:
-    """Return the object or list at the beginning of `text`, even if it is cut off; `None` if there is none."""
+    """Return the JSON or Python object or list at the beginning of `text`, even if cut off; `None` if none is there."""
     text = text[:MAX_BODY_CHARACTERS].lstrip()
     if not text.startswith(("{", "[")):
         return None
+    with suppress(*_PARSE_ERRORS):
+        return _parse(text)
+    with suppress(*_PARSE_ERRORS):
+        return _parse(_PYTHON_TOKENS.sub(_json_token, text[:_MAX_PYTHON_CHARACTERS]))
+    return None
+
+
+def _parse(text: str) -> Any:
     try:
         return _DECODER.raw_decode(text)[0]
-    except (ValueError, RecursionError):
-        # A sentence in braces that quotes what a client sent is no object, whatever follows further on.
-        return _LenientReader().read(text[:_MAX_LENIENT_CHARACTERS]) if _LENIENT_BEGINNING.match(text) else None
-
-
-class _LenientReader:
-    """Lenient JSON reader that accepts Python literals, and closes objects and lists that are cut off."""
-
-    def __init__(self) -> None:
-        self.root: Any = None
-        self.open: list[Any] = []
-        # For each open container, the key that awaits its value; `_NOTHING` before a key, `None` after a value.
-        self.keys: list[Any] = []
-
-    def read(self, text: str) -> Any:
-        """Return the first object or list."""
-        for token in _TOKENS.finditer(text):
-            mark = token["mark"]
-            if mark is None:
-                self._add(_scalar(token))
-            elif mark in "{[":
-                if len(self.open) == _MAX_NESTING:
-                    break
-                self._begin({} if mark == "{" else [])
-            elif mark in "}]":
-                self.open.pop()
-                self.keys.pop()
-                if not self.open:
-                    break
-            elif mark == "," and isinstance(self.open[-1], dict):
-                self.keys[-1] = _NOTHING
-        return self.root
-
-    def _begin(self, container: Any) -> None:
-        if not self.open:
-            self.root = container
-        else:
-            self._add(container)
-        self.open.append(container)
-        self.keys.append(_NOTHING)
-
-    def _add(self, value: Any) -> None:
-        inside = self.open[-1]
-        if isinstance(inside, list):
-            inside.append(value)
-        elif self.keys[-1] is _NOTHING:
-            self.keys[-1] = value if isinstance(value, str) else None
-        elif self.keys[-1] is not None:
-            inside[self.keys[-1]] = value
-            self.keys[-1] = None
-
-
-def _scalar(token: re.Match[str]) -> Any:
-    text = token["double"] if token["double"] is not None else token["single"]
-    if text is not None:
-        return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
-    word = token["word"]
-    if word in _WORDS:
-        return _WORDS[word]
-    try:
-        return int(word) if word.isdecimal() and len(word) <= 20 else float(word)  # noqa: PLR2004 - an int's digits
     except ValueError:
-        return word
+        return from_json(text, allow_partial="trailing-strings")
+
+
+def _json_token(token: re.Match[str]) -> str:
+    """Return a string or a word of Python as JSON. A string without an end stays without one."""
+    if token["word"]:
+        # A word that is cut off becomes nothing, which the parser takes for the end of the text.
+        return _WORDS.get(token["word"], "")
+    text = json.dumps(_ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), token["text"]))
+    return text if token["end"] == token["quote"] else text[:-1]
 
 
 BLOCK_PAGE = "<page>"

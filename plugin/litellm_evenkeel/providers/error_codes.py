@@ -20,13 +20,8 @@ CONNECTION = split_words("""
     ReadError ReadTimeout WriteError WriteTimeout PoolTimeout RemoteProtocolError ConnectionError
     ConnectionResetError SSLError ClientConnectorError ServerDisconnectedError
 """)
-FAULT = split_words("""
-    InternalServerError BadGatewayError APIError APIStatusError APIResponseValidationError
-""")
-BAD_REQUEST = split_words("""
-    BadRequestError NotFoundError UnprocessableEntityError InvalidRequestError ConflictError
-""")
-
+FAULT = split_words("InternalServerError BadGatewayError APIError APIStatusError APIResponseValidationError")
+BAD_REQUEST = split_words("BadRequestError NotFoundError UnprocessableEntityError InvalidRequestError ConflictError")
 
 KEY_NOT_VALID = split_words("""
     invalid_api_key api_key_invalid incorrect_api_key invalid_authentication invalid_authentication_error
@@ -66,9 +61,9 @@ MODEL_OVERLOADED = split_words("""
     server_is_overloaded model_overloaded model_capacity_exhausted serviceunavailableexception
     modelnotreadyexception service_tier_capacity_exceeded
 """)
-MODEL_FAILED = split_words("""
-    modelerrorexception modelstreamerrorexception modeltimeoutexception internalserverexception
-""")
+MODEL_FAILED = split_words(
+    "modelerrorexception modelstreamerrorexception modeltimeoutexception internalserverexception"
+)
 REQUEST_TOO_LONG = split_words("""
     context_length_exceeded string_above_max_length array_above_max_length request_too_large
     context_window_exceeded

@@ -106,7 +106,7 @@ class LimitReading:
         return self.dimension.startswith(_SUBSCRIPTIONS)
 
 
-def parse_limit_headers(headers: Mapping[str, str] | object, *, now: float) -> tuple[LimitReading, ...]:
+def parse_limit_headers(headers: object, *, now: float) -> tuple[LimitReading, ...]:
     """Return every limit that the headers state; malformed headers are ignored."""
     fields: dict[tuple[str, float | None], dict[str, str]] = {}
     for name, value in normalize_headers(headers).items():

@@ -29,9 +29,8 @@ class ResponseUsage:
 def usage_of_response(response: object) -> ResponseUsage:
     """Return the usage of a complete response."""
     hidden = _field(response, "_hidden_params")
-    usage = _field(response, "usage")
     return parse_usage(
-        usage,
+        _field(response, "usage"),
         dollars=_field(hidden, "response_cost"),
         headers=_field(hidden, "additional_headers") or _field(hidden, "headers"),
         is_from_cache=bool(_field(hidden, "cache_hit")),
@@ -48,10 +47,9 @@ def parse_usage(
     if not prompt and not output:
         cached = _number(usage, "cache_read_input_tokens")
         # Anthropic counts cached tokens in addition to `input_tokens`, OpenAI's Responses API as a part of them.
-        details = _field(usage, "input_tokens_details")
         prompt = _number(usage, "input_tokens") + cached + _number(usage, "cache_creation_input_tokens")
         output = _number(usage, "output_tokens")
-        cached = cached or _number(details, "cached_tokens")
+        cached = cached or _number(_field(usage, "input_tokens_details"), "cached_tokens")
     total = max(_number(usage, "total_tokens"), prompt + output)
     return ResponseUsage(
         prompt_tokens=prompt,

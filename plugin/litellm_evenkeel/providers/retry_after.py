@@ -5,8 +5,8 @@ Providers make two kinds of statements. Some concern *this failure*: `Retry-Afte
 `x-ratelimit-reset-tokens` and `anthropic-ratelimit-requests-reset`. They are combined as follows:
 
 1. Of several statements about the failure, the longest counts: a retry that is too early costs a failed request and
-   counts against the account, one that is too late only spares one of several accounts for a moment. `Retry-After` in
-   whole seconds gives way to the same value in milliseconds, which it only rounds up.
+   counts against the account, one that is too late only spares one of several accounts for a moment. A
+   `Retry-After` in whole seconds is ignored beside the same value in milliseconds, which it only rounds up.
 2. An exhausted window of a subscription does not open before its end. So its reset counts as well, and again the
    longest applies.
 3. Other limits refill continuously: their reset is the time when they are full, long after a request fits again. They
@@ -17,15 +17,17 @@ Providers make two kinds of statements. Some concern *this failure*: `Retry-Afte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.providers.error_body import error_object
-from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions, normalize_headers, parse_limit_headers
+from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions, normalize_headers
 from litellm_evenkeel.support import durations
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litellm_evenkeel.providers.limit_headers import LimitReading
 
 _MAX_TEXT_CHARACTERS = 2000
@@ -67,20 +69,18 @@ _NAMED = re.compile(
 _DAY = 86400.0
 
 
-def until_reset(headers: Mapping[Any, Any] | None, body: object, text: str | None, *, now: float) -> float | None:
+def until_reset(
+    headers: Mapping[Any, Any] | None,
+    limits: Sequence[LimitReading],
+    body: object,
+    text: str | None,
+    *,
+    now: float,
+) -> float | None:
     """Return the seconds until the limit behind a failure resets, at least 0; `None` if unknown.
 
-    `body` is parsed JSON, `text` is its message.
+    `limits` are parsed from the headers, `body` is parsed JSON, and `text` is its message.
     """
-    fields = normalize_headers(headers)
-    return reset_after(fields, parse_limit_headers(fields, now=now), body, text, now=now)
-
-
-def reset_after(
-    headers: Mapping[Any, Any], limits: Iterable[LimitReading], body: object, text: str | None, *, now: float
-) -> float | None:
-    """Return the same as `until_reset`, with `limits` already parsed from the headers."""
-    limits = tuple(limits)
     stated = [reading.resets_in for reading in exhausted_subscriptions(limits) if reading.resets_in is not None]
     of_failure = retry_after(headers, body, text, now=now)
     if of_failure is not None:

@@ -15,6 +15,8 @@ from litellm_evenkeel.rotation.model.account import AccountSettings, hide_key_li
 from litellm_evenkeel.rotation.state.cooldown import CooldownSettings
 from litellm_evenkeel.settings_schema.types import (
     LITELLM,
+    POSTGRES_SCHEMES,
+    REDIS_SCHEMES,
     Count,
     Duration,
     Factor,
@@ -27,7 +29,6 @@ from litellm_evenkeel.settings_schema.types import (
     Text,
     frozen_mapping,
 )
-from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES, REDIS_SCHEMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,1 @@
-"""How what operators write, in YAML and in the environment, becomes frozen dataclasses; it knows none of them."""
-
-from __future__ import annotations
+"""Loading and documentation of settings, for any tree of settings."""

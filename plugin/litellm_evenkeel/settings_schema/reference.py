@@ -1,4 +1,4 @@
-"""The table of settings in the documentation, and the JSON schema for editors, made from the settings themselves."""
+"""Table of settings for the documentation, and JSON schema for editors, both generated from the settings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HEADER = ("setting", "default", "expected", "meaning")
-# The largest first: a time that is no multiple of one unit is written in the next.
+# From the largest to the smallest: a duration is written in the first unit that divides it.
 UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def table(model: type[SettingsModel], path: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> str:
-    """Return the table of a tree of settings as Markdown. `path` is where it stands in a larger tree.
+    """Return the table of a tree of settings as Markdown. `path` is its path in a larger tree.
 
     `only` names the settings to list, in that order; by default all are listed.
     """
@@ -53,7 +53,7 @@ def default(leaf: Leaf) -> str:
 
 def schema(model: type[SettingsModel], section: str) -> dict[str, Any]:
     """Return a JSON schema of a file whose `section` has the settings of a tree; other sections may be anything."""
-    document = model.model_json_schema(schema_generator=_Schema, ref_template="#/$defs/{model}")
+    document = model.model_json_schema(schema_generator=_Schema)
     definitions = document.pop("$defs")
     return {
         "$schema": DIALECT,
@@ -64,20 +64,14 @@ def schema(model: type[SettingsModel], section: str) -> dict[str, Any]:
 
 
 class _Schema(GenerateJsonSchema):
-    """A generator for editors: descriptions are single paragraphs, and names are shown as they are written."""
+    """Generator for editors: without titles, which only repeat the names, and with each description on one line."""
 
     def encode_default(self, dft: Any) -> Any:
         """Return a default. It is never an address with a password, so it can be shown."""
-        shown = dft.get_secret_value() if isinstance(dft, ServerUrl) else dft
-        return super().encode_default(shown)
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        """Leave out titles: they would only repeat the names."""
-        del schema
-        return False
+        return super().encode_default(dft.get_secret_value() if isinstance(dft, ServerUrl) else dft)
 
     def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
-        """Keep the order of the settings, and put each description on one line."""
+        """Keep the order of the settings, remove titles, and put each description on one line."""
         del parent_key
         shown: JsonSchemaValue = _on_one_line(value)
         return shown

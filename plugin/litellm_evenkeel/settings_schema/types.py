@@ -1,4 +1,4 @@
-"""The types of settings: durations, ratios, counts, switches, addresses; and the base class of all settings."""
+"""Types of settings, such as durations and addresses, and the base class of all settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeGuard, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationInfo, field_validator
@@ -16,14 +16,11 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.support import durations
-from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES, REDIS_SCHEMES
 
 DURATION = "a duration, such as 10s, 5m or 7d"
-SWITCHES = {
-    **dict.fromkeys(("on", "true", "yes", "1"), True),
-    **dict.fromkeys(("off", "false", "no", "0"), False),
-}
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 OFF, LITELLM = "off", "litellm"
 
 T = TypeVar("T")
@@ -31,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What may be written for a setting, for error messages and the settings page."""
+    """Valid values of a setting in words, for error messages and the settings page."""
 
     text: str
 
@@ -48,8 +45,7 @@ class SettingsModel(BaseModel):
     @classmethod
     def _read_text(cls, value: object, info: ValidationInfo) -> object:
         """Read text as it stands in an environment variable: JSON, a list with commas, or the name of a choice."""
-        field = cls.model_fields[info.field_name or ""]
-        kind = strip_optional(field.annotation)
+        kind = strip_optional(cls.model_fields[info.field_name or ""].annotation)
         if get_origin(kind) is tuple and isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         if is_choice(kind):
@@ -64,25 +60,23 @@ def strip_optional(kind: Any) -> Any:
     return parts[0] if len(parts) == 1 and type(None) in get_args(kind) else kind
 
 
-def bare_type(kind: Any) -> Any:
-    """Return a type without `None` and without annotations."""
-    kind = strip_optional(kind)
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
 def is_choice(kind: Any) -> bool:
     """Return whether a type is a choice among names."""
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
+def is_settings(kind: Any) -> TypeGuard[type[SettingsModel]]:
+    """Return whether a type is a section with settings of its own."""
+    return isinstance(kind, type) and issubclass(kind, SettingsModel)
+
+
 def is_section(kind: Any) -> bool:
     """Return whether a type has settings or names of its own, so that an empty value means defaults."""
-    is_model = isinstance(kind, type) and issubclass(kind, SettingsModel)
-    return is_model or get_origin(kind) is Mapping
+    return is_settings(kind) or get_origin(kind) is Mapping
 
 
 def parse_json(value: object) -> object:
-    """Return the mapping that a text contains as JSON, as in an environment variable; other values as they are."""
+    """Parse a text, such as an environment variable, as JSON. Other values are returned as they are."""
     if not isinstance(value, str):
         return value
     try:
@@ -91,12 +85,14 @@ def parse_json(value: object) -> object:
         raise PydanticCustomError("json", "a mapping is expected") from None
 
 
-def _duration(value: object) -> float:
-    return _known(durations.span(value))
+def _read_by(parse: Callable[[object], float | None]) -> BeforeValidator:
+    def read(value: object) -> float:
+        number = parse(value)
+        if number is None:
+            raise PydanticCustomError("unreadable", "another form is expected")
+        return number
 
-
-def _number(value: object) -> float:
-    return _known(durations.number(value))
+    return BeforeValidator(read)
 
 
 def _whole(value: object) -> int:
@@ -106,14 +102,8 @@ def _whole(value: object) -> int:
     return int(text)
 
 
-def _switch(value: object) -> bool:
-    return _known(value if isinstance(value, bool) else SWITCHES.get(str(value).strip().lower()))
-
-
-def _known(value: T | None) -> T:
-    if value is None:
-        raise PydanticCustomError("unreadable", "another form is expected")
-    return value
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
 
 
 def _address(*schemes: str, words: tuple[str, ...] = ()) -> Callable[[ServerUrl], ServerUrl]:
@@ -152,14 +142,14 @@ _TIME_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]
 _SWITCH_SCHEMA = WithJsonSchema({"anyOf": [{"type": "boolean"}, {"enum": ["on", "off"]}]})
 _ADDRESSES = ", ".join(f"`{scheme}`" for scheme in REDIS_SCHEMES)
 
-Duration = Annotated[float, Ge(0), BeforeValidator(_duration), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
-PositiveDuration = Annotated[float, Gt(0), BeforeValidator(_duration), Expected(DURATION), _TIME_SCHEMA]
-PositiveNumber = Annotated[float, Gt(0), BeforeValidator(_number), Expected("a number above 0")]
-Factor = Annotated[float, Ge(1), BeforeValidator(_number), Expected("a number of 1 or more")]
-Ratio = Annotated[float, Ge(0), Le(1), BeforeValidator(_number), Expected("a number from 0 to 1")]
+Duration = Annotated[float, Ge(0), _read_by(durations.span), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
+PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(DURATION), _TIME_SCHEMA]
+PositiveNumber = Annotated[float, Gt(0), _read_by(durations.number), Expected("a number above 0")]
+Factor = Annotated[float, Ge(1), _read_by(durations.number), Expected("a number of 1 or more")]
+Ratio = Annotated[float, Ge(0), Le(1), _read_by(durations.number), Expected("a number from 0 to 1")]
 Count = Annotated[int, Ge(0), BeforeValidator(_whole), Expected("a whole number of 0 or more")]
 PositiveCount = Annotated[int, Ge(1), BeforeValidator(_whole), Expected("a whole number of 1 or more")]
-Switch = Annotated[bool, BeforeValidator(_switch), Expected("`on` or `off`"), _SWITCH_SCHEMA]
+Switch = Annotated[bool, BeforeValidator(_stripped), Expected("`on` or `off`"), _SWITCH_SCHEMA]
 Text = Annotated[str, Expected("a text")]
 RedisUrl = Annotated[
     ServerUrl,

@@ -1,3 +1,1 @@
 """Helpers without domain knowledge. The only module of the plugin that they import is `errors`."""
-
-from __future__ import annotations

@@ -34,8 +34,8 @@ class CircuitBreaker:
     """Circuit breaker that opens after `failure_threshold` consecutive failures.
 
     `random` returns a number from 0 to 1; it spreads the retries of several workers over time. `max_pause` is the
-    longest time, in seconds, for which a server that is back may go unnoticed. One that `starts_open` skips all calls
-    until the first probe has succeeded.
+    longest time, in seconds, for which a server that is back may go unnoticed. With `starts_open`, the breaker skips
+    all calls until the first probe has succeeded.
     """
 
     __slots__ = ("_failure_threshold", "_failures", "_max_pause", "_random", "retry_at")

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-# Classes of SQLSTATE codes, and whole codes, by prefix.
-REFUSED_STATES = ("08", "53", "57P")
-DENIED_STATES = ("28", "42501")
-SCHEMA_STATES = ("42P01", "42703", "42883", "42804", "3D", "3F")
-# A statement that took too long, or waited too long for a lock.
-TIMEOUT_STATES = ("57014", "55P03", "25P03")
-# Protocol violation: a server answers, but it does not speak Postgres. It would match "08" otherwise.
-PROTOCOL_STATES = ("08P01",)
-DENIED_NAMES = frozenset({"AuthenticationError", "AuthenticationWrongNumberOfArgsError", "NoPermissionError"})
-TIMEOUT_NAMES = frozenset({"TimeoutError"})
-REFUSED_NAMES = frozenset({"OSError", "ConnectionError", "MaxConnectionsError", "InterfaceError"})
 SQLSTATE_LENGTH = 5
 
 
@@ -34,25 +23,30 @@ class DriverError(StrEnum):
     """The circuit breaker is open: the server was not called."""
 
 
+# The first entry that matches applies. SQLSTATE codes match by their prefix, exceptions by the names of their classes.
+SQLSTATES = (
+    # A statement that took too long, or waited too long for a lock.
+    (DriverError.TIMEOUT, ("57014", "55P03", "25P03")),
+    # Protocol violation: a server answers, but it does not speak Postgres. It would match "08" otherwise.
+    (DriverError.ERROR, ("08P01",)),
+    (DriverError.DENIED, ("28", "42501")),
+    (DriverError.SCHEMA, ("42P01", "42703", "42883", "42804", "3D", "3F")),
+    (DriverError.REFUSED, ("08", "53", "57P")),
+)
+CLASS_NAMES = (
+    (DriverError.TIMEOUT, {"TimeoutError"}),
+    (DriverError.DENIED, {"AuthenticationError", "AuthenticationWrongNumberOfArgsError", "NoPermissionError"}),
+    (DriverError.REFUSED, {"OSError", "ConnectionError", "MaxConnectionsError", "InterfaceError"}),
+)
+
+
 def driver_error(error: BaseException) -> DriverError:
     """Return the class of a driver's error."""
     state = _sqlstate(error)
     if state:
-        by_state = (
-            (TIMEOUT_STATES, DriverError.TIMEOUT),
-            (PROTOCOL_STATES, DriverError.ERROR),
-            (DENIED_STATES, DriverError.DENIED),
-            (SCHEMA_STATES, DriverError.SCHEMA),
-            (REFUSED_STATES, DriverError.REFUSED),
-        )
-        return next((result for states, result in by_state if state.startswith(states)), DriverError.ERROR)
+        return next((result for result, prefixes in SQLSTATES if state.startswith(prefixes)), DriverError.ERROR)
     class_names = {kind.__name__ for kind in type(error).__mro__}
-    by_name = (
-        (TIMEOUT_NAMES, DriverError.TIMEOUT),
-        (DENIED_NAMES, DriverError.DENIED),
-        (REFUSED_NAMES, DriverError.REFUSED),
-    )
-    return next((result for names, result in by_name if class_names & names), DriverError.ERROR)
+    return next((result for result, names in CLASS_NAMES if class_names & names), DriverError.ERROR)
 
 
 def cause(error: BaseException) -> str:

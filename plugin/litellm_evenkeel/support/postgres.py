@@ -9,12 +9,11 @@ import struct
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from litellm_evenkeel.support.url_schemes import POSTGRES_SCHEMES
-
 DEFAULT_PORT = 5432
+FINGERPRINT_DIGITS = 8
 # The SSLRequest message. Every version of Postgres answers it with one byte, before any authentication.
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
-# A URL with one of these names its servers elsewhere, or skips the SSLRequest; such a URL cannot be checked.
+# With one of these, a URL names its servers in its query, or skips the SSLRequest. Then it cannot be checked.
 UNCHECKED_PARAMETERS = frozenset({"host", "port", "sslnegotiation"})
 
 
@@ -34,8 +33,6 @@ async def check_listening(url: str) -> None:
         writer.transport.abort()
 
 
-FINGERPRINT_DIGITS = 8
-URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and encode special characters (@ as %40)."
 # asyncpg sends unknown parameters to the server as server settings, and the server rejects Prisma's own:
 # `connection_limit`, `pool_timeout`, `pgbouncer` and any that Prisma adds later.
 ASYNCPG_PARAMETERS = frozenset(
@@ -43,11 +40,6 @@ ASYNCPG_PARAMETERS = frozenset(
     | {"target_session_attrs", "krbsrvname", "gsslib"}
     | {"sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword", "sslnegotiation"}
 )
-
-
-def is_postgres(url: str) -> bool:
-    """Return whether a URL has one of the schemes of Postgres."""
-    return url.lower().startswith(POSTGRES_SCHEMES)
 
 
 def is_pooled(url: str) -> bool:

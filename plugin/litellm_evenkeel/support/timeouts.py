@@ -14,8 +14,7 @@ Result = TypeVar("Result")
 async def run_with_timeout(work: Coroutine[object, object, Result], seconds: float, *, grace: float = 0.0) -> Result:
     """Return the result of `work`; raise `TimeoutError` after `seconds`, even if `work` ignores its cancellation.
 
-    `grace` is a second, short wait: after the event loop was busy for long, the result may be there already and only
-    wait for its turn.
+    `grace` is a second, short wait in seconds: if the event loop was busy for long, the result may exist already.
     """
     task = asyncio.ensure_future(work)
     try:

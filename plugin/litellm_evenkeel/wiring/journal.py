@@ -37,12 +37,12 @@ def journal() -> Journal_PROXY_:
     # The address is read again for each connection, because a rotated password is written there.
     opened = open_journal(own, path, lambda: server_urls.postgres(proxy_process.config(), os.environ, path))
     errors = ErrorReporter("journal")
-    show = export.export_samples(
+    write_metrics = export.export_samples(
         lambda: metrics.samples(opened), metrics.definitions(opened), REGISTRY, on_error=errors.report
     )
     if proxy_process.server() is not None:
         routes.install_health("journal", lambda: _health(opened, errors))
-    _close_with_proxy(opened, show)
+    _close_with_proxy(opened, write_metrics)
     # For processes without a proxy. Exit functions run in reverse order, so this one runs before LiteLLM's own, which
     # would deliver its last events to a journal that is closed.
     atexit.register(_close_at_exit, opened)
@@ -55,7 +55,7 @@ def _health(journal: Journal, errors: ErrorReporter) -> dict[str, Any]:
     return {"pid": os.getpid(), "writer": journal.writer, "stores": stores, "errors": errors.counts, **mismatches}
 
 
-def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
+def _close_with_proxy(journal: Journal, write_metrics: Callable[[], None]) -> None:
     """Close the journal before LiteLLM's shutdown handler runs."""
 
     async def close() -> None:
@@ -66,8 +66,8 @@ def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
         with contextlib.suppress(Exception):
             await asyncio.to_thread(journal.close)
         with contextlib.suppress(Exception):
-            # Export the metrics once more. Otherwise records that were dropped just now would never be counted.
-            show()
+            # Without another write, records that were dropped just now would never be counted.
+            write_metrics()
 
     proxy_process.on_shutdown(before=close)
 
@@ -75,14 +75,11 @@ def _close_with_proxy(journal: Journal, show: Callable[[], None]) -> None:
 def _close_at_exit(journal: Journal) -> None:
     # Flushing uses LiteLLM's internals. The journal must be closed even if they have changed.
     with contextlib.suppress(Exception):
-        _flush_events()
+        give_up_at = time.monotonic() + FINAL_EVENTS_SECONDS
+        while time.monotonic() < give_up_at:
+            # LiteLLM's exit function. LiteLLM itself calls it only once.
+            GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001
+            queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
+            if queue is None or queue.empty():
+                break
     journal.close()
-
-
-def _flush_events() -> None:
-    give_up_at = time.monotonic() + FINAL_EVENTS_SECONDS
-    while time.monotonic() < give_up_at:
-        GLOBAL_LOGGING_WORKER._flush_on_exit()  # noqa: SLF001 - LiteLLM's own exit function, which calls it only once
-        queue = GLOBAL_LOGGING_WORKER._queue  # noqa: SLF001
-        if queue is None or queue.empty():
-            break

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Any
+
+from redis.asyncio.connection import parse_url
 
 from litellm_evenkeel import proxy_process
 from litellm_evenkeel.admin import routes
@@ -15,7 +18,6 @@ from litellm_evenkeel.metrics.multiprocess.directory import prepare_folder
 from litellm_evenkeel.settings import SECTION, settings
 from litellm_evenkeel.support import clock
 from litellm_evenkeel.support.postgres import database_fingerprint
-from litellm_evenkeel.support.redis import require_address
 from litellm_evenkeel.wiring import server_urls
 
 if TYPE_CHECKING:
@@ -34,18 +36,12 @@ def prometheus() -> EvenkeelPrometheusLogger:
         )
     config = proxy_process.config()
     own = settings(config.get(SECTION))
-
-    def budgets(listener: Listener, peek: Peek) -> BudgetCache:
-        return _budgets(own.budgets, redis, listener, peek)
-
-    redis = None
+    budgets = None
     if own.budgets.enabled:
         load_drivers()
-        redis = _redis(own.budgets, config)
+        budgets = functools.partial(_budgets, own.budgets, _redis(own.budgets, config))
     folder = prepare_folder()
-    callback = EvenkeelPrometheusLogger(
-        settings=own.metrics, open_budgets=budgets if own.budgets.enabled else None, folder=folder
-    )
+    callback = EvenkeelPrometheusLogger(settings=own.metrics, open_budgets=budgets, folder=folder)
     mount(callback, folder)
     routes.install_health("budgets", lambda: _health(callback))
     return callback
@@ -63,8 +59,20 @@ def _redis(settings: BudgetSettings, config: Mapping[str, Any]) -> str | None:
         return None
     own = settings.redis
     url = server_urls.redis(config, os.environ, path) if own.is_litellm else own.get_secret_value()
-    require_address(url, path)
+    require_redis_url(url, path)
     return url
+
+
+def require_redis_url(url: str, path: str) -> None:
+    """Raise `SettingsError` if `url` cannot be parsed. The URL is not shown, as it may hold a password."""
+    try:
+        parse_url(url)
+    except ValueError:
+        # Not chained to the original error, whose text contains the part of the URL that could not be parsed.
+        raise SettingsError(
+            f"{path}: expected the address of a Redis, got one that cannot be parsed. "
+            "Hint: in a password, write # as %23, / as %2F and @ as %40."
+        ) from None
 
 
 def _budgets(settings: BudgetSettings, redis: str | None, listener: Listener, peek: Peek) -> BudgetCache:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import random
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel import proxy_process
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.account_router import AccountRouter
-from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator as keeping
+from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 from litellm_evenkeel.rotation.litellm_callback import AccountRotation_PROXY_, AccountRotationWithHeader_PROXY_
@@ -25,8 +26,9 @@ from litellm_evenkeel.support.error_log import ErrorReporter
 from litellm_evenkeel.wiring import observability, server_urls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from litellm_evenkeel.rotation.model.account import AccountSettings
     from litellm_evenkeel.rotation.settings import RotationSettings
 
 LOG = logging.getLogger("litellm_evenkeel.rotation")
@@ -44,17 +46,17 @@ def rotation() -> AccountRotation_PROXY_:
     for warning in settings_warnings(own.accounts, deployments, ACCOUNTS):
         LOG.warning("evenkeel: %s", warning)
     metrics = observability.metrics()
-    coordinator = _coordinator(own, config, clock.unstepped)
+    coordinator = _coordinator(own, config)
     sessions = SessionTable(own.affinity)
     errors = ErrorReporter("rotation", metrics.plugin_error)
     router = AccountRouter(
         own,
         clock=clock.unstepped,
         random=random.random,
-        spec=_SpecReader(own).read,
+        spec=functools.partial(_spec, own.accounts),
         observer=metrics,
         sessions=sessions,
-        replicator=_replicator(own, config, clock.unstepped, sessions),
+        replicator=_replicator(own, config, sessions),
         sharing=coordinator,
         errors=errors.report,
     )
@@ -70,9 +72,7 @@ def rotation() -> AccountRotation_PROXY_:
     return callback(own, router, errors, begin)
 
 
-def _coordinator(
-    settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float]
-) -> QuotaCoordinator | None:
+def _coordinator(settings: RotationSettings, config: Mapping[str, Any]) -> QuotaCoordinator | None:
     """Return the coordinator of shared limits, or `None` if workers do not share them."""
     address = settings.shared.redis_url
     if address is None:
@@ -80,11 +80,12 @@ def _coordinator(
     path = "evenkeel.rotation.shared.redis_url"
     url = server_urls.redis(config, os.environ, path) if address.is_litellm else address.get_secret_value()
     workers = proxy_process.worker_count(os.environ) or 1
-    return open_coordinator(CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=workers), clock)
+    shared = CoordinatorSettings(url=url, prefix=settings.shared.prefix, workers=workers)
+    return open_coordinator(shared, clock.unstepped)
 
 
 def _replicator(
-    settings: RotationSettings, config: Mapping[str, Any], clock: Callable[[], float], sessions: SessionTable
+    settings: RotationSettings, config: Mapping[str, Any], sessions: SessionTable
 ) -> SessionReplicator | None:
     """Return the replicator of this worker's pins, or `None` if pins stay in memory."""
     own, path = settings.affinity, "evenkeel.rotation.affinity.backend"
@@ -92,25 +93,22 @@ def _replicator(
         is_postgres = own.backend is SessionBackend.POSTGRES
         url = (server_urls.postgres if is_postgres else server_urls.redis)(config, os.environ, path)
         own = own.model_copy(update={"url": ServerUrl(url)})
-    pins = keeping(own, clock, settings.shared.prefix)
-    return (
-        None
-        if pins is None
-        else SessionReplicator(pins, own, lambda key, account: sessions.merge(key, account, clock()), clock)
+    pins = open_replicator(own, clock.unstepped, settings.shared.prefix)
+    if pins is None:
+        return None
+    return SessionReplicator(
+        pins, own, lambda key, account: sessions.merge(key, account, clock.unstepped()), clock.unstepped
     )
 
 
-class _SpecReader:
-    """Reader of deployments that are added at run time. An invalid `model_info` must not make a deployment unusable."""
+def _spec(accounts: Mapping[str, AccountSettings], deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
+    """Return the specification of a deployment. Of an invalid `model_info`, only `id` and `account` are used.
 
-    def __init__(self, settings: RotationSettings) -> None:
-        self._settings = settings
-
-    def read(self, deployment: Mapping[str, Any], requested: str) -> DeploymentSpec:
-        """Return the specification of a deployment, without the rest of its `model_info` if that is invalid."""
-        try:
-            return DeploymentSpec.from_litellm(deployment, self._settings.accounts, requested)
-        except SettingsError as error:
-            LOG.warning("evenkeel: %s The deployment is used with only id and account of its model_info.", error)
-            info = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
-            return DeploymentSpec.from_litellm({**deployment, "model_info": info}, self._settings.accounts, requested)
+    Deployments that are added at run time are first checked here, and an error would make them unusable.
+    """
+    try:
+        return DeploymentSpec.from_litellm(deployment, accounts, requested)
+    except SettingsError as error:
+        LOG.warning("evenkeel: %s The deployment is used with only id and account of its model_info.", error)
+        info = {name: (deployment.get("model_info") or {}).get(name) for name in ("id", "account")}
+        return DeploymentSpec.from_litellm({**deployment, "model_info": info}, accounts, requested)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from litellm_evenkeel.admin.handlers import AdminHandlers, Worker
+from litellm_evenkeel.errors import AdminRequestError
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.account_router import AccountRouter
@@ -20,7 +21,7 @@ from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.admin.handlers import AdminResponse
+    from collections.abc import Awaitable
 
 SECRET = "sk-a-secret-that-nobody-may-see"
 CLIENT = "hash-of-a-key"
@@ -69,17 +70,18 @@ class World:
         return found
 
 
-def ok(answer: AdminResponse) -> dict[str, Any]:
-    assert answer.status == 200
-    text = json.dumps(answer.document, allow_nan=False)
+def ok(document: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(document, allow_nan=False)
     assert SECRET not in text
     return json.loads(text)
 
 
-def refused(answer: AdminResponse, status: int) -> str:
-    assert answer.status == status
-    assert answer.document["hint"]
-    return f"{answer.document['error']} {answer.document['hint']}"
+async def refused(answer: Awaitable[dict[str, Any]], status: int) -> str:
+    with pytest.raises(AdminRequestError) as raised:
+        await answer
+    assert raised.value.status == status
+    assert raised.value.hint
+    return str(raised.value)
 
 
 async def test_accounts_are_told_by_name_and_the_worker_says_who_it_is() -> None:
@@ -134,11 +136,11 @@ async def test_an_explanation_takes_tokens_and_where_it_has_failed_by_either_nam
 
 async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it() -> None:
     on = World()
-    assert "Send a request" in refused(await on.handlers.explain({"model": "chat"}), 404)
+    assert "Send a request" in await refused(on.handlers.explain({"model": "chat"}), 404)
     on.router = DEPLOYMENTS
     assert ok(await on.handlers.explain({"model": "chat"}))["model"] == "chat"
     on.router = []
-    assert "Did you mean chat?" in refused(await on.handlers.explain({"model": "chatt"}), 404)
+    assert "Did you mean chat?" in await refused(on.handlers.explain({"model": "chatt"}), 404)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it()
     ],
 )
 async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, words: str) -> None:
-    assert words in refused(await World().handlers.explain(told), 422)
+    assert words in await refused(World().handlers.explain(told), 422)
 
 
 @pytest.mark.parametrize(
@@ -171,11 +173,11 @@ async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, wo
     ],
 )
 async def test_so_is_one_for_accounts(told: dict, words: str) -> None:
-    assert words in refused(await World().handlers.accounts(told), 422)
+    assert words in await refused(World().handlers.accounts(told), 422)
 
 
 async def test_a_key_in_place_of_its_hash_is_refused_and_not_repeated() -> None:
-    said = refused(await World().handlers.explain({"model": "chat", "session": "s", "client": SECRET}), 422)
+    said = await refused(World().handlers.explain({"model": "chat", "session": "s", "client": SECRET}), 422)
     assert "never the key" in said
     assert SECRET not in said
 
@@ -185,14 +187,14 @@ async def test_an_operator_releases_an_account() -> None:
     pick = await on.ask()
     name = pick.deployment.spec.account
     on.account_router.pool.fail(pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "bad key"))
-    assert ok(on.handlers.release(name)) == {
-        "worker": on.handlers.release(name).document["worker"],
+    assert ok(await on.handlers.release(name)) == {
+        "worker": {"pid": 4711, "workers": None, "shared": None},
         "released": name,
         "everywhere": False,
     }
     assert ok(await on.handlers.accounts({"state": "quarantined"}))["total"] == 0
-    assert "Did you mean north?" in refused(on.handlers.release("nort"), 404)
-    assert "first request" in refused(World().handlers.release("north"), 404)
+    assert "Did you mean north?" in await refused(on.handlers.release("nort"), 404)
+    assert "first request" in await refused(World().handlers.release("north"), 404)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ async def test_a_release_says_whether_all_workers_know_of_it(
 ) -> None:
     on = World(workers=workers, is_shared=is_shared)
     await on.ask()
-    assert ok(on.handlers.release("north"))["everywhere"] is everywhere
+    assert ok(await on.handlers.release("north"))["everywhere"] is everywhere
 
 
 async def test_explaining_lets_requests_through_meanwhile() -> None:

@@ -10,13 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from litellm_evenkeel.providers.rules import ALL_RULES
+from litellm_evenkeel.providers import rules
 from litellm_evenkeel.rotation import Failure, FailureKind, FailureScope, clamp_retry_after, classify
 
 NOW = 1767225600.0
 RESPONSES: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "fixtures" / "responses.toml").read_text(encoding="utf-8")
 )["response"]
+TABLES = (rules.CODES, rules.LITELLM_CLASSES, rules.GENERIC_CODES, rules.STATUSES, rules.CLASSES)
+ALL_RULES = (
+    *(rule for table in TABLES for rule in table.rules),
+    *rules.MESSAGES,
+    rules.SUBSCRIPTION_EXHAUSTED,
+    rules.SUBSCRIPTION_EXHAUSTED_FOR_MODEL,
+    rules.UNKNOWN,
+)
 NAMES = {rule.name for rule in ALL_RULES}
 SECRET = "sk-invented0secret1that2nobody3has"
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from litellm_evenkeel.providers.error_body import normalize_code, parse_error_body, parse_json_prefix
 
@@ -87,6 +87,20 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes(end: int) -> None:
         assert ERROR["error"][name].startswith(value)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{'error': {'message': \"It's late", {"error": {"message": "It's late"}}),
+        ("{'error': {'code': 429, 'param': Non", {"error": {"code": 429}}),
+        ("{'error': {'code': 'a', 'param': None}} It's 'late'", {"error": {"code": "a", "param": None}}),
+        ('{"error": {"code": "a", "stale": tr', {"error": {"code": "a"}}),
+        ('{"error": {"message": "two\nlines"}}', {"error": {"message": "two\nlines"}}),
+    ],
+)
+def test_python_and_json_are_read_to_where_they_end(text: str, expected: object) -> None:
+    assert parse_json_prefix(text) == expected
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -110,6 +124,7 @@ def test_what_python_prints_is_read(value: dict[str, Any]) -> None:
     assert parse_json_prefix(repr(value)) == value
 
 
+@example('{"error": {"message": "\ud800')
 @given(st.text(max_size=100) | st.text("{}[]:,'\"\\ab1 ", max_size=100).map("{".__add__))
 def test_no_text_makes_it_raise(text: str) -> None:
     parse_json_prefix(text)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation import until_reset
+from litellm_evenkeel.rotation import parse_limit_headers, until_reset
 
 NOW = 1767225600.0
 FULL_LATER = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "50s"}
@@ -16,7 +16,7 @@ CLOSED = {"anthropic-ratelimit-unified-5h-status": "rejected", "anthropic-rateli
 
 
 def reset(headers: Any = None, body: Any = None, text: str | None = None) -> float | None:
-    return until_reset(headers, body, text, now=NOW)
+    return until_reset(headers, parse_limit_headers(headers, now=NOW), body, text, now=NOW)
 
 
 @pytest.mark.parametrize(

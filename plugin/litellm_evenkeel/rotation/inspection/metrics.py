@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import REGISTRY
 
-from litellm_evenkeel.instrumentation.export import made
+from litellm_evenkeel.instrumentation.export import new_metric
 from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
 from litellm_evenkeel.rotation.inspection import metric_definitions
 
@@ -56,7 +56,7 @@ class RotationMetrics:
         self.accounts, self.models = LabelLimiter(max_accounts), LabelLimiter(MAX_MODEL_GROUPS)
         self.counts = PickCounts()
         self.registry = registry
-        self._metrics = {definition: made(definition, registry) for definition in metric_definitions.RECORDED}
+        self._metrics = {definition: new_metric(definition, registry) for definition in metric_definitions.RECORDED}
         self._pick_series: dict[tuple[str, str], Any] = {}
         self._account_series: dict[tuple[MetricDefinition, str, str], Any] = {}
         self._pick_seconds = self._metrics[metric_definitions.PICK_SECONDS]

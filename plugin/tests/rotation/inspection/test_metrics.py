@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 P = metric_definitions.PREFIX
 
 
+def fail(operation: str, error: Exception) -> None:
+    raise AssertionError(operation) from error
+
+
 class World:
     """Something to look at, and a registry to look with."""
 
@@ -105,7 +109,7 @@ def test_what_happens_is_counted() -> None:
 
 def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
     on = World(a={"tpm": 1000}, b=None, c=None)
-    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry, on_error=fail)
     on.attempt("a", 600)
     on.pool.fail(on.attempt("b").pick.reservation, Failure(FailureKind.QUOTA, FailureScope.ACCOUNT, 50.0, "rule"))
     on.pool.fail(on.attempt("c").pick.reservation, Failure(FailureKind.PERMANENT, FailureScope.ACCOUNT, None, "rule"))
@@ -128,7 +132,7 @@ def test_what_is_read_is_as_it_is_at_the_scrape() -> None:
 
 def test_accounts_beyond_the_bound_are_one() -> None:
     on = World(most_accounts=2, **{f"a{number}": {"rpm": 100} for number in range(5)})
-    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry, on_error=fail)
     for number in range(5):
         on.attempt(f"a{number}")
     assert on.value("picks_total", account="a1", reason="pinned") == 1
@@ -173,7 +177,7 @@ async def test_a_writer_goes_on_after_an_error() -> None:
 
 def test_only_what_is_ours_is_exposed() -> None:
     on = World(a=None)
-    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry)
+    SampleCollector(on.gauges.samples, metric_definitions.SAMPLED, on.registry, on_error=fail)
     names = {line.split()[2] for line in exposition(on.registry, {}).decode().splitlines() if line.startswith("# TYPE")}
     assert f"{P}picks" in {name.removesuffix("_total") for name in names}
     assert all(name.startswith(P) for name in names)
@@ -187,7 +191,7 @@ spec = importlib.util.spec_from_file_location("tests", sys.argv[1])
 tests = sys.modules["tests"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
 on = tests.World(a={"tpm": 1000}, b=None)
-writer = SampleWriter(on.gauges.samples, series.SAMPLED)
+writer = SampleWriter(on.gauges.samples, series.SAMPLED, on_error=tests.fail)
 on.attempt("a", float(sys.argv[2]))
 failure = tests.Failure(tests.FailureKind.QUOTA, tests.FailureScope.ACCOUNT, 50.0, "rule")
 on.pool.fail(on.attempt("b").pick.reservation, failure)
