@@ -90,18 +90,8 @@ class GuardedSource:
 class GuardedCache(GuardedSource):
     """Guarded source that workers also write to."""
 
-    def __init__(
-        self,
-        source: Source,
-        store: WritableBudgetSource,
-        timeout: float,
-        failures: SourceFailures,
-        clock: Callable[[], float],
-        breaker: CircuitBreaker,
-    ) -> None:
-        super().__init__(source, store, timeout, failures, clock, breaker)
-        self._store = store
+    _driver: WritableBudgetSource
 
     async def store(self, budgets: Mapping[Entity, Budget]) -> None:
         """Write budgets for the other workers, unless that fails or takes too long."""
-        await self._call(tuple(budgets), lambda: self._store.store(budgets))
+        await self._call(tuple(budgets), lambda: self._driver.store(budgets))

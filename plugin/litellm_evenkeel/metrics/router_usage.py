@@ -118,4 +118,4 @@ class RemainingQuotaPoller:
         for (gauge, header), is_wanted in zip(self._gauges, is_missing, strict=False):
             if is_wanted and usage.get(header) is not None:
                 values = tuple([str(self._clean(labels.get(name))) for name in gauge.labelnames])
-                gauge.child(values).set(usage[header])
+                gauge.series_of(values).set(usage[header])

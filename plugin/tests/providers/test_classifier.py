@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from litellm_evenkeel.providers import rules
-from litellm_evenkeel.rotation import Failure, FailureKind, FailureScope, clamp_retry_after, classify
+from litellm_evenkeel.providers.classifier import Failure, clamp_retry_after, classify
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 
 NOW = 1767225600.0
 RESPONSES: list[dict[str, Any]] = tomllib.loads(

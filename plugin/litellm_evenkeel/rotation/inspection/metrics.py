@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 from litellm_evenkeel.instrumentation.export import new_metric
 from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
 from litellm_evenkeel.rotation.inspection import metric_definitions
+from litellm_evenkeel.rotation.observer import Observer
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -49,7 +50,7 @@ MAX_MODEL_GROUPS = 200
 NO_CANDIDATES = "no_candidates"
 
 
-class RotationMetrics:
+class RotationMetrics(Observer):
     """Observer that records metrics. Once a series exists, recording costs one look-up in a dictionary."""
 
     def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, max_accounts: int = MAX_ACCOUNTS) -> None:

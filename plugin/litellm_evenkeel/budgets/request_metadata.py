@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MAX_CACHED_TIMESTAMPS = 4096
 _MISSING: Any = object()
@@ -90,47 +90,38 @@ def _key(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObserv
     return BudgetObservation(_KEY, entity_id, budget)
 
 
-def _team(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
-    spend, reset_at = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
-    maximum, is_unlimited = number(get("user_api_key_team_max_budget")), False
-    if maximum is None:
-        # The key's row may have been read without its team. Only the team's own row shows that there is no maximum.
-        table_maximum = get("user_api_key_team_table_max_budget", _MISSING)
-        maximum, is_unlimited = number(table_maximum), table_maximum is None
-    budget = Budget(
-        ended_at,
-        _EVENT,
-        maximum,
-        None if spend is None else spend + cost,
-        timestamp(reset_at) if reset_at.__class__ is str else None,
-        text(get("user_api_key_team_alias")),
-        None,
-        True,  # noqa: FBT003 - as above
-        is_unlimited,
-        reset_at is None,
+def _member_reader(kind: BudgetEntity, *, has_email: bool) -> Callable[..., BudgetObservation]:
+    """Return a reader of the budget of a team or a user. The names that it looks up are made only once."""
+    spend_name, maximum_name, table_maximum_name, reset_name, alias_name, email_name = (
+        f"user_api_key_{kind.value}_{field}"
+        for field in ("spend", "max_budget", "table_max_budget", "budget_reset_at", "alias", "email")
     )
-    return BudgetObservation(_TEAM, entity_id, budget)
+
+    def read(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
+        spend, reset_at = number(get(spend_name)), get(reset_name, _MISSING)
+        maximum, is_unlimited = number(get(maximum_name)), False
+        if maximum is None:
+            # The key's row may have been read without its owner. Only the owner's row shows that there is no maximum.
+            table_maximum = get(table_maximum_name, _MISSING)
+            maximum, is_unlimited = number(table_maximum), table_maximum is None
+        budget = Budget(
+            ended_at,
+            _EVENT,
+            maximum,
+            None if spend is None else spend + cost,
+            timestamp(reset_at) if reset_at.__class__ is str else None,
+            text(get(alias_name)),
+            text(get(email_name)) if has_email else None,
+            True,  # noqa: FBT003 - as above
+            is_unlimited,
+            reset_at is None,
+        )
+        return BudgetObservation(kind, entity_id, budget)
+
+    return read
 
 
-def _user(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
-    spend, reset_at = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
-    maximum, is_unlimited = number(get("user_api_key_user_max_budget")), False
-    if maximum is None:
-        table_maximum = get("user_api_key_user_table_max_budget", _MISSING)
-        maximum, is_unlimited = number(table_maximum), table_maximum is None
-    budget = Budget(
-        ended_at,
-        _EVENT,
-        maximum,
-        None if spend is None else spend + cost,
-        timestamp(reset_at) if reset_at.__class__ is str else None,
-        text(get("user_api_key_user_alias")),
-        text(get("user_api_key_user_email")),
-        True,  # noqa: FBT003 - as above
-        is_unlimited,
-        reset_at is None,
-    )
-    return BudgetObservation(_USER, entity_id, budget)
+_team, _user = _member_reader(_TEAM, has_email=False), _member_reader(_USER, has_email=True)
 
 
 def _org(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
