@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
+
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.support.formatting import finite
 
@@ -36,15 +38,14 @@ class WindowStatus:
     """Status of one limit."""
 
     name: str
-    amount: float
+    limit: float
     remaining: float
     used_share: float
-    resets_in: float
-    """Seconds."""
-    rate: float
-    """Recent usage per second."""
-    exhausted_in: float | None
-    """Seconds until it is used up at this rate; `None` if it resets before."""
+    resets_in_seconds: float
+    rate_per_second: float
+    """Recent usage."""
+    exhausted_in_seconds: float | None
+    """Time until it is used up at this rate; `None` if it resets before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +59,17 @@ class ScopeStatus:
     """The share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
     cooldown_seconds: float | None
     """Seconds until its cooldown ends; `None` without one, or in quarantine."""
-    failure_kind: FailureKind | None
+    failure: FailureKind | None
     """The kind of failure that caused the cooldown."""
     reason: str
     """The rule that the failure matched, and no text from a provider or a user; empty without a cooldown."""
-    is_provider_stated: bool
+    provider_stated: bool
     """Whether the provider stated the length of the cooldown; otherwise it is an estimate."""
     in_flight: int
     concurrent: int | None
     windows: tuple[WindowStatus, ...]
-    latency: float | None
-    """Seconds, lately, of its slowest deployment; `None` if unknown."""
+    latency_seconds: float | None
+    """Recent latency of its slowest deployment; `None` if unknown."""
     deployments: tuple[str, ...]
     priorities: tuple[int, ...]
     weights: tuple[float, ...]
@@ -91,15 +92,10 @@ class AccountStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of the route; infinite and unknown values are null."""
-        return {
-            "account": self.account,
-            "state": self.state,
-            **_scope_as_json(self.account_scope),
-            "pins": self.pins,
-            "picks": dict(self.picks),
-            "failures": dict(self.failures),
-            "models": [{"model": scope.model, "state": scope.state, **_scope_as_json(scope)} for scope in self.models],
-        }
+        document = to_jsonable_python(self, inf_nan_mode="null")
+        scope = document.pop("account_scope")
+        del scope["model"]
+        return {"account": self.account, **scope, **document}
 
 
 def account_statuses(
@@ -163,13 +159,13 @@ def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], 
         state=state,
         traffic_share=cooldown.traffic_share(now),
         cooldown_seconds=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
-        failure_kind=cooldown.kind,
+        failure=cooldown.kind,
         reason=cooldown.reason if has_cooldown else "",
-        is_provider_stated=has_cooldown and cooldown.is_provider_stated,
+        provider_stated=has_cooldown and cooldown.is_provider_stated,
         in_flight=scope.in_flight,
         concurrent=scope.concurrent,
         windows=tuple([_window_status(window, now) for window in scope.windows]),
-        latency=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
+        latency_seconds=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
         deployments=tuple([deployment.spec.id for deployment in deployments]),
         priorities=_distinct(deployments, "priority"),
         weights=_distinct(deployments, "weight"),
@@ -186,38 +182,10 @@ def _window_status(window: QuotaWindow, now: float) -> WindowStatus:
     remaining = min(max(window.available_total(now), 0.0), limit.amount)
     return WindowStatus(
         name=limit.name,
-        amount=limit.amount,
+        limit=limit.amount,
         remaining=remaining,
         used_share=1 - remaining / limit.amount,
-        resets_in=window.resets_in(now),
-        rate=window.rate(now),
-        exhausted_in=finite(window.exhausted_in(now)),
+        resets_in_seconds=window.resets_in(now),
+        rate_per_second=window.rate(now),
+        exhausted_in_seconds=finite(window.exhausted_in(now)),
     )
-
-
-def _scope_as_json(scope: ScopeStatus) -> dict[str, Any]:
-    return {
-        "traffic_share": finite(scope.traffic_share),
-        "cooldown_seconds": finite(scope.cooldown_seconds),
-        "failure": scope.failure_kind,
-        "reason": scope.reason,
-        "provider_stated": scope.is_provider_stated,
-        "in_flight": scope.in_flight,
-        "concurrent": scope.concurrent,
-        "latency_seconds": finite(scope.latency),
-        "deployments": list(scope.deployments),
-        "priorities": list(scope.priorities),
-        "weights": list(scope.weights),
-        "windows": [
-            {
-                "name": window.name,
-                "limit": finite(window.amount),
-                "remaining": finite(window.remaining),
-                "used_share": finite(window.used_share),
-                "resets_in_seconds": finite(window.resets_in),
-                "rate_per_second": finite(window.rate),
-                "exhausted_in_seconds": finite(window.exhausted_in),
-            }
-            for window in scope.windows
-        ],
-    }

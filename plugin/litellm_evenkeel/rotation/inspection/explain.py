@@ -6,8 +6,10 @@ The explanation calls the selection itself, on the same state: nothing is reserv
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_jsonable_python
 
 from litellm_evenkeel.rotation.inspection.required_change import required_change
 from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS
@@ -35,8 +37,8 @@ class CandidateBlocker:
     reason: BlockReason
     detail: str
     """The name of the limit, or the reason of the failure."""
-    ends_in: float | None
-    """Seconds; `None` if waiting does not help."""
+    ends_in_seconds: float | None
+    """`None` if waiting does not help."""
     certainty: Certainty
     needed: float
     available: float
@@ -63,8 +65,8 @@ class Candidate:
     """The share of its traffic that it takes: below 1 during its ramp-up."""
     in_flight: int
     """Requests in flight at its account, over all models."""
-    latency: float | None
-    """Seconds, lately; `None` if unknown."""
+    latency_seconds: float | None
+    """Recent latency; `None` if unknown."""
     change: str
     """The change after which it would be picked; empty for the one that is picked."""
 
@@ -105,7 +107,7 @@ class Explanation:
             "chosen": self.chosen,
             "reason": self.reason,
             "available_in_seconds": formatting.finite(self.available_in),
-            "candidates": [_candidate_as_json(candidate) for candidate in self.candidates],
+            "candidates": to_jsonable_python(self.candidates, inf_nan_mode="null"),
         }
 
 
@@ -194,7 +196,7 @@ def _candidate(measured: _Measured, rank: int, change: str, now: float) -> Candi
         blocker=None if blocker is None else _blocker(blocker, now),
         traffic_share=deployment.traffic_share(now),
         in_flight=deployment.account.in_flight,
-        latency=deployment.latency.current(now) or None,
+        latency_seconds=deployment.latency.current(now) or None,
         change=change,
     )
 
@@ -244,16 +246,3 @@ def _no_capacity(no_capacity: NoCapacity) -> str:
     detail = f" ({blocker.detail})" if blocker.detail else ""
     seconds = formatting.time(no_capacity.available_in)
     return f"no account is picked now; the first is available in {seconds}: {DESCRIPTIONS[blocker.reason]}{detail}"
-
-
-def _candidate_as_json(candidate: Candidate) -> dict[str, Any]:
-    document = asdict(candidate)
-    for name in ("score", "weight", "traffic_share"):
-        document[name] = formatting.finite(document[name])
-    document["latency_seconds"] = formatting.finite(document.pop("latency"))
-    blocker = document["blocker"]
-    if blocker is not None:
-        blocker["ends_in_seconds"] = formatting.finite(blocker.pop("ends_in"))
-        for name in ("needed", "available"):
-            blocker[name] = formatting.finite(blocker[name])
-    return document

@@ -96,14 +96,14 @@ def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
     model = scope.model or ""
     if scope.model is None:
         yield Sample(metric_definitions.IN_FLIGHT, (account,), scope.in_flight)
-    if scope.failure_kind is not None:
+    if scope.failure is not None:
         left = math.inf if scope.state is HealthState.QUARANTINED else scope.cooldown_seconds or 0.0
-        yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure_kind.value), left)
+        yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure.value), left)
     yield Sample(metric_definitions.TRAFFIC_RATIO, (account, model), scope.traffic_share)
-    if scope.latency is not None and scope.model is not None:
-        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency)
+    if scope.latency_seconds is not None and scope.model is not None:
+        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency_seconds)
     for window in scope.windows:
         labels = (account, model, window.name)
         yield Sample(metric_definitions.LIMIT_REMAINING_RATIO, labels, 1 - window.used_share)
-        exhausted_in = math.inf if window.exhausted_in is None else window.exhausted_in
+        exhausted_in = math.inf if window.exhausted_in_seconds is None else window.exhausted_in_seconds
         yield Sample(metric_definitions.EXHAUSTION_SECONDS, labels, exhausted_in)

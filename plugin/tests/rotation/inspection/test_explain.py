@@ -198,7 +198,7 @@ def test_a_cooldown_says_when_it_ends_and_a_quarantine_who_ends_it() -> None:
     assert on.candidate("a").change.startswith("its cooldown ends in 4")
     change = "needs a release by an operator (of the test): POST /evenkeel/accounts/b/release"
     assert on.candidate("b").change == change
-    assert on.candidate("b").blocker.ends_in == math.inf
+    assert on.candidate("b").blocker.ends_in_seconds == math.inf
     blockers = {row["account"]: row["blocker"] for row in on.explain().as_json()["candidates"]}
     assert blockers["b"]["ends_in_seconds"] is None
 
