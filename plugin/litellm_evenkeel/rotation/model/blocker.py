@@ -12,7 +12,7 @@ class BlockReason(StrEnum):
     QUARANTINED = "quarantined"
     """A cooldown without an end: an operator or a new credential ends it."""
     COOLDOWN = "cooldown"
-    """It failed lately."""
+    """It failed recently."""
     PROBING = "probing"
     """Its probe is in flight; a second request would be one too many."""
     ESTIMATE_PROBE = "estimate_probe"
@@ -38,7 +38,7 @@ DESCRIPTIONS = {
 
 
 class Certainty(StrEnum):
-    """How certain a blocker is."""
+    """Certainty of a blocker."""
 
     ESTIMATED = "estimated"
     """The length of the cooldown is an estimate of ours. An estimate never rejects a request by itself."""
@@ -64,9 +64,9 @@ class Blocker:
     """The name of the limit, or the reason of the failure."""
     certainty: Certainty = Certainty.CONFIRMED
     needed: float = 0.0
-    """How much the request needs of the limit."""
+    """Amount of the limit that the request needs."""
     available: float = 0.0
-    """How much of the limit is available."""
+    """Amount of the limit that is available."""
 
     @property
     def may_end_any_time(self) -> bool:

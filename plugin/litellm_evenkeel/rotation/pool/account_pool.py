@@ -101,8 +101,8 @@ class AccountPool:
 
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Create a candidate set; `name` is its model group."""
-        strategy = STRATEGIES[self.settings.strategy]()
-        candidates = CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
+        deployments = tuple([self.deployment(spec) for spec in specs])
+        candidates = CandidateSet(name, deployments, STRATEGIES[self.settings.strategy](deployments), self._clock())
         self._sets.add(candidates)
         return candidates
 
@@ -258,8 +258,7 @@ class AccountPool:
         """Refresh the snapshot of a candidate set now: rebuild it if it is too old, else patch it."""
         now = self._clock()
         if now >= candidates.snapshot.taken + candidates.snapshot_ttl(self.settings.snapshot_ttl):
-            for _ in candidates.rebuild_steps(now):
-                pass
+            candidates.rebuild(now)
         else:
             candidates.refresh_dirty(now)
 
@@ -278,8 +277,8 @@ class AccountPool:
             candidates.note_blocked(position, blocker, request.usage, now)
         if selection.saturated_by:
             candidates.saturation.note_saturated(selection.saturated_by, request.usage, now)
-        elif selection.is_freed_in_vain:
-            candidates.saturation.note_freed_in_vain(request.usage)
+        elif selection.is_too_little_freed:
+            candidates.saturation.note_too_little_freed(request.usage)
 
     def _take(
         self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
