@@ -77,7 +77,7 @@ class CandidateSet:
             weight, reopening = self.measure(deployment, now)
             weights.append(weight)
             reopens_at.append(reopening)
-            if not deployment.is_cooling_down(now):
+            if deployment.traffic_share(now) > 0:
                 capacity.add(*deployment.remaining_requests(TYPICAL_USAGE, now))
         latencies = [
             latency for deployment in self.deployments if (latency := deployment.latency.recent(now)) is not None
