@@ -54,7 +54,7 @@ local function window(key, parts, known, ask, closed, alive)
       if known then known.left = known.left - one[2] end
     end
   end
-  if told and (not known or told[2] >= known.since) then
+  if told ~= cjson.null and (not known or told[2] >= known.since) then
     local since, later = math.floor(told[2] / width) - 1, 0
     for part, amount in pairs(parts) do if part >= since then later = later + amount end end
     local left = math.max(math.min(told[1], limit) - later, 0)
@@ -105,7 +105,7 @@ local function slots(key, held, queue, ask, closed)
   local others = 0
   for worker, one in pairs(held) do
     if worker ~= call.worker then
-      if one.at <= now - call.gone then redis.call('HDEL', key, 's|' .. worker) else others = others + one.number end
+      if one.at <= now - call.gone_seconds then redis.call('HDEL', key, 's|' .. worker) else others = others + one.number end
     end
   end
   local mine, waiting, before = queue[call.worker], 0, 0
@@ -133,7 +133,7 @@ local function slots(key, held, queue, ask, closed)
   return string.format('%.0f', granted) .. ' ' .. waiting
 end
 
-local function side(key, ask, closed, alive)
+local function scope(key, ask, closed, alive)
   local flat = redis.call('HGETALL', key)
   local parts, known, held, queue = {}, {}, {}, {}
   for i = 1, #flat, 2 do
@@ -154,11 +154,12 @@ local function side(key, ask, closed, alive)
     end
   end
   local found = {}
-  for _, one in ipairs(ask[2]) do
+  for _, one in ipairs(ask[3]) do
     found[#found + 1] = window(key, parts[one[1]] or {}, known[one[1]], one, closed, alive)
   end
-  if ask[3] then found[#found + 1] = slots(key, held, queue, ask[3], closed) end
-  if redis.call('PTTL', key) < ask[1] then redis.call('PEXPIRE', key, ask[1]) end
+  if ask[4] ~= cjson.null then found[#found + 1] = slots(key, held, queue, ask[4], closed) end
+  local lasts = math.floor(ask[2] * 1000)
+  if redis.call('PTTL', key) < lasts then redis.call('PEXPIRE', key, lasts) end
   return table.concat(found, ' ')
 end
 
@@ -167,9 +168,9 @@ if call.leaves then
 else
   redis.call('ZADD', KEYS[2], text(now), call.worker)
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now - call.gone))
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now - call.gone_seconds))
 local alive = math.max(redis.call('ZCARD', KEYS[2]), 1)
-local others = redis.call('ZCOUNT', KEYS[2], text(now - call.fresh), '+inf') - 1
+local others = redis.call('ZCOUNT', KEYS[2], text(now - call.fresh_seconds), '+inf') - 1
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 local opens = tonumber(redis.call('HGET', KEYS[1], 'opens') or '0')
 if not epoch then
@@ -178,11 +179,11 @@ if not epoch then
 end
 local differs = call.epoch ~= '' and call.epoch ~= epoch
 if (differs or (call.rejoins and others <= 0)) and now >= opens then
-  opens = now + call.settle
+  opens = now + call.grace_period
   redis.call('HSET', KEYS[1], 'opens', text(opens))
 end
 local found = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then
-  for i, ask in ipairs(call.sides) do found[#found + 1] = side(KEYS[i + 2], ask, now < opens, alive) end
+  for i, ask in ipairs(call.scopes) do found[#found + 1] = scope(KEYS[i + 2], ask, now < opens, alive) end
 end
 return table.concat(found, ' ')
