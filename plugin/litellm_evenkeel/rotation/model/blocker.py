@@ -14,7 +14,7 @@ class BlockReason(StrEnum):
     COOLDOWN = "cooldown"
     """It failed recently."""
     PROBING = "probing"
-    """Its probe is in flight; a second request would be one too many."""
+    """Its probe is in flight, and it takes no other request before the result."""
     ESTIMATE_PROBE = "estimate_probe"
     """Estimated cooldowns block all candidates, and each of them has its probe in flight."""
     LIMIT = "limit"
@@ -47,7 +47,7 @@ class Certainty(StrEnum):
     LOCAL_SHARE = "local_share"
     """Redis is away and this worker's share is used up. A final try may exceed it."""
     CONFIRMED = "confirmed"
-    """A provider, an operator or our own count says so."""
+    """It is stated by a provider or an operator, or follows from counted usage."""
 
 
 RANKS = {Certainty.ESTIMATED: 0, Certainty.LEASE_PENDING: 1, Certainty.LOCAL_SHARE: 1, Certainty.CONFIRMED: 2}

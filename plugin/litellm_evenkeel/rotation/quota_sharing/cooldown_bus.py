@@ -28,22 +28,22 @@ MAX_COOLDOWN_SECONDS = 9 * 86_400.0
 # The longer cooldown wins, as in each worker. Releasing an account also releases all its models.
 PUBLISH_SCRIPT = """
 local function until_of(text)
-  local good, found = pcall(cjson.decode, text)
-  if not good or type(found) ~= 'table' then return -1 end
-  return type(found['until']) == 'number' and found['until'] or math.huge
+  local is_valid, message = pcall(cjson.decode, text)
+  if not is_valid or type(message) ~= 'table' then return -1 end
+  return type(message['until']) == 'number' and message['until'] or math.huge
 end
-for _, word in ipairs(cjson.decode(ARGV[2])) do
-  local field, text, ends, account = word[1], word[2], word[3], word[4]
+for _, update in ipairs(cjson.decode(ARGV[2])) do
+  local field, text, ends, account = update[1], update[2], update[3], update[4]
   if ends == -1 then
-    for _, one in ipairs(redis.call('HKEYS', KEYS[1])) do
-      local good, key = pcall(cjson.decode, one)
-      if one == field or (account ~= '' and good and type(key) == 'table' and key[1] == account) then
-        redis.call('HDEL', KEYS[1], one)
+    for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
+      local is_valid, key = pcall(cjson.decode, other)
+      if other == field or (account ~= '' and is_valid and type(key) == 'table' and key[1] == account) then
+        redis.call('HDEL', KEYS[1], other)
       end
     end
   else
-    local held = redis.call('HGET', KEYS[1], field)
-    if not held or until_of(held) <= until_of(text) then redis.call('HSET', KEYS[1], field, text) end
+    local stored = redis.call('HGET', KEYS[1], field)
+    if not stored or until_of(stored) <= until_of(text) then redis.call('HSET', KEYS[1], field, text) end
     local lasts = redis.call('PTTL', KEYS[1])
     if ends == 0 then
       redis.call('PERSIST', KEYS[1])

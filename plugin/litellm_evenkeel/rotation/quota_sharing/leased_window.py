@@ -98,7 +98,7 @@ class LeasedWindow(QuotaWindow):
         self._unleased: dict[int, float] = {}
         """Usage without a lease, by the parts of this worker's own window, that the store does not know."""
         self._sent: dict[int, float] = {}
-        """Such usage in the exchange that is under way."""
+        """Such usage in the current exchange."""
         self._unleased_total = 0.0
         self._provider_report: tuple[float, float, float] | None = None
         self._needed = self._burst = self._last_amount = self._spent = 0.0

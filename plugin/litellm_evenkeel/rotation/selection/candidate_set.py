@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # A rebuild yields to other tasks after this many candidates.
 REBUILD_SLICE = 256
-# A candidate's weight counts as changed if it is more than this many times the one in the snapshot, or the reverse.
+# A weight counts as changed if it is more than this many times larger or smaller than in the snapshot.
 CHANGE_FACTOR = 1.5
-# A blocked candidate is measured again after this time at the earliest: a limit that is released in small parts would
-# else cause a refresh at each part.
+# A blocked candidate is measured again after this time at the earliest: otherwise a limit that is released in small
+# parts would cause a refresh at each part.
 MIN_REOPENING_SECONDS = 0.05
 # Maximum age of a snapshot while capacity is low; more if there are many candidates.
 LOW_TTL_SECONDS, LOW_TTL_SECONDS_PER_CANDIDATE = 0.5, 1e-4
@@ -87,7 +87,7 @@ class CandidateSet:
         self.is_low = capacity.share(self.fair_share, now)
 
     def refresh_dirty(self, now: float) -> None:
-        """Measure the candidates again that have changed, or whose blocker should be over, and patch the snapshot."""
+        """Patch the snapshot: measure candidates that have changed, or whose blocker should be over, again."""
         snapshot = self.snapshot
         if now >= snapshot.next_reopening:
             self.dirty.update(position for position, reopening in enumerate(snapshot.reopens_at) if reopening <= now)

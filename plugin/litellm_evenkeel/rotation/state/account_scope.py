@@ -26,7 +26,7 @@ ShareSlots = Callable[["AccountScope"], None]
 
 # Without a concurrency limit, requests in flight reduce the headroom of a scope as if the limit were this.
 ASSUMED_CONCURRENCY = 40
-# When a request in flight will end is unknown, so a slot is expected after this long.
+# The end of a request in flight is unknown, so a slot is expected after this long.
 SLOT_FREED_SECONDS = 1.0
 # Another worker may return a slot at any time.
 SLOT_RETURNED_SECONDS = 0.05
@@ -42,9 +42,9 @@ class AccountScope:
     _share_slots: ShareSlots
     in_flight: int = 0
     freed_count: int = 0
-    """Number of events that can only have freed capacity."""
+    """Number of events that may have freed capacity. A blocker that was cached before is void."""
     used_count: int = 0
-    """Number of events that may have used up capacity."""
+    """Number of events that may have used capacity. A headroom that was cached before is void."""
     concurrent: int | None = None
     """Maximum number of requests in flight; `None` if unlimited."""
     leased_slots: int | None = None

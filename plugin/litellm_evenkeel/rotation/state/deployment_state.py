@@ -76,7 +76,7 @@ class Reservation:
         return self.usage._replace(tokens=0.0, dollars=0.0)
 
 
-# An account seems to hang once its oldest request has been in flight for this many times the latency, and this long.
+# An account seems to hang once its oldest request takes longer than this many times the latency, and this many seconds.
 STALLED_FACTOR, STALLED_SECONDS = 5.0, 1.0
 
 
@@ -232,6 +232,6 @@ class DeploymentState:
         return max(self.latency.current(now), self._stalled(now)) * (self.account.in_flight + 1)
 
     def _stalled(self, now: float) -> float:
-        """Return for how many seconds the oldest request has had no response; 0 if it has, as streams may be long."""
+        """Return the seconds since the oldest request began; 0 once its response streams, as streams may be long."""
         oldest = next(iter(self.reservations), None)
         return 0.0 if oldest is None or oldest.stream_started_at is not None else now - oldest.started_at

@@ -1,8 +1,9 @@
 """Fair share: the part of scarce capacity that each client may use.
 
-While there is plenty, no client is limited. Capacity is scarce if little of all accounts is left, and if it would be
-used up before any of it returns. Then each active client gets an equal rate, so that a client with many requests does
-not use up what the others need. Shares are computed again at each snapshot: all clients get what one leaves unused.
+While capacity is plentiful, no client is limited. Capacity is scarce if little of all accounts is left, and if it
+would be used up before any of it returns. Then each active client gets an equal rate, so that a client with many
+requests does not use up what the others need. Shares are computed again at each snapshot: all clients get what one
+leaves unused.
 """
 
 from __future__ import annotations

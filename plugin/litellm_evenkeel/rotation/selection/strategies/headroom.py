@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.strategies.base import Random
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# The rate, in requests a second, that an account without limits is drawn with, beside others that have limits.
+# Requests per second that an account without limits is assumed to sustain, if it is drawn beside accounts with limits.
 UNLIMITED_RATE = 10.0
 MIN_RATE = 1e-6
 
