@@ -188,6 +188,8 @@ if (differs or (exchange.rejoins and others <= 0)) and now >= opens then
 end
 local results = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then
-  for i, request in ipairs(exchange.scopes) do results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive) end
+  for i, request in ipairs(exchange.scopes) do
+    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive)
+  end
 end
 return table.concat(results, ' ')

@@ -141,7 +141,7 @@ class AccountScope:
             if not window.can_take(usage, now):
                 amount = max(window.amount_of(usage), EPSILON)
                 window.request(now, amount)
-                if window.certainty(now, amount) is not Certainty.LOCAL_SHARE:
+                if not window.is_local or window.certainty(now, amount) is not Certainty.LOCAL_SHARE:
                     break
 
     def reserve(self, usage: Usage, now: float) -> None:
