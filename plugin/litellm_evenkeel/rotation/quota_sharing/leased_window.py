@@ -145,17 +145,15 @@ class LeasedWindow(QuotaWindow):
         return self._context.mode.is_local
 
     def certainty(self, now: float, amount: float) -> Certainty:
-        """Return how certain it is that `amount` is not available: a lease or the local share may allow it.
-
-        Only rates may exceed the local share, because other workers may not use theirs: what is too much costs a cheap
-        error of the provider. Quotas and money are not risked.
-        """
+        """Return how certain it is that `amount` is not available: a lease may be granted, or the share exceeded."""
         if self._mode is not self._context.mode:
             self.on_mode_change(now)
         mode = self._mode
         if not mode.is_local:
             is_left = now >= self._refused_until and self.available_total(now) + EPSILON >= amount
             return Certainty.LEASE_PENDING if is_left else Certainty.CONFIRMED
+        # Other workers may not use their shares. Only rates may exceed a share: too much costs a cheap error of the
+        # provider. Quotas and money are not risked.
         is_rate = self.limit.seconds <= MAX_RATE_LIMIT_SECONDS and self.limit.unit is not Unit.DOLLARS
         may_exceed = is_rate and now < mode.until and super().available(now) + EPSILON >= amount
         return Certainty.LOCAL_SHARE if may_exceed else Certainty.CONFIRMED
