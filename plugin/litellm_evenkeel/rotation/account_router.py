@@ -68,18 +68,16 @@ class AccountRouter:
         errors: Callable[[str, Exception], None] = lambda _where, _error: None,
     ) -> None:
         self.settings, self._clock, self._observer = settings, clock, observer
-        refresher = SnapshotRefresher(clock, observer.on_snapshot)
         self.pool = AccountPool(
             settings,
             clock=clock,
             random=random,
-            refresh=refresher,
+            refresh=SnapshotRefresher(settings.snapshot_ttl, clock, observer.on_snapshot),
             on_capacity=self._on_capacity,
             broadcast=sharing.broadcast if sharing else None,
             make_window=sharing.make_window if sharing else None,
             share_slots=sharing.share_slots if sharing else None,
         )
-        refresher.attach(self.pool)
         self.candidates = CandidateCache(self.pool, spec)
         self.admission = Admission(
             self.pool,

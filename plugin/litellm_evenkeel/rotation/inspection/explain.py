@@ -176,7 +176,7 @@ def _measure(position: int, candidates: CandidateSet, request: PickRequest, now:
         position,
         candidates,
         blocker_of(deployment, request, now),
-        candidates.strategy.score(position, deployment, request, now),
+        candidates.strategy.score(position, request, now),
         deployment.spec.id in request.excluded,
     )
 

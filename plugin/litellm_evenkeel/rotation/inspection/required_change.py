@@ -52,10 +52,7 @@ def _behind(position: int, selected: Selected, candidates: CandidateSet, request
     share = deployment.traffic_share(now)
     if share < 1:
         return f"it is ramping up, and takes {formatting.share(share)} of its traffic so far"
-    score, best = (
-        candidates.strategy.score(each, candidates.deployments[each], request, now)
-        for each in (position, selected.position)
-    )
+    score, best = (candidates.strategy.score(each, request, now) for each in (position, selected.position))
     if score >= best:
         return f"its score of {score:.3g} is as good as that of {picked.spec.account}: it depends on the draw"
     return f"its score of {score:.3g} would have to exceed the {best:.3g} of {picked.spec.account}"

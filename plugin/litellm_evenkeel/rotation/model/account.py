@@ -66,7 +66,7 @@ def fingerprint(litellm_params: Mapping[str, Any]) -> str:
 
 
 def hide_key_like_names(raw: object) -> object:
-    """Return a mapping with names that no log shows as keys: an account may be named by its key by mistake."""
+    """Return a mapping whose names are safe to show: an account may be named by its API key by mistake."""
     raw = parse_json(raw)
     return {shown_name(str(name)): value for name, value in raw.items()} if isinstance(raw, Mapping) else raw
 

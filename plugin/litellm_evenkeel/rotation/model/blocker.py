@@ -12,9 +12,9 @@ class BlockReason(StrEnum):
     QUARANTINED = "quarantined"
     """A cooldown without an end: an operator or a new credential ends it."""
     COOLDOWN = "cooldown"
-    """It failed lately."""
+    """It failed recently."""
     PROBING = "probing"
-    """Its probe is in flight; a second request would be one too many."""
+    """Its probe is in flight, and it takes no other request before the result."""
     ESTIMATE_PROBE = "estimate_probe"
     """Estimated cooldowns block all candidates, and each of them has its probe in flight."""
     LIMIT = "limit"
@@ -38,7 +38,7 @@ DESCRIPTIONS = {
 
 
 class Certainty(StrEnum):
-    """How certain a blocker is."""
+    """Certainty of a blocker."""
 
     ESTIMATED = "estimated"
     """The length of the cooldown is an estimate of ours. An estimate never rejects a request by itself."""
@@ -47,7 +47,7 @@ class Certainty(StrEnum):
     LOCAL_SHARE = "local_share"
     """Redis is away and this worker's share is used up. A final try may exceed it."""
     CONFIRMED = "confirmed"
-    """A provider, an operator or our own count says so."""
+    """It is stated by a provider or an operator, or follows from counted usage."""
 
 
 RANKS = {Certainty.ESTIMATED: 0, Certainty.LEASE_PENDING: 1, Certainty.LOCAL_SHARE: 1, Certainty.CONFIRMED: 2}
@@ -64,9 +64,9 @@ class Blocker:
     """The name of the limit, or the reason of the failure."""
     certainty: Certainty = Certainty.CONFIRMED
     needed: float = 0.0
-    """How much the request needs of the limit."""
+    """Amount of the limit that the request needs."""
     available: float = 0.0
-    """How much of the limit is available."""
+    """Amount of the limit that is available."""
 
     @property
     def may_end_any_time(self) -> bool:

@@ -10,6 +10,7 @@ from litellm_evenkeel.rotation.model.account import Account, AccountSettings, fi
 from litellm_evenkeel.rotation.model.limits import UNLIMITED, Limits
 from litellm_evenkeel.settings_schema import loader
 from litellm_evenkeel.support.durations import number
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ class ParsedSettings(Generic[Value]):
 
     def __init__(self, parse: Callable[[object, str], Value]) -> None:
         self._parse = parse
-        self._parsed: dict[str, Value] = {}
+        self._parsed = LruDict[str, Value](MAX_PARSED)
 
     def parse(self, raw: object, path: str) -> Value:
         """Return the parsed form of `raw`, cached. Errors are not cached; they name `path`."""
@@ -33,9 +34,7 @@ class ParsedSettings(Generic[Value]):
         value = self._parsed.get(text)
         if value is None:
             value = self._parse(raw, path)
-            if len(self._parsed) >= MAX_PARSED:
-                self._parsed.clear()
-            self._parsed[text] = value
+            self._parsed.put(text, value)
         return value
 
 
@@ -73,7 +72,8 @@ class DeploymentSpec:
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
         credential = fingerprint(params)
         account = Account.from_deployment(params, info, credential).name
-        path = f"model_info of a deployment of {str(deployment.get('model_name'))[:60]!r}"
+        model_group = str(deployment.get("model_name"))
+        path = f"model_info of a deployment of {model_group[:60]!r}"
         own = {name: info[name] for name in ("weight", "priority", "limits") if info.get(name) is not None}
         if isinstance(info.get("models"), Mapping):
             # Anything but a mapping belongs to another plugin or tool.
@@ -82,11 +82,8 @@ class DeploymentSpec:
         model = str(params.get("model") or "")
         if "*" in model:
             model = requested or model
-        group = str(deployment.get("model_name"))
-        model_limits = next(
-            (each.models[name] for each in sources if (name := named_model(each.models, model, group)) is not None),
-            None,
-        )
+        names = [(each.models, named_model(each.models, model, model_group)) for each in sources]
+        model_limits = next((models[name] for models, name in names if name is not None), None)
         if model_limits is None:
             model_limits = _LIMITS.parse(info.get("model_limits") or _litellm_limits(params), f"{path}, model_limits")
         return cls(
@@ -101,12 +98,9 @@ class DeploymentSpec:
         )
 
 
-def named_model(models: Mapping[str, Limits], model: str, group: str) -> str | None:
-    """Return the key of a model in `models`; `None` if it has none.
-
-    The key is the provider's model name, with or without its prefix, or the name of the model group.
-    """
-    for name in (model, group, model.partition("/")[2]):
+def named_model(models: Mapping[str, Limits], model: str, model_group: str) -> str | None:
+    """Return the key of `model`, with or without its prefix, or of `model_group`; `None` if `models` has none."""
+    for name in (model, model_group, model.partition("/")[2]):
         if name in models:
             return name
     return next((name for name in models if name.partition("/")[2] == model), None)

@@ -13,7 +13,6 @@ limits:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +23,7 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from litellm_evenkeel.errors import SettingsError
+from litellm_evenkeel.settings_schema.loader import nearest
 from litellm_evenkeel.settings_schema.types import Expected, parse_json
 from litellm_evenkeel.support.durations import number, span
 
@@ -154,9 +154,7 @@ def _fields(raw: object, names: tuple[str, ...], path: str) -> Mapping[str, Any]
         )
     for name in raw:
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}."
-            raise SettingsError(f"{path}: expected a known name, got {_shown(name)}. Hint: {hint}")
+            raise SettingsError(f"{path}: expected a known name, got {_shown(name)}. {nearest(name, names)}")
     return raw
 
 

@@ -1,4 +1,4 @@
-"""Account pool: the live state of all accounts, picks, and what the results of requests change.
+"""Account pool: the live state of all accounts, picks, and the effects of the results of requests.
 
 It uses no I/O, no LiteLLM and no threads; the clock and the random numbers are parameters. Rebuilding a snapshot takes
 longer than a pick, so the `refresh` parameter may do it later. Without one, snapshots are rebuilt when they are needed.
@@ -25,7 +25,7 @@ from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 from litellm_evenkeel.rotation.state.registry import ScopeRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from litellm_evenkeel.providers.limit_headers import LimitReading
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
@@ -51,31 +51,19 @@ class AccountPool:
         share_slots: ShareSlots | None = None,
     ) -> None:
         self.settings = settings
-        self._clock, self._random = clock, random
+        self.now, self._random = clock, random
         self._refresh = refresh or self.refresh
         self._broadcast = broadcast or (lambda _: None)
         self._on_capacity = on_capacity or (lambda _: None)
         self._make_window = make_window or (lambda _key, limit: QuotaWindow(limit))
         self._share_slots = share_slots or (lambda _: None)
         self._registry = ScopeRegistry(self._make_scope)
-        self.scopes = self._registry.scopes
+        self.scopes, self.deployments_of = self._registry.scopes, self._registry.deployments_of
         self.deployments: dict[tuple[str, str], DeploymentState] = {}
-        self._sets = CandidateSetIndex()
-        self._sets_of = self._sets.by_deployment
+        self.candidate_sets = CandidateSetIndex()
+        self._sets_of = self.candidate_sets.by_deployment
         # The oldest is first. An `OrderedDict` finds it at once; a `dict` would search past all removed entries.
         self._reservations: OrderedDict[Reservation, None] = OrderedDict()
-
-    def deployments_of(self, scope: AccountScope) -> Collection[DeploymentState]:
-        """Return the deployments of an account, or of a model at it."""
-        return self._registry.deployments_of(scope)
-
-    def candidate_sets_of(self, deployment: DeploymentState) -> list[CandidateSet]:
-        """Return the candidate sets that a deployment belongs to."""
-        return self._sets.sets_of(deployment)
-
-    def now(self) -> float:
-        """Return the time by the pool's clock, in seconds."""
-        return self._clock()
 
     def deployment(self, spec: DeploymentSpec) -> DeploymentState:
         """Return the state of a deployment. A changed spec gets a new state, but the usage of its account is kept."""
@@ -83,7 +71,7 @@ class AccountPool:
         deployment = self.deployments.get(key)
         if deployment is not None and deployment.spec == spec:
             return deployment
-        former, now = deployment, self._clock()
+        former, now = deployment, self.now()
         account = self._registry.get_or_create((spec.account, None))
         model = self._registry.get_or_create((spec.account, spec.model))
         deployment = self.deployments[key] = DeploymentState(spec, account, model)
@@ -101,9 +89,9 @@ class AccountPool:
 
     def candidate_set(self, name: str, specs: Sequence[DeploymentSpec]) -> CandidateSet:
         """Create a candidate set; `name` is its model group."""
-        strategy = STRATEGIES[self.settings.strategy]()
-        candidates = CandidateSet(name, [self.deployment(spec) for spec in specs], strategy, self._clock())
-        self._sets.add(candidates)
+        deployments = tuple([self.deployment(spec) for spec in specs])
+        candidates = CandidateSet(name, deployments, STRATEGIES[self.settings.strategy](deployments), self.now())
+        self.candidate_sets.add(candidates)
         return candidates
 
     def remove_deployment(self, deployment: DeploymentState) -> None:
@@ -113,14 +101,14 @@ class AccountPool:
 
     def retire(self, candidates: CandidateSet) -> None:
         """Retire a candidate set. Deployments that another set still uses are kept."""
-        self._sets.retire(candidates)
+        self.candidate_sets.retire(candidates)
         self._on_capacity(candidates)
         self._remove_unused()
 
     def evict_idle(self) -> None:
         """Remove the accounts that have no deployment and no state that still counts."""
         self._remove_unused()
-        self._registry.evict_idle(self._clock())
+        self._registry.evict_idle(self.now())
 
     def pick(
         self,
@@ -130,12 +118,11 @@ class AccountPool:
     ) -> Pick | NoCapacity | None:
         """Pick a deployment and reserve the usage of `request`.
 
-        Return `None` if the candidate set is out of date: it is retired, or `matches` says that the selected candidate
-        has changed.
+        Return `None` if the candidate set is out of date: it is retired, or `matches` is false for the selected one.
         """
         if candidates.is_retired:
             return None
-        now = self._clock()
+        now = self.now()
         self.expire_reservations(now)
         self.ensure_fresh(candidates, now)
         selection = select(candidates, request, now, self._random)
@@ -148,8 +135,8 @@ class AccountPool:
         return self._take(candidates, position, request, now, reason)
 
     def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
-        """Return why a request cannot be served, if that is known without a look at the candidates; else `None`."""
-        saturation, now = candidates.saturation, self._clock()
+        """Return the blocker of a saturated candidate set, or `None` if the candidates must be looked at."""
+        saturation, now = candidates.saturation, self.now()
         is_known = saturation.blocker is not None and now < saturation.until and not saturation.freed
         if not is_known or request.usage.tokens < saturation.tokens:
             return None
@@ -157,7 +144,7 @@ class AccountPool:
 
     def is_saturated(self, candidates: CandidateSet, usage: Usage) -> bool:
         """Return whether no candidate is available for a request of any client. Nothing is reserved."""
-        request, now = PickRequest(usage), self._clock()
+        request, now = PickRequest(usage), self.now()
         selection = select(candidates, request, now, self._random)
         self._apply(selection, candidates, request, now)
         return isinstance(selection.result, NoCapacity)
@@ -174,7 +161,7 @@ class AccountPool:
         """Record the end of an attempt: its actual usage replaces the reserved one, even if the reservation expired."""
         if not self._close(reservation, used) and not self._amend(reservation, used):
             return
-        now = self._clock()
+        now = self.now()
         deployment = reservation.deployment
         if latency is not None:
             deployment.latency.observe(now, latency)
@@ -186,7 +173,7 @@ class AccountPool:
 
     def on_stream_start(self, reservation: Reservation, readings: tuple[LimitReading, ...] = ()) -> None:
         """Record that the response stream of an attempt began, with the limit readings in its headers."""
-        now = self._clock()
+        now = self.now()
         reservation.stream_started_at = now
         # They are out of date when the stream ends, so they are not applied again then.
         reservation.has_readings = bool(readings)
@@ -198,14 +185,14 @@ class AccountPool:
         reservation.counted_after_expiry = None
         if not self._close(reservation, reservation.usage_without_result()):
             return
-        now = self._clock()
+        now = self.now()
         for scope in (reservation.deployment.account, reservation.deployment.model):
             if scope.cooldown.on_no_result(now, reservation.started_at):
                 self._cooldown_changed(scope)
 
     def fail(self, reservation: Reservation, failure: Failure, readings: tuple[LimitReading, ...] = ()) -> Failure:
         """Record a failed attempt. Return the failure as it was applied, which may be weaker than the given one."""
-        now = self._clock()
+        now = self.now()
         self.release(reservation)
         reservation.counted_after_expiry = None
         account, model = reservation.deployment.account, reservation.deployment.model
@@ -230,16 +217,16 @@ class AccountPool:
             return
         scope = self.scopes.get((update.account, update.model))
         if scope is None or not scope.credentials.has(update.credential):
-            self._registry.remember_update(update, self._clock())
+            self._registry.remember_update(update, self.now())
             return
-        if scope.cooldown.merge_update(update, self._clock()):
+        if scope.cooldown.merge_update(update, self.now()):
             self._cooldown_changed(scope)
 
     def release_account(self, account: str) -> bool:
         """End the cooldowns of an account and its models for an operator. Return whether the account is known."""
         if not self._release(account):
             return False
-        self._broadcast(CooldownUpdate(account, None, None, "", self._clock(), is_provider_stated=True))
+        self._broadcast(CooldownUpdate(account, None, None, "", self.now(), is_provider_stated=True))
         return True
 
     def expire_reservations(self, now: float) -> int:
@@ -256,10 +243,9 @@ class AccountPool:
 
     def refresh(self, candidates: CandidateSet) -> None:
         """Refresh the snapshot of a candidate set now: rebuild it if it is too old, else patch it."""
-        now = self._clock()
+        now = self.now()
         if now >= candidates.snapshot.taken + candidates.snapshot_ttl(self.settings.snapshot_ttl):
-            for _ in candidates.rebuild_steps(now):
-                pass
+            candidates.rebuild(now)
         else:
             candidates.refresh_dirty(now)
 
@@ -278,26 +264,21 @@ class AccountPool:
             candidates.note_blocked(position, blocker, request.usage, now)
         if selection.saturated_by:
             candidates.saturation.note_saturated(selection.saturated_by, request.usage, now)
-        elif selection.is_freed_in_vain:
-            candidates.saturation.note_freed_in_vain(request.usage)
+        elif selection.is_too_little_freed:
+            candidates.saturation.note_too_little_freed(request.usage)
 
     def _take(
         self, candidates: CandidateSet, position: int, request: PickRequest, now: float, reason: PickReason
     ) -> Pick:
         deployment = candidates.deployments[position]
         account, model = deployment.account, deployment.model
-        if account.cooldown.kind is not None or model.cooldown.kind is not None:
-            reason = PickReason.PROBE if reason is PickReason.STRATEGY else reason
+        is_cooling_down = account.cooldown.kind is not None or model.cooldown.kind is not None
+        if is_cooling_down and reason is PickReason.STRATEGY:
+            reason = PickReason.PROBE
         account.reserve(request.usage, now)
         model.reserve(request.usage, now)
-        reservation = Reservation(
-            deployment,
-            request.usage,
-            now,
-            now + self.settings.reservation_ttl,
-            request.client,
-            is_stream=request.is_stream,
-        )
+        expires_at = now + self.settings.reservation_ttl
+        reservation = Reservation(deployment, request.usage, now, expires_at, request.client, request.is_stream)
         self._reservations[reservation] = deployment.reservations[reservation] = None
         candidates.strategy.on_pick(position)
         return Pick(deployment, position, reservation, reason)
@@ -310,7 +291,7 @@ class AccountPool:
         self._reservations.pop(reservation, None)
         deployment = reservation.deployment
         deployment.reservations.pop(reservation, None)
-        now = self._clock()
+        now = self.now()
         for scope in (deployment.account, deployment.model):
             freed_count = scope.freed_count
             scope.settle(reservation.usage, used, reservation.started_at, now)
@@ -323,15 +304,14 @@ class AccountPool:
         counted, reservation.counted_after_expiry = reservation.counted_after_expiry, None
         if counted is None:
             return False
-        now = self._clock()
+        now = self.now()
         for scope in (reservation.deployment.account, reservation.deployment.model):
             scope.amend(counted, used, reservation.started_at, now)
         return True
 
     def _apply_readings(self, reservation: Reservation, readings: tuple[LimitReading, ...], now: float) -> None:
         if readings:
-            deployment = reservation.deployment
-            began = reservation.started_at
+            deployment, began = reservation.deployment, reservation.started_at
             deployment.apply_readings(readings, began, now, lambda scope: self._registry.usage_since(scope, began))
             self.capacity_freed(deployment.account)
             self.capacity_freed(deployment.model)
@@ -345,9 +325,9 @@ class AccountPool:
 
     def capacity_freed(self, scope: AccountScope) -> None:
         """Record that capacity of a scope was freed, and notify its candidate sets."""
-        now = self._clock()
+        now = self.now()
         scope.freed_count += 1
-        for deployment in self._registry.deployments_of(scope):
+        for deployment in self.deployments_of(scope):
             for candidates, position in self._sets_of.get(deployment, ()):
                 candidates.saturation.note_freed(position, now)
                 self._on_capacity(candidates)
@@ -358,7 +338,7 @@ class AccountPool:
                 candidates.dirty.add(position)
 
     def _cooldown_changed(self, scope: AccountScope) -> None:
-        for deployment in self._registry.deployments_of(scope):
+        for deployment in self.deployments_of(scope):
             deployment.clear_cache()
             for candidates, position in self._sets_of.get(deployment, ()):
                 candidates.dirty.add(position)
@@ -367,11 +347,9 @@ class AccountPool:
                 self._on_capacity(candidates)
 
     def _clamped(self, failure: Failure) -> Failure:
+        limits = self.settings.cooldown
         seconds = clamp_retry_after(
-            failure.retry_after,
-            failure.kind,
-            rate_limit=self.settings.cooldown.max_rate_limit,
-            quota=self.settings.cooldown.max_quota,
+            failure.retry_after, failure.kind, rate_limit=limits.max_rate_limit, quota=limits.max_quota
         )
         return failure if seconds == failure.retry_after else replace(failure, retry_after=seconds)
 
@@ -383,16 +361,16 @@ class AccountPool:
         return had_updates or bool(scopes)
 
     def _reset_scope(self, scope: AccountScope) -> None:
-        scope.release(self._clock())
+        scope.release(self.now())
         self._cooldown_changed(scope)
 
     def _make_scope(self, key: ScopeKey) -> AccountScope:
         return AccountScope(key, Cooldown(self.settings.cooldown, self._random), self._make_window, self._share_slots)
 
     def _detach(self, deployment: DeploymentState) -> None:
-        self._registry.remove_deployment(deployment, self._clock())
-        self._sets.retire_sets_of(deployment)
+        self._registry.remove_deployment(deployment, self.now())
+        self.candidate_sets.retire_sets_of(deployment)
 
     def _remove_unused(self) -> None:
-        for deployment in self._sets.pop_unused(self.deployments):
+        for deployment in self.candidate_sets.pop_unused(self.deployments):
             self.remove_deployment(deployment)

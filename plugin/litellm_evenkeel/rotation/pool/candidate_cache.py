@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,33 +46,27 @@ REQUESTS_PER_CLOCK_READ = 256
 MAX_SAME_ENDS = 16
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class CachedCandidates:
     """A deployment list that was read, and its candidate set."""
 
-    __slots__ = (
-        "candidates",
-        "compared_at",
-        "filtered_by",
-        "fingerprint",
-        "has_order",
-        "has_tags",
-        "is_used",
-        "next_compared",
-    )
+    candidates: CandidateSet
+    filtered_by: tuple[FilterFields, ...]
+    """Filter fields of each candidate when this list was read. Another list may have read newer ones since."""
+    fingerprint: int
+    """Hash of all ids, in order."""
+    is_used: bool = True
+    next_compared: int = 0
+    """Position of the candidate that is compared next."""
+    compared_at: float = -math.inf
+    """Time at which all candidates were compared last, by the pool's clock; `-inf` if never."""
+    has_tags: bool = field(init=False)
+    has_order: bool = field(init=False)
 
-    def __init__(self, candidates: CandidateSet, filtered_by: Sequence[FilterFields], fingerprint: int) -> None:
-        self.candidates = candidates
-        self.fingerprint = fingerprint
-        """Hash of all ids, in order."""
-        self.filtered_by = tuple(filtered_by)
-        """Filter fields of each candidate when this list was read. Another list may have read newer ones since."""
-        self.has_tags = any(is_tagged for is_tagged, _ in filtered_by)
-        self.has_order = any(order is not None for _, order in filtered_by)
-        self.is_used = True
-        self.next_compared = 0
-        """Position of the candidate that is compared next."""
-        self.compared_at = -math.inf
-        """Time at which all candidates were compared last, by the pool's clock; `-inf` if never."""
+    def __post_init__(self) -> None:
+        """Note whether LiteLLM's later filters apply to any candidate."""
+        self.has_tags = any(is_tagged for is_tagged, _ in self.filtered_by)
+        self.has_order = any(order is not None for _, order in self.filtered_by)
 
 
 class CandidateCache:
@@ -107,10 +102,11 @@ class CandidateCache:
         self.misses += 1
         ends, fingerprint = _ends(model, deployments), _fingerprint(deployments)
         specs = [self._read_spec(deployment, model) for deployment in deployments]
-        filtered_by = [_filter_fields(deployment) for deployment in deployments]
+        filtered_by = tuple([_filter_fields(deployment) for deployment in deployments])
         for cached in self._by_ends.get(ends, ()):
-            is_same = not cached.candidates.is_retired and cached.fingerprint == fingerprint
-            if is_same and _is_equal(cached, specs, filtered_by):
+            is_current = not cached.candidates.is_retired and cached.fingerprint == fingerprint
+            is_unchanged = is_current and cached.filtered_by == filtered_by
+            if is_unchanged and [state.spec for state in cached.candidates.deployments] == specs:
                 _remember_sources(cached.candidates, deployments, filtered_by)
                 return self._mark_used(cached, self.misses)
         candidates = self._pool.candidate_set(model, specs)
@@ -212,13 +208,6 @@ def _fingerprint(deployments: Sequence[Deployment]) -> int:
 
 def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), *_ids([deployments[0], deployments[-1]])
-
-
-def _is_equal(cached: CachedCandidates, specs: Sequence[DeploymentSpec], filtered_by: Sequence[FilterFields]) -> bool:
-    """Return whether a list that was read again has the same specs and filter fields as a cached one."""
-    return [deployment.spec for deployment in cached.candidates.deployments] == specs and cached.filtered_by == tuple(
-        filtered_by
-    )
 
 
 def _remember_sources(

@@ -56,7 +56,7 @@ class CandidateSetIndex:
         return unused
 
     def _remove(self, candidates: CandidateSet) -> None:
-        candidates.retire()
+        candidates.is_retired = True
         for deployment in candidates.deployments:
             remaining = [entry for entry in self.by_deployment.get(deployment, ()) if entry[0] is not candidates]
             if remaining:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litellm_evenkeel.rotation.pool.account_pool import AccountPool
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
 
-# Patching a snapshot takes about this long per candidate. Ten times that is left to other tasks between two patches.
+# Patching a snapshot takes about this long per candidate. Between two patches, other tasks get ten times that.
 PATCH_SECONDS_PER_CANDIDATE = 2e-7
 REST_FACTOR = 10
 
@@ -20,36 +19,26 @@ REST_FACTOR = 10
 class SnapshotRefresher:
     """Refreshes the snapshots of one pool in one event loop. The pool calls it when a snapshot is too old."""
 
-    def __init__(self, clock: Callable[[], float], on_refresh: Callable[[float], None] | None = None) -> None:
-        self._clock = clock
-        self._on_refresh = on_refresh or (lambda _: None)
-        self._pool: AccountPool | None = None
+    def __init__(self, snapshot_ttl: float, clock: Callable[[], float], on_refresh: Callable[[float], None]) -> None:
+        self._snapshot_ttl, self._clock, self._on_refresh = snapshot_ttl, clock, on_refresh
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def attach(self, pool: AccountPool) -> None:
-        """Set the pool. It needs this refresher for its own construction, so it comes later."""
-        self._pool = pool
 
     def __call__(self, candidates: CandidateSet) -> None:
         """Schedule a refresh of a candidate set's snapshot, unless one is scheduled already."""
         if candidates.is_refreshing:
             return
         candidates.is_refreshing = True
+        rest = len(candidates.deployments) * PATCH_SECONDS_PER_CANDIDATE * REST_FACTOR
+        delay = candidates.refreshed_at + rest - self._clock()
         loop = asyncio.get_running_loop()
-        rest = (
-            candidates.refreshed_at
-            + len(candidates.deployments) * PATCH_SECONDS_PER_CANDIDATE * REST_FACTOR
-            - self._clock()
-        )
-        if rest > 0:
-            loop.call_later(rest, self._refresh, candidates)
+        if delay > 0:
+            loop.call_later(delay, self._refresh, candidates)
         else:
             loop.call_soon(self._refresh, candidates)
 
     def _refresh(self, candidates: CandidateSet) -> None:
-        assert self._pool is not None
         now = self._clock()
-        if now < candidates.snapshot.taken + candidates.snapshot_ttl(self._pool.settings.snapshot_ttl):
+        if now < candidates.snapshot.taken + candidates.snapshot_ttl(self._snapshot_ttl):
             began = time.perf_counter()
             try:
                 candidates.refresh_dirty(now)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from litellm_evenkeel.rotation.quota_sharing.coordinator import QuotaCoordinator
-from litellm_evenkeel.rotation.quota_sharing.factory import open_coordinator
+from litellm_evenkeel.rotation.quota_sharing.coordinator import QuotaCoordinator, open_coordinator
 from litellm_evenkeel.rotation.quota_sharing.protocol import SharingCounts
 from litellm_evenkeel.rotation.settings import CoordinatorSettings
 

@@ -18,7 +18,7 @@ MIN_RETENTION_SECONDS = 60.0
 
 
 class LeaseCoordinator(SharingContext, Protocol):
-    """Coordinator, as the leases of a scope see it."""
+    """The part of the coordinator that the leases of a scope need."""
 
     def request_now(self, leases: AccountLeases) -> bool:
         """Request a lease at once, because a request waits for it. Return whether it will be requested."""
@@ -39,7 +39,7 @@ class AccountLeases:
         self.windows: dict[str, LeasedWindow] = {}
         self.slots: LeasedConcurrency | None = None
         self._requested: list[tuple[LeasedWindow, WindowRequest]] = []
-        """The windows in the exchange that is under way, with what each of them requests."""
+        """The windows in the current exchange, and the request of each."""
 
     @property
     def is_idle(self) -> bool:
@@ -72,12 +72,7 @@ class AccountLeases:
             for window in self.windows.values()
             if (request := window.build_request(now, is_pulled=is_pulled, confirms=confirms)) is not None
         ]
-        is_local = self._coordinator.mode.is_local
-        slots = (
-            self.slots.build_request(now, self._coordinator.workers, is_local=is_local, confirms=confirms)
-            if self.slots
-            else None
-        )
+        slots = self.slots.build_request(now, confirms=confirms) if self.slots else None
         if not self._requested and slots is None:
             return None
         retention = max((window.retention for window in self.windows.values()), default=0.0)
@@ -86,10 +81,9 @@ class AccountLeases:
 
     def apply_grant(self, request: ScopeRequest, grant: ScopeGrant, now: float, clock_offset: ClockOffset) -> bool:
         """Apply the store's answer. Return whether a request that was blocked here may try again."""
-        pairs = zip(self._requested, grant.windows, strict=True)
         unblocked = [
             window.apply_grant(window_request, window_grant, now, clock_offset)
-            for (window, window_request), window_grant in pairs
+            for (window, window_request), window_grant in zip(self._requested, grant.windows, strict=True)
         ]
         self._requested = []
         if self.slots and request.slots and grant.slots and not self._coordinator.mode.is_local:

@@ -6,7 +6,9 @@ import asyncio
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 
 VERSION = 2
-# A list rather than a set, because a received value may not be hashable.
-FAILURE_KINDS = [str(kind) for kind in FailureKind]
 MAX_MESSAGE_BYTES = 4096
 MAX_REASON_CHARACTERS = 200
 MAX_CREDENTIAL_CHARACTERS = 64
@@ -28,22 +28,22 @@ MAX_COOLDOWN_SECONDS = 9 * 86_400.0
 # The longer cooldown wins, as in each worker. Releasing an account also releases all its models.
 PUBLISH_SCRIPT = """
 local function until_of(text)
-  local good, found = pcall(cjson.decode, text)
-  if not good or type(found) ~= 'table' then return -1 end
-  return type(found['until']) == 'number' and found['until'] or math.huge
+  local is_valid, message = pcall(cjson.decode, text)
+  if not is_valid or type(message) ~= 'table' then return -1 end
+  return type(message['until']) == 'number' and message['until'] or math.huge
 end
-for _, word in ipairs(cjson.decode(ARGV[2])) do
-  local field, text, ends, account = word[1], word[2], word[3], word[4]
+for _, update in ipairs(cjson.decode(ARGV[2])) do
+  local field, text, ends, account = update[1], update[2], update[3], update[4]
   if ends == -1 then
-    for _, one in ipairs(redis.call('HKEYS', KEYS[1])) do
-      local good, key = pcall(cjson.decode, one)
-      if one == field or (account ~= '' and good and type(key) == 'table' and key[1] == account) then
-        redis.call('HDEL', KEYS[1], one)
+    for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
+      local is_valid, key = pcall(cjson.decode, other)
+      if other == field or (account ~= '' and is_valid and type(key) == 'table' and key[1] == account) then
+        redis.call('HDEL', KEYS[1], other)
       end
     end
   else
-    local held = redis.call('HGET', KEYS[1], field)
-    if not held or until_of(held) <= until_of(text) then redis.call('HSET', KEYS[1], field, text) end
+    local stored = redis.call('HGET', KEYS[1], field)
+    if not stored or until_of(stored) <= until_of(text) then redis.call('HSET', KEYS[1], field, text) end
     local lasts = redis.call('PTTL', KEYS[1])
     if ends == 0 then
       redis.call('PERSIST', KEYS[1])
@@ -70,12 +70,12 @@ class CooldownMessage:
     """The account whose models are released too; empty if the update concerns one model only."""
 
 
-def encode(update: CooldownUpdate, sender: str) -> CooldownMessage:
-    """Encode `update` as a message from worker `sender`."""
+def encode(update: CooldownUpdate, worker: str) -> CooldownMessage:
+    """Encode `update` as a message from `worker`."""
     text = json.dumps(
         {
             "v": VERSION,
-            "from": sender,
+            "from": worker,
             "account": update.account,
             "model": update.model,
             "kind": update.kind,
@@ -91,41 +91,43 @@ def encode(update: CooldownUpdate, sender: str) -> CooldownMessage:
     )
 
 
+class ReceivedMessage(BaseModel):
+    """The fields of a received message. Messages of newer releases may have more."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    v: int = Field(ge=VERSION, le=VERSION)
+    worker: str = Field(alias="from")
+    account: str
+    model: str | None = None
+    kind: FailureKind | None = None
+    reason: str
+    until: FiniteFloat | None = None
+    """`None` if the cooldown has no end."""
+    provider_stated: bool
+    credential: str = Field(default="", max_length=MAX_CREDENTIAL_CHARACTERS)
+    """Missing in messages of workers that run an older release."""
+
+
 def decode(text: bytes | str) -> tuple[str, CooldownUpdate] | None:
-    """Return the sender and the update of a message; `None` if it is not a valid message of this version."""
+    """Return the sending worker and the update of a message; `None` if it is not a valid message of this version."""
     if len(text) > MAX_MESSAGE_BYTES:
         return None
     try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(message, dict) or message.get("v") != VERSION or not isinstance(message.get("from"), str):
-        return None
-    update = _update(message)
-    return None if update is None else (message["from"], update)
-
-
-def _update(message: dict[str, Any]) -> CooldownUpdate | None:
-    account, model, kind, reason = (message.get(name) for name in ("account", "model", "kind", "reason"))
-    until, is_provider_stated = message.get("until"), message.get("provider_stated")
-    if not isinstance(account, str) or not isinstance(reason, str) or not isinstance(is_provider_stated, bool):
-        return None
-    # Missing in messages of workers that run an older release.
-    credential = message.get("credential", "")
-    if not isinstance(credential, str) or len(credential) > MAX_CREDENTIAL_CHARACTERS:
-        return None
-    if not isinstance(model, str | None) or (kind is not None and kind not in FAILURE_KINDS):
-        return None
-    if until is None:
-        until = math.inf
-    if isinstance(until, bool) or not isinstance(until, int | float) or math.isnan(until):
+        message = ReceivedMessage.model_validate_json(text)
+    except ValidationError:
         return None
     # Only a quarantine has no end.
-    if math.isinf(until) and kind not in {None, FailureKind.PERMANENT}:
+    if message.until is None and message.kind not in {None, FailureKind.PERMANENT}:
         return None
-    kind = None if kind is None else FailureKind(kind)
-    return CooldownUpdate(
-        account, model, kind, reason[:MAX_REASON_CHARACTERS], float(until), is_provider_stated, credential
+    return message.worker, CooldownUpdate(
+        message.account,
+        message.model,
+        message.kind,
+        message.reason[:MAX_REASON_CHARACTERS],
+        math.inf if message.until is None else message.until,
+        message.provider_stated,
+        message.credential,
     )
 
 
@@ -153,35 +155,31 @@ class CooldownBus:
 
     def __init__(self, channel: CooldownChannel, worker: str, clock: Callable[[], float]) -> None:
         self._channel, self._worker, self._clock = channel, worker, clock
-        self._queued: dict[tuple[str, str | None], CooldownUpdate] = {}
+        self.queued: dict[tuple[str, str | None], CooldownUpdate] = {}
+        """Updates that wait to be published, by scope."""
         self.published = self.received = self.damaged = 0
         self.is_listening = False
-
-    @property
-    def has_updates(self) -> bool:
-        """Whether updates wait to be published."""
-        return bool(self._queued)
 
     def enqueue(self, update: CooldownUpdate) -> None:
         """Queue an update. It replaces an older one of the same scope."""
         if update.kind is None and update.model is None:
-            for key in [key for key in self._queued if key[0] == update.account]:
-                del self._queued[key]
+            for key in [key for key in self.queued if key[0] == update.account]:
+                del self.queued[key]
         key = update.account, update.model
-        self._queued.pop(key, None)
-        if len(self._queued) >= MAX_QUEUED_UPDATES:
-            del self._queued[next(iter(self._queued))]
-        self._queued[key] = update
+        self.queued.pop(key, None)
+        if len(self.queued) >= MAX_QUEUED_UPDATES:
+            del self.queued[next(iter(self.queued))]
+        self.queued[key] = update
 
     async def publish(self) -> None:
         """Publish queued updates, up to `UPDATES_PER_PUBLISH` of them."""
-        batch = dict(list(self._queued.items())[:UPDATES_PER_PUBLISH])
+        batch = dict(list(self.queued.items())[:UPDATES_PER_PUBLISH])
         await self._channel.publish([encode(update, self._worker) for update in batch.values()])
         self.published += len(batch)
         for key, update in batch.items():
             # A newer update may have been queued in the meantime.
-            if self._queued.get(key) is update:
-                del self._queued[key]
+            if self.queued.get(key) is update:
+                del self.queued[key]
 
     async def listen(self, pool: AccountPool) -> None:
         """Apply the updates of other workers to `pool`. Runs until it is cancelled."""
@@ -206,12 +204,12 @@ class CooldownBus:
         if decoded is None:
             self.damaged += 1
             return
-        sender, update = decoded
+        worker, update = decoded
         if is_history:
-            released = self._queued.get((update.account, None))
+            released = self.queued.get((update.account, None))
             if (released and released.kind is None) or update.until <= self._clock():
                 return
-        elif sender == self._worker:
+        elif worker == self._worker:
             return
         self.received += 1
         pool.apply_cooldown_update(update)

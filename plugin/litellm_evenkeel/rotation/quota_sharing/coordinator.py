@@ -10,10 +10,12 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.quota_sharing.account_leases import AccountLeases
 from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownBus
 from litellm_evenkeel.rotation.quota_sharing.leased_concurrency import LeasedConcurrency
 from litellm_evenkeel.rotation.quota_sharing.protocol import ClockOffset, LeaseRequest, SharingCounts, SharingMode
+from litellm_evenkeel.rotation.quota_sharing.redis_store import RedisLeaseStore
 from litellm_evenkeel.support.log_throttle import LogThrottle
 from litellm_evenkeel.support.timeouts import run_with_timeout
 
@@ -33,7 +35,7 @@ LOG = logging.getLogger("litellm_evenkeel.rotation")
 
 # Bounds the time of one call of the script, during which Redis serves no other client.
 SCOPES_PER_EXCHANGE = 64
-# Beyond this many urgent scopes, further ones that were not used lately wait: one account of many is enough to go on.
+# Beyond this many urgent scopes, those without a recent lease wait: a request needs only one account of many.
 MAX_URGENT_SCOPES = 4
 # These may take longer than `timeout`, as no request waits for them.
 CONNECT_SECONDS, CLOSE_SECONDS = 2.0, 0.5
@@ -56,9 +58,8 @@ class QuotaCoordinator:
         settings: CoordinatorSettings,
         *,
         clock: Callable[[], float],
-        on_capacity: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store, self._settings, self._clock, self._on_capacity = store, settings, clock, on_capacity
+        self._store, self._settings, self._clock = store, settings, clock
         self._worker = secrets.token_hex(8)
         self._cooldown_bus = CooldownBus(channel, self._worker, clock)
         self._pool: AccountPool | None = None
@@ -93,7 +94,7 @@ class QuotaCoordinator:
         """Lease the in-flight slots of `scope`, whose concurrency is limited."""
         leases = self._leases_of(scope.scope_key)
         if leases.slots is None or leases.slots.scope is not scope:
-            leases.slots = LeasedConcurrency(scope, self.mode)
+            leases.slots = LeasedConcurrency(scope, self)
 
         def on_exhausted() -> None:
             if leases.slots:
@@ -123,7 +124,7 @@ class QuotaCoordinator:
     async def start(self, pool: AccountPool, wait_seconds: float = 1.0) -> None:
         """Begin to share. Wait up to `wait_seconds` for the store, which is tried again in the background."""
         self._pool = pool
-        for name, work in (("shared state", self._run()), ("holds", self._cooldown_bus.listen(pool))):
+        for name, work in (("shared state", self._run()), ("cooldowns", self._cooldown_bus.listen(pool))):
             self._tasks.append(asyncio.get_running_loop().create_task(work, name=f"evenkeel: {name}"))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_seconds):
@@ -186,7 +187,7 @@ class QuotaCoordinator:
                 async with asyncio.timeout(until - now):
                     await self._wake.wait()
         self._wake.clear()
-        if self._cooldown_bus.has_updates and not await self._call_store(
+        if self._cooldown_bus.queued and not await self._call_store(
             self._cooldown_bus.publish(), self._settings.timeout
         ):
             return
@@ -317,7 +318,7 @@ class QuotaCoordinator:
     def _use_local_slots(self) -> None:
         for leases in self._leases.values():
             if leases.slots:
-                leases.slots.use_local_share(self.mode)
+                leases.slots.use_local_share()
 
     def _close_slots(self) -> None:
         for leases in self._leases.values():
@@ -333,7 +334,6 @@ class QuotaCoordinator:
         scope = self._pool.scopes.get(leases.scope_key) if self._pool else None
         if self._pool and scope:
             self._pool.capacity_freed(scope)
-            self._on_capacity()
 
     def _remove_idle(self) -> None:
         """Remove the leases of scopes that the pool no longer has."""
@@ -350,3 +350,13 @@ class QuotaCoordinator:
         if leases is None:
             leases = self._leases[key] = AccountLeases(key, self)
         return leases
+
+
+def open_coordinator(settings: CoordinatorSettings, clock: Callable[[], float]) -> QuotaCoordinator:
+    """Return the coordinator of one worker. It connects when it is started."""
+    if not settings.url:
+        raise SettingsError(
+            "shared.url: expected the address of a Redis, got none. Hint: write it as redis://host:6379/0."
+        )
+    store = RedisLeaseStore(settings.url, settings.prefix, settings.timeout)
+    return QuotaCoordinator(store, store, settings, clock=clock)

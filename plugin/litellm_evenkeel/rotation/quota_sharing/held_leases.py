@@ -23,7 +23,7 @@ class HeldLeases:
 
     @property
     def returned(self) -> float:
-        """The amount that waits to be returned."""
+        """The amount that waits to be sent back."""
         return sum(self._returns.values())
 
     def add(self, part: int, amount: float, expires_at: float) -> None:
@@ -32,7 +32,7 @@ class HeldLeases:
         self._update()
 
     def spend(self, amount: float) -> float:
-        """Spend `amount`, from the oldest lease on. Return what the leases do not cover."""
+        """Spend `amount`, from the oldest lease on. Return the amount that the leases do not cover."""
         while amount > EPSILON and self._leases:
             lease = self._leases[0]
             spent = min(lease[1], amount)
@@ -44,7 +44,7 @@ class HeldLeases:
         return amount
 
     def expire(self, now: float) -> bool:
-        """Return expired leases; `inf` returns all. Return whether amounts wait to be returned."""
+        """Give back the leases that expire by `now`; `inf` for all. Return whether amounts wait to be sent."""
         while self._leases and self._leases[0][2] <= now:
             part, amount, _ = self._leases.popleft()
             self.add_return(int(part), int(part), amount)
@@ -52,14 +52,14 @@ class HeldLeases:
         return bool(self._returns)
 
     def reduce_to(self, amount: float) -> None:
-        """Return the newest leases until at most `amount` is held."""
+        """Give back the newest leases until at most `amount` is held."""
         while self._leases and self.unspent > amount + EPSILON:
             part, unspent, _ = self._leases.pop()
             self.add_return(int(part), int(part), unspent)
             self._update()
 
     def add_return(self, first: int, last: int, amount: float) -> None:
-        """Return an amount that was granted in one of the parts from `first` to `last`."""
+        """Give back an amount that was granted in one of the parts from `first` to `last`."""
         self._returns[first, last] = self._returns.get((first, last), 0.0) + amount
 
     def take_returns(self) -> tuple[LeaseReturn, ...]:

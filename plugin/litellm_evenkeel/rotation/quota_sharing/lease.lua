@@ -1,31 +1,31 @@
 
-local HAIR, HUNGRY, LATER = 1e-9, 0.5, 2
+local EPSILON, SHORTAGE_SECONDS, LEASE_PARTS = 1e-9, 0.5, 2
 local t = redis.call('TIME')
 local now = tonumber(t[1]) + tonumber(t[2]) / 1000000
-local call = cjson.decode(ARGV[1])
+local exchange = cjson.decode(ARGV[1])
 local function text(x) return string.format('%.17g', x) end
 
 local function rolls_in(parts, over, reach, width)
-  local names, told = {}, 0
+  local names, seconds = {}, 0
   for part in pairs(parts) do names[#names + 1] = part end
   table.sort(names)
   for _, part in ipairs(names) do
-    if over <= HAIR then break end
+    if over <= EPSILON then break end
     over = over - parts[part]
-    told = (part + reach) * width - now
+    seconds = (part + reach) * width - now
   end
-  return told
+  return seconds
 end
 
-local function window(key, parts, known, ask, closed, alive)
-  local name, limit, width, count, whole = ask[1], ask[2], ask[3], ask[4], ask[5]
-  local demand, ahead, returns, debts, told = ask[6], ask[7], ask[8], ask[9], ask[10]
+local function window(key, parts, known, request, closed, alive)
+  local name, limit, width, count, whole = request[1], request[2], request[3], request[4], request[5]
+  local demand, ahead, returns, debts, reading = request[6], request[7], request[8], request[9], request[10]
   local current = math.floor(now / width)
-  local oldest = current - count - LATER + 1
+  local oldest = current - count - LEASE_PARTS + 1
   local used, changed, was_known = 0, {}, known
   local function put(part, amount)
     changed[part] = true
-    if amount > HAIR then parts[part] = amount else parts[part] = nil end
+    if amount > EPSILON then parts[part] = amount else parts[part] = nil end
   end
   if known and known.ends <= now then
     local since = math.floor(known.since / width) - 1
@@ -35,9 +35,9 @@ local function window(key, parts, known, ask, closed, alive)
   for part, amount in pairs(parts) do
     if part < oldest then put(part, 0) else used = used + amount end
   end
-  for _, one in ipairs(returns) do
-    local amount = one[3]
-    for part = one[1], one[2] do
+  for _, item in ipairs(returns) do
+    local amount = item[3]
+    for part = item[1], item[2] do
       local gone = math.min(parts[part] or 0, amount)
       if gone > 0 then
         put(part, parts[part] - gone)
@@ -46,24 +46,24 @@ local function window(key, parts, known, ask, closed, alive)
       end
     end
   end
-  for _, one in ipairs(debts) do
-    local part = math.min(one[1], current)
+  for _, item in ipairs(debts) do
+    local part = math.min(item[1], current)
     if part >= oldest then
-      put(part, (parts[part] or 0) + one[2])
-      used = used + one[2]
-      if known then known.left = known.left - one[2] end
+      put(part, (parts[part] or 0) + item[2])
+      used = used + item[2]
+      if known then known.left = known.left - item[2] end
     end
   end
-  if told and (not known or told[2] >= known.since) then
-    local since, later = math.floor(told[2] / width) - 1, 0
+  if reading ~= cjson.null and (not known or reading[2] >= known.since) then
+    local since, later = math.floor(reading[2] / width) - 1, 0
     for part, amount in pairs(parts) do if part >= since then later = later + amount end end
-    local left = math.max(math.min(told[1], limit) - later, 0)
-    known = {left = left, since = told[2], ends = now + told[3]}
+    local left = math.max(math.min(reading[1], limit) - later, 0)
+    known = {left = left, since = reading[2], ends = now + reading[3]}
     local names, surplus = {}, used - (limit - left)
     for part in pairs(parts) do names[#names + 1] = part end
     table.sort(names)
     for _, part in ipairs(names) do
-      if surplus <= HAIR then break end
+      if surplus <= EPSILON then break end
       local gone = math.min(parts[part], surplus)
       put(part, parts[part] - gone)
       used, surplus = used - gone, surplus - gone
@@ -74,9 +74,9 @@ local function window(key, parts, known, ask, closed, alive)
   local granted, opens_in = 0, 0
   if closed then
     opens_in = 0
-  elseif demand <= left + HAIR then
+  elseif demand <= left + EPSILON then
     local extra = math.max(math.min(ahead, (left - demand) / (2 * alive)), 0)
-    if whole then extra = math.floor(extra + HAIR) end
+    if whole then extra = math.floor(extra + EPSILON) end
     granted = demand + extra
     if granted > 0 then
       put(current, (parts[current] or 0) + granted)
@@ -86,7 +86,7 @@ local function window(key, parts, known, ask, closed, alive)
   elseif known and known.left < demand then
     opens_in = known.ends - now
   else
-    opens_in = rolls_in(parts, used + demand - limit, count + LATER, width)
+    opens_in = rolls_in(parts, used + demand - limit, count + LEASE_PARTS, width)
   end
   for part in pairs(changed) do
     local field = 'w|' .. name .. '|' .. string.format('%.0f', part)
@@ -100,40 +100,44 @@ local function window(key, parts, known, ask, closed, alive)
   return string.format('%.0f', current) .. ' ' .. text(granted) .. ' ' .. text(left) .. ' ' .. text(opens_in)
 end
 
-local function slots(key, held, queue, ask, closed)
-  local limit, in_flight, wanted, lacks = ask[1], ask[2], ask[3], ask[4]
+local function slots(key, held, queue, request, closed)
+  local limit, in_flight, wanted, lacks = request[1], request[2], request[3], request[4]
   local others = 0
-  for worker, one in pairs(held) do
-    if worker ~= call.worker then
-      if one.at <= now - call.gone then redis.call('HDEL', key, 's|' .. worker) else others = others + one.number end
+  for worker, item in pairs(held) do
+    if worker ~= exchange.worker then
+      if item.at <= now - exchange.gone_seconds then
+        redis.call('HDEL', key, 's|' .. worker)
+      else
+        others = others + item.number
+      end
     end
   end
-  local mine, waiting, before = queue[call.worker], 0, 0
-  local since = mine and mine.last > now - HUNGRY and mine.since or now
-  for worker, one in pairs(queue) do
-    if one.last <= now - HUNGRY then
+  local mine, waiting, before = queue[exchange.worker], 0, 0
+  local since = mine and mine.last > now - SHORTAGE_SECONDS and mine.since or now
+  for worker, item in pairs(queue) do
+    if item.last <= now - SHORTAGE_SECONDS then
       redis.call('HDEL', key, 'q|' .. worker)
-    elseif worker ~= call.worker then
+    elseif worker ~= exchange.worker then
       waiting = 1
-      if one.since < since then before = before + 1 end
+      if item.since < since then before = before + 1 end
     end
   end
   local granted = math.max(in_flight, math.min(wanted, limit - others - before))
   if closed then granted = in_flight end
   if granted > 0 then
-    redis.call('HSET', key, 's|' .. call.worker, granted .. ' ' .. text(now))
-  elseif held[call.worker] then
-    redis.call('HDEL', key, 's|' .. call.worker)
+    redis.call('HSET', key, 's|' .. exchange.worker, granted .. ' ' .. text(now))
+  elseif held[exchange.worker] then
+    redis.call('HDEL', key, 's|' .. exchange.worker)
   end
   if lacks and granted == 0 then
-    redis.call('HSET', key, 'q|' .. call.worker, text(since) .. ' ' .. text(now))
+    redis.call('HSET', key, 'q|' .. exchange.worker, text(since) .. ' ' .. text(now))
   elseif mine then
-    redis.call('HDEL', key, 'q|' .. call.worker)
+    redis.call('HDEL', key, 'q|' .. exchange.worker)
   end
   return string.format('%.0f', granted) .. ' ' .. waiting
 end
 
-local function side(key, ask, closed, alive)
+local function scope(key, request, closed, alive)
   local flat = redis.call('HGETALL', key)
   local parts, known, held, queue = {}, {}, {}, {}
   for i = 1, #flat, 2 do
@@ -153,36 +157,39 @@ local function side(key, ask, closed, alive)
       queue[name] = {since = tonumber(since), last = tonumber(last)}
     end
   end
-  local found = {}
-  for _, one in ipairs(ask[2]) do
-    found[#found + 1] = window(key, parts[one[1]] or {}, known[one[1]], one, closed, alive)
+  local results = {}
+  for _, item in ipairs(request[3]) do
+    results[#results + 1] = window(key, parts[item[1]] or {}, known[item[1]], item, closed, alive)
   end
-  if ask[3] then found[#found + 1] = slots(key, held, queue, ask[3], closed) end
-  if redis.call('PTTL', key) < ask[1] then redis.call('PEXPIRE', key, ask[1]) end
-  return table.concat(found, ' ')
+  if request[4] ~= cjson.null then results[#results + 1] = slots(key, held, queue, request[4], closed) end
+  local lasts = math.floor(request[2] * 1000)
+  if redis.call('PTTL', key) < lasts then redis.call('PEXPIRE', key, lasts) end
+  return table.concat(results, ' ')
 end
 
-if call.leaves then
-  redis.call('ZREM', KEYS[2], call.worker)
+if exchange.leaves then
+  redis.call('ZREM', KEYS[2], exchange.worker)
 else
-  redis.call('ZADD', KEYS[2], text(now), call.worker)
+  redis.call('ZADD', KEYS[2], text(now), exchange.worker)
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now - call.gone))
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now - exchange.gone_seconds))
 local alive = math.max(redis.call('ZCARD', KEYS[2]), 1)
-local others = redis.call('ZCOUNT', KEYS[2], text(now - call.fresh), '+inf') - 1
+local others = redis.call('ZCOUNT', KEYS[2], text(now - exchange.fresh_seconds), '+inf') - 1
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 local opens = tonumber(redis.call('HGET', KEYS[1], 'opens') or '0')
 if not epoch then
-  epoch = call.new_epoch
+  epoch = exchange.new_epoch
   redis.call('HSET', KEYS[1], 'epoch', epoch)
 end
-local differs = call.epoch ~= '' and call.epoch ~= epoch
-if (differs or (call.rejoins and others <= 0)) and now >= opens then
-  opens = now + call.settle
+local differs = exchange.epoch ~= '' and exchange.epoch ~= epoch
+if (differs or (exchange.rejoins and others <= 0)) and now >= opens then
+  opens = now + exchange.grace_period
   redis.call('HSET', KEYS[1], 'opens', text(opens))
 end
-local found = {text(now), epoch, text(opens), string.format('%.0f', alive)}
+local results = {text(now), epoch, text(opens), string.format('%.0f', alive)}
 if not differs then
-  for i, ask in ipairs(call.sides) do found[#found + 1] = side(KEYS[i + 2], ask, now < opens, alive) end
+  for i, request in ipairs(exchange.scopes) do
+    results[#results + 1] = scope(KEYS[i + 2], request, now < opens, alive)
+  end
 end
-return table.concat(found, ' ')
+return table.concat(results, ' ')

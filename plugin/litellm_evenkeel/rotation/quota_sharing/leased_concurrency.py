@@ -1,14 +1,15 @@
-"""Lease of in-flight slots: how many of an account's concurrent requests this worker may have in flight."""
+"""Lease of in-flight slots: the part of a concurrency limit that this worker may use."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.quota_sharing.protocol import IDLE_SECONDS, SlotsRequest
 
 if TYPE_CHECKING:
-    from litellm_evenkeel.rotation.quota_sharing.protocol import SharingMode, SlotsGrant
+    from litellm_evenkeel.rotation.quota_sharing.protocol import SharingContext, SlotsGrant
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
 # A shortage is forgotten after this long: a request that still waits reports it again long before.
@@ -19,31 +20,28 @@ EXCLUSIVE_SECONDS = 0.5
 IN_FLIGHT_PER_SPARE = 4
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class LeasedConcurrency:
     """The slots of one scope that this worker holds."""
 
-    __slots__ = (
-        "_exhausted_at",
-        "_granted",
-        "_has_new_shortage",
-        "_has_shortage",
-        "_held_since",
-        "_is_contended",
-        "_max_slots",
-        "_used_at",
-        "scope",
-    )
+    scope: AccountScope
+    _context: SharingContext
+    _granted: int = 0
+    """Slots that this worker holds according to the store."""
+    _max_slots: int = 0
+    _has_shortage: bool = False
+    _has_new_shortage: bool = False
+    _is_contended: bool = False
+    _used_at: float = -math.inf
+    _exhausted_at: float = -math.inf
+    _held_since: float = -math.inf
 
-    def __init__(self, scope: AccountScope, mode: SharingMode) -> None:
-        self.scope = scope
-        self._has_shortage = self._has_new_shortage = self._is_contended = False
-        self._used_at = self._exhausted_at = self._held_since = -math.inf
-        self._granted = 0
-        """Slots that this worker holds according to the store."""
-        self._max_slots = scope.concurrent or 0
-        scope.leased_slots = 0
-        if mode.is_local:
-            self.use_local_share(mode)
+    def __post_init__(self) -> None:
+        """Begin without slots, or with the local share."""
+        self._max_slots = self.scope.concurrent or 0
+        self.scope.leased_slots = 0
+        if self._context.mode.is_local:
+            self.use_local_share()
 
     @property
     def is_idle(self) -> bool:
@@ -54,27 +52,27 @@ class LeasedConcurrency:
         """Record that a request needs a slot and all are in use."""
         self._has_shortage = self._has_new_shortage = True
 
-    def use_local_share(self, mode: SharingMode) -> None:
-        """Use an equal part of the slots, and at least one, so that every worker can go on."""
+    def use_local_share(self) -> None:
+        """Use an equal part of the slots, and at least one, so that every worker can continue."""
         if self.scope.concurrent is not None:
-            self.scope.leased_slots = max(self.scope.concurrent // mode.workers, 1)
+            self.scope.leased_slots = max(self.scope.concurrent // self._context.mode.workers, 1)
 
     def close(self) -> None:
         """Begin no further requests; those in flight keep their slots."""
         self.scope.leased_slots = min(self.scope.leased_slots or 0, self.scope.in_flight)
 
-    def build_request(self, now: float, workers: int, *, is_local: bool, confirms: bool) -> SlotsRequest | None:
+    def build_request(self, now: float, *, confirms: bool) -> SlotsRequest | None:
         """Return the request for the store, or `None` if there is none. `confirms`: this exchange is a heartbeat."""
         scope = self.scope
         if scope.concurrent is None:
             return None
         self._update_usage(now)
-        if is_local:
+        if self._context.mode.is_local:
             if not confirms:
                 return None
             return SlotsRequest(scope.concurrent, scope.in_flight, scope.in_flight, is_waiting=False)
         yields = self._is_contended and bool(self._granted) and now >= self._held_since + EXCLUSIVE_SECONDS
-        self._max_slots = scope.concurrent // workers if yields else scope.concurrent
+        self._max_slots = scope.concurrent // self._context.workers if yields else scope.concurrent
         is_idle = now >= self._used_at + IDLE_SECONDS
         spare = 0 if self._is_contended or is_idle else max(scope.in_flight // IN_FLIGHT_PER_SPARE, 1)
         wanted = min(scope.in_flight + max(spare, int(self._has_shortage)), self._max_slots)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from litellm_evenkeel.rotation.model.blocker import Certainty
 from litellm_evenkeel.rotation.model.limits import Unit
 from litellm_evenkeel.rotation.quota_sharing.held_leases import HeldLeases
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
@@ -15,7 +16,7 @@ from litellm_evenkeel.rotation.quota_sharing.protocol import (
     UnleasedUsage,
     WindowRequest,
 )
-from litellm_evenkeel.rotation.state.quota_window import EPSILON, PARTS, Ownership, QuotaWindow
+from litellm_evenkeel.rotation.state.quota_window import EPSILON, PARTS, QuotaWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,8 @@ DRIFT_WINDOWS = 4.0
 
 class LeasedWindow(QuotaWindow):
     """One leased limit. All times are this worker's clock's; the parts of leases are the store's."""
+
+    is_leased = True
 
     __slots__ = (
         "_burst",
@@ -95,7 +98,7 @@ class LeasedWindow(QuotaWindow):
         self._unleased: dict[int, float] = {}
         """Usage without a lease, by the parts of this worker's own window, that the store does not know."""
         self._sent: dict[int, float] = {}
-        """Such usage in the exchange that is under way."""
+        """Such usage in the current exchange."""
         self._unleased_total = 0.0
         self._provider_report: tuple[float, float, float] | None = None
         self._needed = self._burst = self._last_amount = self._spent = 0.0
@@ -136,28 +139,26 @@ class LeasedWindow(QuotaWindow):
         regained = (self.limit.amount - self._store_available) * elapsed_share
         return min(super().available(now), self._store_available + self._leases.unspent + regained)
 
-    def ownership(self, now: float, amount: float) -> Ownership:
-        """Return whether `amount` can be leased soon, or whether this worker is on its local share."""
+    @property
+    def is_local(self) -> bool:
+        """Whether this worker may use only its local share."""
+        return self._context.mode.is_local
+
+    def certainty(self, now: float, amount: float) -> Certainty:
+        """Return how certain it is that `amount` is not available: a lease may be granted, or the share exceeded."""
         if self._mode is not self._context.mode:
             self.on_mode_change(now)
-        if self._mode.is_local:
-            return Ownership.LOCAL_SHARE
-        is_refused = now < self._refused_until
-        is_left = self.available_total(now) + EPSILON >= amount
-        return Ownership.LEASE_PENDING if is_left and not is_refused else Ownership.LEASED
-
-    def may_exceed(self, now: float, amount: float) -> bool:
-        """Return whether `amount` may be used beyond the local share, because other workers may not use theirs.
-
-        Only rates may be exceeded: what is too much costs a cheap refusal. Quotas and money are not risked.
-        """
         mode = self._mode
+        if not mode.is_local:
+            is_left = now >= self._refused_until and self.available_total(now) + EPSILON >= amount
+            return Certainty.LEASE_PENDING if is_left else Certainty.CONFIRMED
+        # Other workers may not use their shares. Only rates may exceed a share: too much costs a cheap error of the
+        # provider. Quotas and money are not risked.
         is_rate = self.limit.seconds <= MAX_RATE_LIMIT_SECONDS and self.limit.unit is not Unit.DOLLARS
-        return is_rate and mode.is_local and now < mode.until and super().available(now) + EPSILON >= amount
+        may_exceed = is_rate and now < mode.until and super().available(now) + EPSILON >= amount
+        return Certainty.LOCAL_SHARE if may_exceed else Certainty.CONFIRMED
 
-    def can_take(self, usage: Usage, now: float) -> bool:
-        """Return whether this worker may use `usage` now."""
-        return self._can_take(usage, now)
+    can_take = QuotaWindow.fits
 
     def headroom(self, usage: Usage, now: float) -> float:
         """Return the headroom of the limit over all workers."""

@@ -1,9 +1,12 @@
-"""Messages between a worker and the store that all workers share. All times in them are the store's clock's."""
+"""Messages between a worker and the store that all workers share. All times in them are the store's clock's.
+
+Requests are tuples, and the lease script reads their fields in the order of this module.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +45,7 @@ IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SharingMode:
-    """How a worker shares limits: by leases from the store, or with a local share. Replaced, never changed."""
+    """Mode in which a worker shares limits: leases from the store, or a local share. Replaced, never changed."""
 
     is_local: bool
     workers: int
@@ -64,17 +67,11 @@ class ClockOffset:
 class SharingContext(Protocol):
     """State of the worker that its leased limits depend on."""
 
-    @property
-    def mode(self) -> SharingMode:
-        """The current mode."""
-
-    @property
-    def workers(self) -> int:
-        """The number of live workers."""
-
-    @property
-    def clock_offset(self) -> ClockOffset | None:
-        """`None` if the store never answered."""
+    mode: SharingMode
+    workers: int
+    """Number of live workers."""
+    clock_offset: ClockOffset | None
+    """`None` if the store never answered."""
 
 
 # A lease is valid in the part of the window in which it was granted and in the next one. So the store counts a window
@@ -82,8 +79,7 @@ class SharingContext(Protocol):
 LEASE_PARTS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseReturn:
+class LeaseReturn(NamedTuple):
     """An amount that was granted and not used. It is taken off part `first` as far as possible, then off the next."""
 
     first: int
@@ -91,16 +87,14 @@ class LeaseReturn:
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
-class UnleasedUsage:
+class UnleasedUsage(NamedTuple):
     """Usage without a lease, in one part of the window."""
 
     part: int
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderReport:
+class ProviderReport(NamedTuple):
     """A limit reading from the response to a request that began at `began`."""
 
     left: float
@@ -109,8 +103,7 @@ class ProviderReport:
     """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRequest:
+class WindowRequest(NamedTuple):
     """Request for a lease of one limit, with what was used and returned since the last request."""
 
     name: str
@@ -122,7 +115,7 @@ class WindowRequest:
     is_integral: bool
     """Whether only whole numbers are useful, as for requests."""
     needed: float
-    """The least amount that is useful."""
+    """The smallest amount that is useful."""
     prefetch: float
     """The amount to grant beyond `needed` if enough is left."""
     returns: tuple[LeaseReturn, ...] = ()
@@ -130,8 +123,7 @@ class WindowRequest:
     provider_report: ProviderReport | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SlotsRequest:
+class SlotsRequest(NamedTuple):
     """Request for in-flight slots of one scope."""
 
     limit: int
@@ -143,8 +135,7 @@ class SlotsRequest:
     """Whether a request waits for a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeRequest:
+class ScopeRequest(NamedTuple):
     """All requests for one scope."""
 
     key: str
@@ -154,8 +145,7 @@ class ScopeRequest:
     slots: SlotsRequest | None
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRequest:
+class LeaseRequest(NamedTuple):
     """One exchange with the store; also the worker's heartbeat."""
 
     worker: str

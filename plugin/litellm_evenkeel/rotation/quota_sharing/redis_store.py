@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from litellm_evenkeel.rotation.quota_sharing.cooldown_bus import CooldownMessage
-    from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseRequest, ScopeRequest, WindowRequest
+    from litellm_evenkeel.rotation.quota_sharing.protocol import LeaseRequest, ScopeRequest
 
 LEASE_SCRIPT = resources.files(__package__).joinpath("lease.lua").read_text(encoding="utf-8")
 # A subscription without messages for this long is pinged, so that a dead connection is noticed.
@@ -26,11 +26,11 @@ LISTEN_TIMEOUT_SECONDS = 5.0
 
 
 class RedisLeaseStore:
-    """Connections of one worker to Redis: one client for calls, and one for the subscription."""
+    """Connections of one worker to Redis: one for commands, and one for the subscription."""
 
     def __init__(self, url: str, prefix: str, timeout: float) -> None:
         self._prefix = prefix
-        # No retries: the caller bounds the time of a call, and has to learn of every error.
+        # No retries: the caller bounds the time of an exchange, and has to see every error.
         self._client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=timeout)
         self._subscriber = Redis.from_url(
             url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=LISTEN_TIMEOUT_SECONDS
@@ -42,13 +42,14 @@ class RedisLeaseStore:
     async def exchange(self, request: LeaseRequest) -> LeaseResponse:
         """Send all requests of a worker at once."""
         keys = [*self._common_keys, *(f"{self._prefix}:scope:{{{scope.key}}}" for scope in request.scopes)]
-        return decode_response(await self._exchange(keys=keys, args=[encode_request(request)]), request.scopes)
+        response = await self._exchange(keys=keys, args=[json.dumps(request._asdict())])
+        return decode_response(response, request.scopes)
 
     async def publish(self, messages: Sequence[CooldownMessage]) -> None:
         """Send messages to all workers, and keep them for workers that start later."""
-        rows = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
+        updates = json.dumps([[message.field, message.text, message.until, message.account] for message in messages])
         keys, milliseconds = [f"{self._prefix}:cooldowns"], int(MAX_COOLDOWN_SECONDS * 1000)
-        await self._publish(keys=keys, args=[f"{self._prefix}:cooldown-updates", rows, milliseconds])
+        await self._publish(keys=keys, args=[f"{self._prefix}:cooldown-updates", updates, milliseconds])
 
     async def history(self) -> list[bytes | str]:
         """Return the messages whose cooldowns have not ended."""
@@ -84,23 +85,6 @@ class RedisLeaseStore:
         await self._subscriber.aclose()
 
 
-def encode_request(request: LeaseRequest) -> str:
-    """Return the argument of the lease script."""
-    return json.dumps(
-        {
-            "worker": request.worker,
-            "epoch": request.epoch,
-            "new_epoch": request.new_epoch,
-            "gone": request.gone_seconds,
-            "fresh": request.fresh_seconds,
-            "settle": request.grace_period,
-            "rejoins": request.rejoins,
-            "leaves": request.leaves,
-            "sides": [_encode_scope(scope) for scope in request.scopes],
-        }
-    )
-
-
 def decode_response(response: bytes | str, scopes: Sequence[ScopeRequest]) -> LeaseResponse:
     """Decode the result of the lease script."""
     words = iter((response.decode() if isinstance(response, bytes) else response).split())
@@ -118,25 +102,3 @@ def _decode_grants(scopes: Sequence[ScopeRequest], words: Iterator[str]) -> Iter
         )
         slots = SlotsGrant(int(next(words)), next(words) == "1") if scope.slots else None
         yield ScopeGrant(windows, slots)
-
-
-def _encode_scope(scope: ScopeRequest) -> list[Any]:
-    slots = scope.slots
-    encoded_slots = [slots.limit, slots.in_flight, slots.wanted, slots.is_waiting] if slots else False
-    return [int(scope.retention * 1000), [_encode_window(window) for window in scope.windows], encoded_slots]
-
-
-def _encode_window(window: WindowRequest) -> list[Any]:
-    report = window.provider_report
-    return [
-        window.name,
-        window.limit,
-        window.part_seconds,
-        window.parts,
-        window.is_integral,
-        window.needed,
-        window.prefetch,
-        [[returned.first, returned.last, returned.amount] for returned in window.returns],
-        [[usage.part, usage.amount] for usage in window.unleased],
-        [report.left, report.began, report.resets_in] if report else False,
-    ]

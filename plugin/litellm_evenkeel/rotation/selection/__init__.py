@@ -1,3 +1,3 @@
-"""How a deployment is selected from a candidate set."""
+"""Selection of a deployment from a candidate set."""
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar, dataclass, field
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from litellm_evenkeel.rotation.selection.snapshot import Snapshot
 from litellm_evenkeel.rotation.state.fair_share import FairShare, RemainingCapacity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from litellm_evenkeel.rotation.model.blocker import Blocker
     from litellm_evenkeel.rotation.selection.strategies import Strategy
@@ -20,55 +21,49 @@ if TYPE_CHECKING:
 
 # A rebuild yields to other tasks after this many candidates.
 REBUILD_SLICE = 256
-# A candidate's weight counts as changed if it is more than this many times the one in the snapshot, or the reverse.
+# A weight counts as changed if it is more than this many times larger or smaller than in the snapshot.
 CHANGE_FACTOR = 1.5
-# A blocked candidate is measured again after this time at the earliest: a limit that is released in small parts would
-# else cause a refresh at each part.
+# A blocked candidate is measured again after this time at the earliest: otherwise a limit that is released in small
+# parts would cause a refresh at each part.
 MIN_REOPENING_SECONDS = 0.05
 # Maximum age of a snapshot while capacity is low; more if there are many candidates.
 LOW_TTL_SECONDS, LOW_TTL_SECONDS_PER_CANDIDATE = 0.5, 1e-4
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class CandidateSet:
     """The deployments that may serve a request. All times are by the pool's clock, in seconds."""
 
-    __slots__ = (
-        "_by_priority",
-        "deployments",
-        "dirty",
-        "fair_share",
-        "is_low",
-        "is_refreshing",
-        "is_retired",
-        "median_latency",
-        "name",
-        "positions_by_account",
-        "refreshed_at",
-        "saturation",
-        "snapshot",
-        "strategy",
-    )
+    name: str
+    """The model group, or the model that a request names."""
+    deployments: tuple[DeploymentState, ...]
+    strategy: Strategy
+    now: InitVar[float]
+    dirty: set[int] = field(default_factory=set)
+    """Positions of candidates that have changed since the snapshot."""
+    is_refreshing: bool = False
+    is_low: bool = False
+    """Whether capacity is low, so that the snapshot is rebuilt more often."""
+    is_retired: bool = False
+    """Whether the set has been replaced. It gets no more updates, and its requests look their candidates up again."""
+    median_latency: float | None = None
+    """Median latency of the candidates with a recent response, at the last rebuild; `None` without any."""
+    refreshed_at: float = -math.inf
+    saturation: Saturation = field(default_factory=Saturation)
+    fair_share: FairShare = field(default_factory=FairShare)
+    positions_by_account: dict[str, list[int]] = field(default_factory=dict)
+    _by_priority: dict[int, list[int]] = field(default_factory=dict)
+    snapshot: Snapshot = field(init=False)
 
-    def __init__(self, name: str, deployments: Sequence[DeploymentState], strategy: Strategy, now: float) -> None:
-        self.name, self.deployments, self.strategy = name, tuple(deployments), strategy
-        self.dirty: set[int] = set()
-        """Positions of candidates that have changed since the snapshot."""
-        self.is_refreshing = False
-        self.is_low = False
-        """Whether capacity is low, so that the snapshot is rebuilt more often."""
-        self.is_retired = False
-        """Whether the set has been replaced and gets no more updates."""
-        self.median_latency: float | None = None
-        """Median latency of the candidates with a recent response, at the last rebuild; `None` without any."""
-        self.refreshed_at = -math.inf
-        self.saturation = Saturation()
-        self.fair_share = FairShare()
-        self.positions_by_account: dict[str, list[int]] = {}
-        self._by_priority: dict[int, list[int]] = {}
+    def __post_init__(self, now: float) -> None:
+        """Build the first snapshot."""
         for position, deployment in enumerate(self.deployments):
             self.positions_by_account.setdefault(deployment.spec.account, []).append(position)
             self._by_priority.setdefault(deployment.spec.priority, []).append(position)
-        self.snapshot = Snapshot(-math.inf, (), (), (), -math.inf)
+        self.rebuild(now)
+
+    def rebuild(self, now: float) -> None:
+        """Rebuild the snapshot without a pause."""
         for _ in self.rebuild_steps(now):
             pass
 
@@ -82,7 +77,7 @@ class CandidateSet:
             weight, reopening = self.measure(deployment, now)
             weights.append(weight)
             reopens_at.append(reopening)
-            if not deployment.is_cooling_down(now):
+            if deployment.traffic_share(now) > 0:
                 capacity.add(*deployment.remaining_requests(TYPICAL_USAGE, now))
         latencies = [
             latency for deployment in self.deployments if (latency := deployment.latency.recent(now)) is not None
@@ -92,7 +87,7 @@ class CandidateSet:
         self.is_low = capacity.share(self.fair_share, now)
 
     def refresh_dirty(self, now: float) -> None:
-        """Measure the candidates again that have changed, or whose blocker should be over, and patch the snapshot."""
+        """Patch the snapshot: measure candidates that have changed, or whose blocker should be over, again."""
         snapshot = self.snapshot
         if now >= snapshot.next_reopening:
             self.dirty.update(position for position, reopening in enumerate(snapshot.reopens_at) if reopening <= now)
@@ -113,14 +108,11 @@ class CandidateSet:
 
     def snapshot_ttl(self, ttl: float) -> float:
         """Return the maximum age of the snapshot in seconds: `ttl`, or less while capacity is low."""
-        return (
-            min(ttl, max(LOW_TTL_SECONDS, len(self.deployments) * LOW_TTL_SECONDS_PER_CANDIDATE))
-            if self.is_low
-            else ttl
-        )
+        low = max(LOW_TTL_SECONDS, len(self.deployments) * LOW_TTL_SECONDS_PER_CANDIDATE)
+        return min(ttl, low) if self.is_low else ttl
 
     def has_changed(self, position: int, now: float) -> bool:
-        """Return whether a candidate's weight differs so much from the snapshot that it should be patched."""
+        """Return whether a candidate's weight differs from the snapshot by more than `CHANGE_FACTOR`."""
         weight, _ = self.measure(self.deployments[position], now)
         previous = self.snapshot.weights[position]
         return not previous / CHANGE_FACTOR <= weight <= previous * CHANGE_FACTOR
@@ -143,10 +135,6 @@ class CandidateSet:
             return sorted(freed)
         return sorted(freed, key=lambda position: (self.deployments[position].spec.priority, position))
 
-    def retire(self) -> None:
-        """Mark the set as replaced. Requests that hold it look up their candidates again."""
-        self.is_retired = True
-
     def _replace(self, snapshot: Snapshot, now: float) -> None:
         self.snapshot, self.refreshed_at = snapshot, now
-        self.strategy.on_snapshot(snapshot, self.deployments)
+        self.strategy.on_snapshot(snapshot)

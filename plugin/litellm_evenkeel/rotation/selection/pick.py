@@ -1,4 +1,4 @@
-"""What comes of a pick: a deployment and its reservation, or no capacity."""
+"""Result of a pick: a deployment and its reservation, or no capacity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PickReason(StrEnum):
     PINNED = "pinned"
     """The session is pinned to its account."""
     PROBE = "probe"
-    """Its cooldown is over, and one request finds out whether it works again."""
+    """Its cooldown is over, and this request tests whether it works again."""
     RAMP_UP = "ramp_up"
     """It is ramping up, and no other candidate is available."""
     EARLIEST_RECOVERY = "earliest_recovery"
@@ -51,5 +51,5 @@ class NoCapacity:
 
     @property
     def is_lease_pending(self) -> bool:
-        """Whether all that the request needs is a lease."""
+        """Whether the request lacks only a lease."""
         return self.blocker is not None and self.blocker.certainty is Certainty.LEASE_PENDING

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,12 +13,13 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.blocker import Blocker
     from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 
-# Beyond so many freed candidates, the next smaller request looks at all candidates once instead.
+# Beyond this many freed candidates, the next smaller request looks at all candidates once instead.
 MAX_FREED = 32
 # A saturated set is looked at again after this long, even if nothing reports that capacity was freed.
 REST_SECONDS, REST_SECONDS_PER_CANDIDATE = 1.0, 2e-4
 
 
+@dataclass(slots=True, eq=False)
 class Saturation:
     """A negative cache of one candidate set. All times are by the pool's clock, in seconds.
 
@@ -24,14 +27,11 @@ class Saturation:
     capacity was freed there since.
     """
 
-    __slots__ = ("blocker", "freed", "tokens", "until")
-
-    def __init__(self) -> None:
-        self.blocker: Blocker | None = None
-        """The blocker that ends first; `None` if the set is not saturated."""
-        self.until = -math.inf
-        self.tokens = 0.0
-        self.freed: set[int] = set()
+    blocker: Blocker | None = None
+    """The blocker that ends first; `None` if the set is not saturated."""
+    until: float = -math.inf
+    tokens: float = 0.0
+    freed: set[int] = field(default_factory=set)
 
     def applies_to(self, request: PickRequest, now: float) -> bool:
         """Return whether it holds for a request. A final try looks at all candidates."""
@@ -41,10 +41,10 @@ class Saturation:
     def note_saturated(self, blockers: Sequence[Blocker], usage: Usage, now: float) -> None:
         """Record that all candidates are blocked for a request, each by one of `blockers`.
 
-        A blocker that may end at any time is reported when it ends. It is looked at beside that, but rarely: there may
-        be as many such moments as candidates.
+        The end of a blocker that may end at any time is reported. Until then the candidates are looked at again rarely:
+        there may be as many such ends as candidates.
         """
-        self.blocker = first = min(blockers, key=_until)
+        self.blocker = first = min(blockers, key=attrgetter("until"))
         self.tokens = usage.tokens
         timed = min((blocker.until for blocker in blockers if not blocker.may_end_any_time), default=math.inf)
         rest = min(len(blockers) * REST_SECONDS_PER_CANDIDATE, REST_SECONDS)
@@ -62,8 +62,8 @@ class Saturation:
         if now < self.until:
             self.freed.add(position)
 
-    def note_freed_in_vain(self, usage: Usage) -> None:
-        """Record that what was freed is too little for a request. A smaller one may look there."""
+    def note_too_little_freed(self, usage: Usage) -> None:
+        """Record that the freed capacity is too little for a request. It may suffice for a smaller one."""
         if len(self.freed) > MAX_FREED:
             self.tokens = usage.tokens
             self.freed.clear()
@@ -71,7 +71,3 @@ class Saturation:
     def reopen(self) -> None:
         """Forget that the set was saturated."""
         self.blocker = None
-
-
-def _until(blocker: Blocker) -> float:
-    return blocker.until

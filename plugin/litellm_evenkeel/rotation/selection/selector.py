@@ -1,13 +1,14 @@
-"""The selection: which candidate a request gets, as a pure function of the candidates' state and the request.
+"""Selection of a candidate for a request: a pure function of the candidates' state and the request.
 
 A request gets its session's account, else the first available candidate by priority and strategy, else a fallback: a
-candidate that only an estimate blocks, or one at which the request failed before. Nothing is changed here. What was
-observed on the way is returned, and the pool applies it.
+candidate that only an estimate blocks, or one at which the request failed before. Nothing is changed here:
+observations are returned, and the pool applies them.
 """
 
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
@@ -29,19 +30,19 @@ class Selected(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What came of a selection, and what was observed on the way."""
+    """Result of a selection, and the observations that the pool applies."""
 
     result: Selected | NoCapacity
     blocked: Sequence[tuple[int, Blocker]] = ()
     """Positions that were looked at and are blocked."""
     saturated_by: Sequence[Blocker] = ()
     """The blockers of all candidates, if all are blocked and none of them may be overridden."""
-    is_freed_in_vain: bool = False
+    is_too_little_freed: bool = False
     """Whether the set was saturated, and what was freed since is too little for the request."""
 
 
 def select(candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]) -> Selection:
-    """Select a candidate for a request, or say why there is none."""
+    """Select a candidate for a request, or return the blocker that ends first."""
     blocked: list[tuple[int, Blocker]] = []
     if request.preferred_account is not None:
         pinned = select_pinned(candidates, request, now, random)
@@ -65,7 +66,7 @@ def select(candidates: CandidateSet, request: PickRequest, now: float, random: C
         if result is not None:
             return Selection(result, blocked)
         no_capacity = NoCapacity(max(saturation.until - now, 0.0), saturation.blocker)
-        return Selection(no_capacity, blocked, is_freed_in_vain=not request.excluded)
+        return Selection(no_capacity, blocked, is_too_little_freed=not request.excluded)
     ranked = _ranked(candidates, request, now, random)
     result = _first_available(ranked, candidates, request, now, random, blocked)
     return Selection(result, blocked) if result is not None else _fallback(candidates, request, now, blocked)
@@ -75,9 +76,7 @@ def select_pinned(
     candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]
 ) -> int | None:
     """Return the position of the session's account if it is available. During its ramp-up it takes only a share."""
-    if request.preferred_account is None:
-        return None
-    for position in candidates.positions_by_account.get(request.preferred_account, ()):
+    for position in candidates.positions_by_account.get(request.preferred_account or "", ()):
         deployment = candidates.deployments[position]
         if deployment.spec.id not in request.excluded and blocker_of(deployment, request, now) is None:
             share = deployment.traffic_share(now)
@@ -87,10 +86,10 @@ def select_pinned(
 
 
 def pending_lease(candidates: CandidateSet, request: PickRequest, now: float) -> tuple[int, Blocker] | None:
-    """Return the position of the session's account and its blocker, if all it lacks is a lease."""
-    if request.preferred_account is None or request.is_final_try:
+    """Return the position and the blocker of the session's account if it lacks only a lease, else `None`."""
+    if request.is_final_try:
         return None
-    for position in candidates.positions_by_account.get(request.preferred_account, ()):
+    for position in candidates.positions_by_account.get(request.preferred_account or "", ()):
         deployment = candidates.deployments[position]
         if deployment.spec.id not in request.excluded:
             blocker = blocker_of(deployment, request, now)
@@ -109,7 +108,7 @@ def blocker_of(deployment: DeploymentState, request: PickRequest, now: float) ->
 def _ranked(candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]) -> Iterator[int]:
     snapshot = candidates.snapshot
     for tier in snapshot.tiers:
-        yield from candidates.strategy.rank(tier, candidates.deployments, request, now, random)
+        yield from candidates.strategy.rank(tier, request, now, random)
     # Blocked when the snapshot was made: they may be available since, or for a smaller request.
     for position, weight in enumerate(snapshot.weights):
         if not weight:
@@ -151,7 +150,7 @@ def _first_available(
 def _fallback(
     candidates: CandidateSet, request: PickRequest, now: float, blocked: list[tuple[int, Blocker]]
 ) -> Selection:
-    """Select a candidate that only an estimate blocks, or one that failed this request, or say what ends first."""
+    """Select a candidate that only an estimate blocks, or one that failed this request, else return no capacity."""
     blockers = [
         (position, blocker)
         for position, deployment in enumerate(candidates.deployments)
@@ -163,7 +162,7 @@ def _fallback(
     for position, deployment in enumerate(candidates.deployments):
         if deployment.spec.id in request.excluded and blocker_of(deployment, request, now) is None:
             return Selection(Selected(position, PickReason.RETRY_SAME), blocked)
-    # A deployment that failed this request once is not dead.
+    # A deployment at which this request failed once may work by now.
     anywhere = request._replace(excluded=frozenset())
     result = _earliest_recovery(candidates, blockers, anywhere, now, PickReason.RETRY_SAME)
     if result is not None:
@@ -171,7 +170,7 @@ def _fallback(
     if not blockers:
         return Selection(NoCapacity(math.inf, None), blocked)
     all_blockers = [blocker for _, blocker in blockers]
-    first = min(all_blockers, key=_until)
+    first = min(all_blockers, key=attrgetter("until"))
     return Selection(NoCapacity(max(first.until - now, 0.0), first), blocked, all_blockers)
 
 
@@ -193,7 +192,7 @@ def _earliest_recovery(
     probes = {position: candidates.deployments[position].estimate_probe_until for position, _ in estimates}
     free = [(position, blocker) for position, blocker in estimates if request.is_final_try or probes[position] <= now]
     if free:
-        # Spread: or all of it would fall on the one whose cooldown ends first.
+        # Requests in flight count too, or all traffic would go to the account whose cooldown ends first.
         ends = {
             position: blocker.until + candidates.deployments[position].account.in_flight for position, blocker in free
         }
@@ -217,7 +216,3 @@ def _is_estimate_only(candidates: CandidateSet, position: int, request: PickRequ
 def _is_overridable(blocker: Blocker, request: PickRequest) -> bool:
     is_share = blocker.certainty is Certainty.LOCAL_SHARE and request.is_final_try
     return is_share or blocker.certainty is Certainty.ESTIMATED
-
-
-def _until(blocker: Blocker) -> float:
-    return blocker.until

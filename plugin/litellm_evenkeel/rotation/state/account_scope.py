@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.providers.failure import FailureKind
@@ -12,7 +13,7 @@ from litellm_evenkeel.rotation.model.limits import Limits, RateLimit
 from litellm_evenkeel.rotation.state.cooldown import Cooldown, CooldownUpdate, HealthState
 from litellm_evenkeel.rotation.state.credentials import CredentialTracker, ForbiddenStreak
 from litellm_evenkeel.rotation.state.provider_limits import ProviderLimits
-from litellm_evenkeel.rotation.state.quota_window import EPSILON, Ownership, QuotaWindow
+from litellm_evenkeel.rotation.state.quota_window import EPSILON, QuotaWindow
 
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.limit_headers import LimitReading
@@ -25,57 +26,39 @@ ShareSlots = Callable[["AccountScope"], None]
 
 # Without a concurrency limit, requests in flight reduce the headroom of a scope as if the limit were this.
 ASSUMED_CONCURRENCY = 40
-# When a request in flight will end is unknown, so a slot is expected after this long.
+# The end of a request in flight is unknown, so a slot is expected after this long.
 SLOT_FREED_SECONDS = 1.0
 # Another worker may return a slot at any time.
 SLOT_RETURNED_SECONDS = 0.05
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class AccountScope:
     """One account as a whole, or one model at it. All times are by the pool's clock, in seconds."""
 
-    __slots__ = (
-        "_limit_counts",
-        "_make_window",
-        "_operator_windows",
-        "_provider_limits",
-        "_share_slots",
-        "concurrent",
-        "cooldown",
-        "credentials",
-        "forbidden_streak",
-        "freed_count",
-        "in_flight",
-        "is_leased",
-        "leased_slots",
-        "on_slots_exhausted",
-        "scope_key",
-        "used_count",
-        "windows",
-    )
-
-    def __init__(self, key: ScopeKey, cooldown: Cooldown, make_window: MakeWindow, share_slots: ShareSlots) -> None:
-        self.scope_key, self.cooldown, self._make_window, self._share_slots = key, cooldown, make_window, share_slots
-        self.in_flight = 0
-        self.freed_count = 0
-        """Number of events that can only have freed capacity."""
-        self.used_count = 0
-        """Number of events that may have used up capacity."""
-        self.concurrent: int | None = None
-        """Maximum number of requests in flight; `None` if unlimited."""
-        self.leased_slots: int | None = None
-        """Slots of `concurrent` that this worker has leased; `None` if it may use all of them."""
-        self.on_slots_exhausted: Callable[[], None] = lambda: None
-        """Callback for when all leased slots are in use."""
-        self.windows: tuple[QuotaWindow, ...] = ()
-        self.is_leased = False
-        """Whether this worker needs a lease for any of the operator's limits."""
-        self._operator_windows: tuple[QuotaWindow, ...] = ()
-        self._provider_limits = ProviderLimits(())
-        self._limit_counts: dict[Limits, int] = {}
-        """Number of deployments by the limits that they state. Most deployments of an account state the same."""
-        self.credentials = CredentialTracker()
-        self.forbidden_streak = ForbiddenStreak()
+    scope_key: ScopeKey
+    cooldown: Cooldown
+    _make_window: MakeWindow
+    _share_slots: ShareSlots
+    in_flight: int = 0
+    freed_count: int = 0
+    """Number of events that may have freed capacity. A blocker that was cached before is void."""
+    used_count: int = 0
+    """Number of events that may have used capacity. A headroom that was cached before is void."""
+    concurrent: int | None = None
+    """Maximum number of requests in flight; `None` if unlimited."""
+    leased_slots: int | None = None
+    """Slots of `concurrent` that this worker has leased; `None` if it may use all of them."""
+    on_slots_exhausted: Callable[[], None] = lambda: None
+    """Callback for when all leased slots are in use."""
+    windows: tuple[QuotaWindow, ...] = ()
+    is_leased: bool = False
+    """Whether this worker needs a lease for any of the operator's limits."""
+    provider_limits: ProviderLimits = field(default_factory=ProviderLimits)
+    credentials: CredentialTracker = field(default_factory=CredentialTracker)
+    forbidden_streak: ForbiddenStreak = field(default_factory=ForbiddenStreak)
+    _limit_counts: dict[Limits, int] = field(default_factory=dict)
+    """Number of deployments by the limits that they state. Most deployments of an account state the same."""
 
     def add_deployment(self, limits: Limits, credential: str, now: float) -> bool:
         """Add the limits that a deployment states. Return whether its credential is a new one."""
@@ -106,11 +89,9 @@ class AccountScope:
 
     def cooldown_update(self) -> CooldownUpdate:
         """Return the cooldown in the form that is sent to other workers."""
-        account, model = self.scope_key
         cooldown = self.cooldown
         return CooldownUpdate(
-            account,
-            model,
+            *self.scope_key,
             cooldown.kind,
             cooldown.reason,
             cooldown.until,
@@ -160,7 +141,7 @@ class AccountScope:
             if not window.can_take(usage, now):
                 amount = max(window.amount_of(usage), EPSILON)
                 window.request(now, amount)
-                if not window.may_exceed(now, amount):
+                if not window.is_local or window.certainty(now, amount) is not Certainty.LOCAL_SHARE:
                     break
 
     def reserve(self, usage: Usage, now: float) -> None:
@@ -196,10 +177,6 @@ class AccountScope:
         if is_freer:
             self.freed_count += 1
 
-    def is_operator_limit(self, reading: LimitReading) -> bool:
-        """Return whether `reading` is of a limit that the operator has set too."""
-        return self._provider_limits.is_operator_limit(reading)
-
     def apply_readings(
         self, readings: Sequence[LimitReading], began: float, now: float, pending: Sequence[Usage]
     ) -> None:
@@ -207,8 +184,8 @@ class AccountScope:
 
         `pending` is the usage of requests that began later, which the provider may not have counted yet.
         """
-        self._provider_limits.apply(readings, began, now, pending)
-        self.windows = self._provider_limits.windows
+        self.provider_limits.apply(readings, began, now, pending)
+        self.windows = self.provider_limits.windows
         self.freed_count += 1
         self.used_count += 1
 
@@ -216,8 +193,8 @@ class AccountScope:
         """End the cooldown for an operator. The limit readings are dropped: they may no longer be true."""
         self.cooldown.reset(now)
         self.forbidden_streak.clear()
-        self._provider_limits = self._provider_limits.without_readings()
-        self.windows = self._provider_limits.windows
+        self.provider_limits = ProviderLimits(self.provider_limits.operator_windows)
+        self.windows = self.provider_limits.windows
         self.freed_count += 1
 
     def headroom(self, usage: Usage, now: float) -> float:
@@ -253,7 +230,7 @@ class AccountScope:
         for window in self.windows:
             amount = window.amount_of(usage)
             # While Redis is away, a worker knows too little of what is left for all workers to share it fairly.
-            if amount > 0 and window.ownership(now, amount) is not Ownership.LOCAL_SHARE:
+            if amount > 0 and not window.is_local:
                 left = max(window.available_total(now), 0.0) / amount
                 if left < tightest[0]:
                     tightest = left, window.limit.amount / amount, window.next_release_in(now)
@@ -265,26 +242,24 @@ class AccountScope:
 
     def _apply_limits(self) -> None:
         """Apply the strictest limits that the deployments state. Usage of limits that remain still counts."""
-        limits = (
-            next(iter(self._limit_counts)) if len(self._limit_counts) == 1 else Limits.strictest(self._limit_counts)
-        )
+        limits = Limits.strictest(self._limit_counts)
         self.concurrent = limits.concurrent
         if self.concurrent is not None:
             self._share_slots(self)
-        if limits.windows != tuple(window.limit for window in self._operator_windows):
-            kept = {window.limit: window for window in self._operator_windows}
-            former = {(limit.unit, limit.seconds): window for limit, window in kept.items()}
+        former = self.provider_limits.operator_windows
+        if limits.windows != tuple(window.limit for window in former):
+            replaceable = {(window.limit.unit, window.limit.seconds): window for window in former}
             windows = []
             for limit in limits.windows:
-                window = kept.get(limit) or self._make_window(self.scope_key, limit)
-                replaced = former.get((limit.unit, limit.seconds))
-                if replaced is not None and replaced is not window:
-                    window.inherit_usage(replaced)
+                window = replaced = replaceable.get((limit.unit, limit.seconds))
+                if window is None or window.limit != limit:
+                    window = self._make_window(self.scope_key, limit)
+                    if replaced is not None:
+                        window.inherit_usage(replaced)
                 windows.append(window)
-            self._operator_windows = tuple(windows)
-            self.is_leased = any(window.ownership(0.0, 0.0) is not Ownership.OWNED for window in windows)
-            self._provider_limits = self._provider_limits.with_operator_windows(self._operator_windows)
-        self.windows = self._provider_limits.windows
+            self.is_leased = any(window.is_leased for window in windows)
+            self.provider_limits = self.provider_limits.with_operator_windows(windows)
+        self.windows = self.provider_limits.windows
         self.freed_count += 1
         self.used_count += 1
 
@@ -302,11 +277,5 @@ class AccountScope:
 
 def _window_blocker(window: QuotaWindow, usage: Usage, now: float) -> Blocker:
     amount = window.amount_of(usage)
-    ownership = window.ownership(now, amount)
-    certainty = Certainty.CONFIRMED
-    if ownership is Ownership.LEASE_PENDING:
-        certainty = Certainty.LEASE_PENDING
-    elif ownership is Ownership.LOCAL_SHARE and window.may_exceed(now, amount):
-        certainty = Certainty.LOCAL_SHARE
-    until = now + window.wait_for(now, max(amount, EPSILON))
+    until, certainty = now + window.wait_for(now, max(amount, EPSILON)), window.certainty(now, amount)
     return Blocker(BlockReason.LIMIT, until, window.limit.name, certainty, amount, window.available(now))

@@ -46,8 +46,7 @@ class CooldownUpdate:
 MAX_BACKOFF_STEPS = 30
 # Other requests wait this long for the first one to an account whose cooldown is only an estimate.
 ESTIMATE_PROBE_SECONDS = 1.0
-# A success cancels this part of a failure, so an account that fails less than once in five requests never cools down
-# for that.
+# A success cancels this part of a failure. So an account that fails less than once in five requests never cools down.
 FORGIVEN_BY_SUCCESS = 0.25
 
 
@@ -101,45 +100,31 @@ class CooldownSettings(SettingsModel):
     """Maximum length of a cooldown for a used-up quota, whatever the provider states."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Cooldown:
     """Cooldown of one scope. All times are by the pool's clock, in seconds."""
 
-    __slots__ = (
-        "_backoff_steps",
-        "_estimate_probe_at",
-        "_failures",
-        "_last_failure_at",
-        "_probe_at",
-        "_random",
-        "_settings",
-        "credential",
-        "kind",
-        "provider_until",
-        "ramp_up_until",
-        "reason",
-        "until",
-    )
-
-    def __init__(self, settings: CooldownSettings, random: Callable[[], float]) -> None:
-        self._settings, self._random = settings, random
-        self.until = -math.inf
-        """Time at which the cooldown ends; `inf` for a quarantine."""
-        self.kind: FailureKind | None = None
-        """Kind of the failure that caused it; `None` without a cooldown."""
-        self.reason = ""
-        self.credential = ""
-        """Fingerprint of the quarantined credential; empty if unknown."""
-        self.provider_until = -math.inf
-        """End of the cooldown as the provider stated it; the time from there to `until` is an estimate of ours."""
-        self._backoff_steps = 0
-        self._failures = 0.0
-        self._last_failure_at = -math.inf
-        self._probe_at = -math.inf
-        """Start of the probe after the cooldown; `-inf` without one."""
-        self._estimate_probe_at = -math.inf
-        """Start of the first attempt since the last failure; `-inf` if none began, `inf` once one succeeded."""
-        self.ramp_up_until = -math.inf
-        """End of the ramp-up; `-inf` if there was none."""
+    _settings: CooldownSettings
+    _random: Callable[[], float]
+    until: float = -math.inf
+    """Time at which the cooldown ends; `inf` for a quarantine."""
+    kind: FailureKind | None = None
+    """Kind of the failure that caused it; `None` without a cooldown."""
+    reason: str = ""
+    credential: str = ""
+    """Fingerprint of the quarantined credential; empty if unknown."""
+    provider_until: float = -math.inf
+    """End of the cooldown as the provider stated it; the time from there to `until` is an estimate of ours."""
+    failures: float = 0.0
+    """Number of recent failures, less `FORGIVEN_BY_SUCCESS` for each success since."""
+    ramp_up_until: float = -math.inf
+    """End of the ramp-up; `-inf` if there was none."""
+    _backoff_steps: int = 0
+    _last_failure_at: float = -math.inf
+    _probe_at: float = -math.inf
+    """Start of the probe after the cooldown; `-inf` without one."""
+    _estimate_probe_at: float = -math.inf
+    """Start of the first attempt since the last failure; `-inf` if none began, `inf` once one succeeded."""
 
     def state(self, now: float) -> HealthState:
         """Return the state."""
@@ -154,23 +139,13 @@ class Cooldown:
         """Whether the provider stated the whole length."""
         return self.until <= self.provider_until
 
-    @property
-    def failures(self) -> float:
-        """Number of recent failures, less `FORGIVEN_BY_SUCCESS` for each success since."""
-        return self._failures
-
     def traffic_share(self, now: float) -> float:
         """Return the share of its normal traffic that the scope may take; 0 during the cooldown and its probe."""
         if self.kind is None:
             missing = self.ramp_up_until - now
             return 1.0 if missing <= 0 else max(1.0 - missing / self._settings.ramp_up, 0.0)
-        if (
-            self.kind is FailureKind.PERMANENT
-            or now < self.until
-            or now < self._probe_at + self._settings.probe_timeout
-        ):
-            return 0.0
-        return 1.0
+        is_probing = now < self._probe_at + self._settings.probe_timeout
+        return 0.0 if self.kind is FailureKind.PERMANENT or now < self.until or is_probing else 1.0
 
     def probe_until(self) -> float:
         """Return the time at which a probe without a result is given up."""
@@ -194,7 +169,7 @@ class Cooldown:
         A request that began before the cooldown is over cannot end it.
         """
         if self.kind is None:
-            self._failures = max(self._failures - FORGIVEN_BY_SUCCESS, 0.0)
+            self.failures = max(self.failures - FORGIVEN_BY_SUCCESS, 0.0)
             if now >= self._last_failure_at + self._settings.failure_window:
                 self._backoff_steps = 0
             return False
@@ -203,12 +178,8 @@ class Cooldown:
             if is_first_success:
                 self._estimate_probe_at = math.inf
             return is_first_success
-        self.kind, self.ramp_up_until, self._probe_at, self._failures = (
-            None,
-            now + self._settings.ramp_up,
-            -math.inf,
-            0.0,
-        )
+        self.kind, self.ramp_up_until = None, now + self._settings.ramp_up
+        self._probe_at, self.failures = -math.inf, 0.0
         return True
 
     def on_no_result(self, now: float, began: float) -> bool:
@@ -230,13 +201,13 @@ class Cooldown:
             self.until = self.provider_until = math.inf
             return True
         if now >= self._last_failure_at + self._settings.failure_window and self.kind is None:
-            self._backoff_steps, self._failures = 0, 0.0
+            self._backoff_steps, self.failures = 0, 0.0
         self._last_failure_at = now
         if began >= self._estimate_probe_at or self._estimate_probe_at == math.inf:
             self._estimate_probe_at = -math.inf
-        self._failures += 1
+        self.failures += 1
         is_slight = failure.kind is FailureKind.TRANSIENT and failure.retry_after is None and self.kind is None
-        if is_slight and self._failures <= self._settings.allowed_failures:
+        if is_slight and self.failures <= self._settings.allowed_failures:
             return False
         # Failures during a cooldown count as one: those requests began before the first failure was known.
         is_same_cooldown = self.kind is not None and (now < self.until or began < self.until)
@@ -272,15 +243,14 @@ class Cooldown:
     def reset(self, now: float) -> None:
         """End the cooldown for an operator. Traffic ramps up."""
         self.kind, self.reason, self.until, self.provider_until = None, "", -math.inf, -math.inf
-        self._backoff_steps, self._failures, self._estimate_probe_at = 0, 0.0, -math.inf
+        self._backoff_steps, self.failures, self._estimate_probe_at = 0, 0.0, -math.inf
         self.credential = ""
         self.ramp_up_until = now + self._settings.ramp_up
 
     def _duration(self, failure: Failure) -> float:
         """Return the length of the cooldown after `failure`, in seconds."""
         settings = self._settings
-        backoff = min(
-            settings.initial * settings.multiplier ** min(self._backoff_steps - 1, MAX_BACKOFF_STEPS), settings.max
-        )
+        steps = min(self._backoff_steps - 1, MAX_BACKOFF_STEPS)
+        backoff = min(settings.initial * settings.multiplier**steps, settings.max)
         seconds = failure.retry_after if failure.retry_after is not None else backoff
         return seconds + self._random() * min(seconds * settings.jitter, settings.max_jitter)

@@ -1,27 +1,30 @@
-"""Credentials of an account, by fingerprint, and refusals (HTTP 403) that may mean that one is invalid."""
+"""Credentials of an account, by fingerprint, and the HTTP 403 errors that may mean that one is invalid."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass, field
 
-# Refusals in a row, each of a request that began after the one before, that prove a credential invalid.
+# Number of consecutive 403 errors that prove a credential invalid. Each request began after the error before it.
 MIN_FORBIDDEN = 3
-# If all of them are of one client, they must also span this long: the client may simply repeat a forbidden request.
+# If they all come from one client, they must also span this long: the client may simply repeat a forbidden request.
 SINGLE_CLIENT_SECONDS = 600.0
 
 
+@dataclass(slots=True, eq=False)
 class ForbiddenStreak:
-    """Refusals of an account since its last success. All times are by the pool's clock, in seconds."""
+    """HTTP 403 errors of an account since its last success. All times are by the pool's clock, in seconds."""
 
-    __slots__ = ("_client", "_count", "_first_at", "_is_shared", "_last_at")
-
-    def __init__(self) -> None:
-        self._count, self._client, self._is_shared = 0, "", False
-        self._first_at = self._last_at = -math.inf
+    _count: int = 0
+    _client: str = ""
+    _is_shared: bool = False
+    """Whether requests of several clients failed."""
+    _first_at: float = -math.inf
+    _last_at: float = -math.inf
 
     def record_forbidden(self, client: str, began: float, now: float) -> bool:
-        """Record a refusal of a request that began at `began`. Return whether the credential is now proven invalid."""
+        """Record an error of a request that began at `began`. Return whether the credential is now proven invalid."""
         if began < self._last_at:
             return False
         if not self._count:
@@ -32,19 +35,18 @@ class ForbiddenStreak:
         return self._count >= MIN_FORBIDDEN and (self._is_shared or now >= self._first_at + SINGLE_CLIENT_SECONDS)
 
     def clear(self) -> None:
-        """Forget all refusals, after a success or for an operator."""
+        """Forget all errors, after a success or for an operator."""
         self._count, self._is_shared, self._last_at = 0, False, -math.inf
 
 
+@dataclass(slots=True, eq=False)
 class CredentialTracker:
     """Credentials of one scope. All times are by the pool's clock, in seconds."""
 
-    __slots__ = ("_in_use", "_newest", "_newest_since")
-
-    def __init__(self) -> None:
-        self._in_use: Counter[str] = Counter()
-        """Number of deployments by credential."""
-        self._newest, self._newest_since = "", -math.inf
+    _in_use: Counter[str] = field(default_factory=Counter)
+    """Number of deployments by credential."""
+    _newest: str = ""
+    _newest_since: float = -math.inf
 
     def add(self, credential: str, now: float) -> bool:
         """Add the credential of a deployment. Return whether it came after others, which it may have replaced."""
@@ -65,8 +67,5 @@ class CredentialTracker:
         return not credential or credential in self._in_use
 
     def is_outdated(self, credential: str, began: float) -> bool:
-        """Return whether the result of a request says nothing about the credentials in use now.
-
-        The request used `credential` and began at `began`.
-        """
+        """Return whether a request with `credential` that began at `began` says nothing of those in use now."""
         return credential not in self._in_use or (credential != self._newest and began < self._newest_since)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions
 from litellm_evenkeel.rotation.model.blocker import more_certain
-from litellm_evenkeel.rotation.state.latency import PeakEwma
+from litellm_evenkeel.support.decay import decay_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,55 +20,63 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
 
+# Time constant of the decay of a latency.
+DECAY_SECONDS = 10.0
+# An older latency says nothing about the latency now.
+RECENT_SECONDS = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class PeakEwma:
+    """Moving average of a latency, in seconds, that jumps to each new peak at once and decays slowly."""
+
+    seconds: float = 0.0
+    """Value at the last observation; 0 before the first."""
+    _observed_at: float = 0.0
+
+    def current(self, now: float) -> float:
+        """Return the value, decayed since the last observation, so that a slow account is tried again."""
+        return self.seconds * decay_factor(now - self._observed_at, DECAY_SECONDS)
+
+    def recent(self, now: float) -> float | None:
+        """Return the value if it is recent, else `None`: an account without traffic gets no newer value."""
+        return self.seconds if self._observed_at and now < self._observed_at + RECENT_SECONDS else None
+
+    def observe(self, now: float, seconds: float) -> None:
+        """Record the latency of one response."""
+        if seconds >= self.seconds:
+            self.seconds = seconds
+        else:
+            kept = decay_factor(now - self._observed_at, DECAY_SECONDS)
+            self.seconds = self.seconds * kept + seconds * (1 - kept)
+        self._observed_at = now
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Reservation:
     """Reservation of one attempt at one deployment, held until the attempt ends or the reservation expires."""
 
-    __slots__ = (
-        "client",
-        "counted_after_expiry",
-        "deployment",
-        "expires_at",
-        "has_readings",
-        "is_open",
-        "is_stream",
-        "started_at",
-        "stream_started_at",
-        "usage",
-    )
-
-    def __init__(
-        self,
-        deployment: DeploymentState,
-        usage: Usage,
-        started_at: float,
-        expires_at: float,
-        client: str = "",
-        *,
-        is_stream: bool,
-    ) -> None:
-        self.client = client
-        """Client that sent the request; empty if unknown."""
-        self.deployment, self.usage, self.started_at, self.expires_at, self.is_stream = (
-            deployment,
-            usage,
-            started_at,
-            expires_at,
-            is_stream,
-        )
-        self.is_open = True
-        self.stream_started_at: float | None = None
-        """Time at which the response stream began; `None` before that, or without a stream."""
-        self.has_readings = False
-        """Whether limit readings came with the start of the stream."""
-        self.counted_after_expiry: Usage | None = None
-        """Usage that still counts after the reservation expired; `None` if it did not expire or its result is known."""
+    deployment: DeploymentState
+    usage: Usage
+    started_at: float
+    expires_at: float
+    client: str
+    """Client that sent the request; empty if unknown."""
+    is_stream: bool
+    is_open: bool = True
+    stream_started_at: float | None = None
+    """Time at which the response stream began; `None` before that, or without a stream."""
+    has_readings: bool = False
+    """Whether limit readings came with the start of the stream."""
+    counted_after_expiry: Usage | None = None
+    """Usage that still counts after the reservation expired; `None` if it did not expire or its result is known."""
 
     def usage_without_result(self) -> Usage:
         """Return the usage to count for an attempt without a known result: the request, but no tokens or dollars."""
         return self.usage._replace(tokens=0.0, dollars=0.0)
 
 
-# An account seems to hang once its oldest request has been in flight for this many times the latency, and this long.
+# An account seems to hang once its oldest request takes longer than this many times the latency, and this many seconds.
 STALLED_FACTOR, STALLED_SECONDS = 5.0, 1.0
 
 
@@ -76,44 +85,29 @@ def is_account_wide(reading: LimitReading) -> bool:
     return reading.is_subscription and "_" not in reading.dimension and reading.dimension.count("-") <= 1
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class DeploymentState:
     """Live state of one deployment. All times are by the pool's clock, in seconds."""
 
-    __slots__ = (
-        "_available_at",
-        "_available_for",
-        "_available_used_count",
-        "_blocked_freed_count",
-        "_blocked_tokens",
-        "_blocked_until",
-        "_blocker",
-        "account",
-        "filter_fields",
-        "latency",
-        "litellm_deployment",
-        "model",
-        "reservations",
-        "spec",
-    )
-
-    def __init__(self, spec: DeploymentSpec, account: AccountScope, model: AccountScope) -> None:
-        self.spec, self.account, self.model = spec, account, model
-        self.latency = PeakEwma()
-        self.reservations: dict[Reservation, None] = {}
-        """Attempts in flight, the oldest first."""
-        self.litellm_deployment: Mapping[str, Any] | None = None
-        """The LiteLLM deployment that `spec` was read from; `None` if unknown."""
-        self.filter_fields: tuple[bool, object] = (False, None)
-        """Whether the LiteLLM deployment has tags, and its `order`."""
-        self._blocked_until = -math.inf
-        """Time until which `_blocker` is reused for requests of `_blocked_tokens` or more, unless capacity is freed."""
-        self._blocked_tokens = 0.0
-        self._blocked_freed_count = 0
-        self._blocker: Blocker | None = None
-        self._available_for: Usage | None = None
-        """Usage that `headroom` last found capacity for, at `_available_at`; `None` if it found none."""
-        self._available_at = -math.inf
-        self._available_used_count = 0
+    spec: DeploymentSpec
+    account: AccountScope
+    model: AccountScope
+    latency: PeakEwma = field(default_factory=PeakEwma)
+    reservations: dict[Reservation, None] = field(default_factory=dict)
+    """Attempts in flight, the oldest first."""
+    litellm_deployment: Mapping[str, Any] | None = None
+    """The LiteLLM deployment that `spec` was read from; `None` if unknown."""
+    filter_fields: tuple[bool, object] = (False, None)
+    """Whether the LiteLLM deployment has tags, and its `order`."""
+    _blocked_until: float = -math.inf
+    """Time until which `_blocker` is reused for requests of `_blocked_tokens` or more, unless capacity is freed."""
+    _blocked_tokens: float = 0.0
+    _blocked_freed_count: int = 0
+    _blocker: Blocker | None = None
+    _available_for: Usage | None = None
+    """Usage that `headroom` last found capacity for, at `_available_at`; `None` if it found none."""
+    _available_at: float = -math.inf
+    _available_used_count: int = 0
 
     @property
     def in_flight(self) -> int:
@@ -143,10 +137,6 @@ class DeploymentState:
             self._blocked_until, self._blocked_tokens = blocker.until, usage.tokens
             self._blocker, self._blocked_freed_count = blocker, account.freed_count + model.freed_count
         return blocker
-
-    def is_cooling_down(self, now: float) -> bool:
-        """Return whether a cooldown blocks all traffic, whatever the limits leave."""
-        return self.traffic_share(now) <= 0
 
     def total_blocker(self, usage: Usage, now: float) -> Blocker | None:
         """Return what blocks a request at every worker, or `None`. The leases of this worker are ignored."""
@@ -186,9 +176,8 @@ class DeploymentState:
             for reading in readings
             if reading in blocking or not (reading.is_subscription and reading.is_exhausted)
         ]
-        account = [
-            reading for reading in readings if self.account.is_operator_limit(reading) or is_account_wide(reading)
-        ]
+        is_operator_limit = self.account.provider_limits.is_operator_limit
+        account = [reading for reading in readings if is_operator_limit(reading) or is_account_wide(reading)]
         if account:
             self.account.apply_readings(account, began, now, pending(self.account))
         model = [reading for reading in readings if reading not in account]
@@ -243,6 +232,6 @@ class DeploymentState:
         return max(self.latency.current(now), self._stalled(now)) * (self.account.in_flight + 1)
 
     def _stalled(self, now: float) -> float:
-        """Return for how many seconds the oldest request has had no response; 0 if it has, as streams may be long."""
+        """Return the seconds since the oldest request began; 0 once its response streams, as streams may be long."""
         oldest = next(iter(self.reservations), None)
         return 0.0 if oldest is None or oldest.stream_started_at is not None else now - oldest.started_at

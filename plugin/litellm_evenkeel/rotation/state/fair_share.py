@@ -1,13 +1,15 @@
-"""Fair share: what each client may use of the remaining capacity while it is scarce.
+"""Fair share: the part of scarce capacity that each client may use.
 
-While there is plenty, no client is limited. Capacity is scarce if little of all accounts is left, and if it would be
-used up before any of it returns. Then each active client gets an equal rate, so that a client with many requests does
-not use up what the others need. Shares are computed again at each snapshot: what a client leaves unused goes to all.
+While capacity is plentiful, no client is limited. Capacity is scarce if little of all accounts is left, and if it
+would be used up before any of it returns. Then each active client gets an equal rate, so that a client with many
+requests does not use up what the others need. Shares are computed again at each snapshot: all clients get what one
+leaves unused.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 from litellm_evenkeel.support.decay import DecayingCounter
 
@@ -30,13 +32,13 @@ MAX_DELAY_SECONDS = 1.0
 MAX_CLIENTS = 10_000
 
 
+@dataclass(slots=True)
 class RemainingCapacity:
     """Remaining capacity of all accounts, added up."""
 
-    __slots__ = ("_remaining", "_return_seconds", "_total")
-
-    def __init__(self) -> None:
-        self._remaining = self._total = self._return_seconds = 0.0
+    _remaining: float = 0.0
+    _total: float = 0.0
+    _return_seconds: float = 0.0
 
     def add(self, remaining: float, total: float, returns_in: float) -> None:
         """Add an account with `remaining` of `total` requests; the first used ones return in `returns_in` seconds."""
@@ -45,7 +47,7 @@ class RemainingCapacity:
         self._return_seconds += total * returns_in if total < math.inf else 0.0
 
     def share(self, fair_share: FairShare, now: float) -> bool:
-        """Compute the fair shares. Return whether so little remains that they should be computed again soon."""
+        """Compute the fair shares. Return whether at most `LOW_SHARE` remains."""
         if not 0 < self._total < math.inf:
             fair_share.share(math.inf, math.inf, 1.0, now)
             return False
@@ -53,17 +55,15 @@ class RemainingCapacity:
         return self._remaining <= LOW_SHARE * self._total
 
 
+@dataclass(slots=True, eq=False)
 class FairShare:
     """Shares of the clients of one candidate set. All times are by the pool's clock, in seconds."""
 
-    __slots__ = ("_clients", "_rate", "is_scarce")
-
-    def __init__(self) -> None:
-        self._clients: dict[str, _Client] = {}
-        self._rate = math.inf
-        """Requests per second that each client may use; `inf` while capacity is not scarce."""
-        self.is_scarce = False
-        """Whether capacity is scarce, so that clients are limited to their shares."""
+    is_scarce: bool = False
+    """Whether capacity is scarce, so that clients are limited to their shares."""
+    _clients: dict[str, _Client] = field(default_factory=dict)
+    _rate: float = math.inf
+    """Requests per second that each client may use; `inf` while capacity is not scarce."""
 
     def admission_delay(self, client: str, now: float) -> float:
         """Record a request of a client. Return the seconds until its share allows it; 0 if it does now."""
@@ -100,14 +100,13 @@ class FairShare:
         }
 
 
+@dataclass(slots=True)
 class _Client:
     """Activity of a client, and a token bucket of the requests that its share allows."""
 
-    __slots__ = ("_refilled_at", "allowance", "requests")
-
-    def __init__(self, now: float) -> None:
-        self.requests = DecayingCounter(ACTIVE_SECONDS)
-        self.allowance, self._refilled_at = MIN_REQUESTS, now
+    _refilled_at: float
+    requests: DecayingCounter = field(default_factory=lambda: DecayingCounter(ACTIVE_SECONDS))
+    allowance: float = MIN_REQUESTS
 
     def delay(self, rate: float, now: float) -> float:
         gained = max(now - self._refilled_at, 0.0) * rate

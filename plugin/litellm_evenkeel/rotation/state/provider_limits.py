@@ -25,24 +25,20 @@ WEEK = 7 * DAY
 class ProviderLimits:
     """Quota windows of one scope; `windows` has those of the operator first."""
 
-    __slots__ = ("_by_dimension", "_operator_windows", "windows")
+    __slots__ = ("_by_dimension", "operator_windows", "windows")
 
-    def __init__(self, operator_windows: Iterable[QuotaWindow]) -> None:
-        self._operator_windows = tuple(operator_windows)
+    def __init__(self, operator_windows: Iterable[QuotaWindow] = ()) -> None:
+        self.operator_windows = tuple(operator_windows)
         self._by_dimension: dict[tuple[str, float | None], QuotaWindow] = {}
-        self.windows: tuple[QuotaWindow, ...] = self._operator_windows
+        self.windows = self.operator_windows
 
     def with_operator_windows(self, operator_windows: Iterable[QuotaWindow]) -> ProviderLimits:
         """Return a copy with other limits of the operator. Other limits that the provider stated are kept."""
         copy = ProviderLimits(operator_windows)
-        kept = {window for window in self._by_dimension.values() if copy._keeps(window, self._operator_windows)}
+        kept = {window for window in self._by_dimension.values() if copy._keeps(window, self.operator_windows)}
         copy._by_dimension = {key: window for key, window in self._by_dimension.items() if window in kept}
         copy._update_windows()
         return copy
-
-    def without_readings(self) -> ProviderLimits:
-        """Return a copy with the operator's limits alone."""
-        return ProviderLimits(self._operator_windows)
 
     def is_operator_limit(self, reading: LimitReading) -> bool:
         """Return whether `reading` is of a limit that the operator has set too."""
@@ -78,13 +74,13 @@ class ProviderLimits:
 
     def _update_windows(self) -> None:
         stated = dict.fromkeys(self._by_dimension.values())
-        own = self._operator_windows
+        own = self.operator_windows
         self.windows = (*own, *(window for window in stated if window not in own))
 
     def _keeps(self, window: QuotaWindow, former: Sequence[QuotaWindow]) -> bool:
         """Return whether a provider's window is still needed after the operator's limits have replaced `former`."""
-        return window in self._operator_windows or not (
-            window in former or any(_is_same(window.limit, own.limit) for own in self._operator_windows)
+        return window in self.operator_windows or not (
+            window in former or any(_is_same(window.limit, own.limit) for own in self.operator_windows)
         )
 
     def _operator_window(self, reading: LimitReading) -> QuotaWindow | None:
@@ -92,7 +88,7 @@ class ProviderLimits:
         if reading.limit is None:
             return None
         unit = _unit(reading)
-        for window in self._operator_windows:
+        for window in self.operator_windows:
             limit = window.limit
             if reading.window_seconds in {None, limit.seconds} and _is_same(
                 RateLimit(unit, reading.limit, limit.seconds), limit

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from enum import Enum
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
+from litellm_evenkeel.rotation.model.blocker import Certainty
 from litellm_evenkeel.rotation.model.limits import COUNTED
 
 if TYPE_CHECKING:
@@ -24,60 +25,39 @@ EPSILON = 1e-9
 _USAGE_INDEX = {unit: index for index, unit in enumerate(COUNTED)}
 
 
-class Ownership(Enum):
-    """The party that decides how much of a limit this worker may use."""
-
-    OWNED = "owned"
-    """This worker alone."""
-    LEASED = "leased"
-    """The coordinator, which leases parts of it."""
-    LEASE_PENDING = "lease_pending"
-    """The coordinator; enough is left for all workers to lease the amount."""
-    LOCAL_SHARE = "local_share"
-    """This worker, up to its share, while the coordinator is away."""
-
-
+@dataclass(slots=True, eq=False, repr=False)
 class QuotaWindow:
     """Usage counted against one limit of one scope. All times are by the pool's clock, in seconds."""
 
-    __slots__ = (
-        "_next_release",
-        "_part_seconds",
-        "_parts",
-        "_provider_left",
-        "_provider_since",
-        "_provider_until",
-        "_rate",
-        "_rate_at",
-        "_rate_step",
-        "_rate_window",
-        "_seconds",
-        "_used",
-        "capacity",
-        "limit",
-        "usage_index",
-    )
+    is_leased: ClassVar[bool] = False
+    """Whether this worker may use only what it has leased."""
+    limit: RateLimit
+    capacity: float = field(init=False)
+    usage_index: int = field(init=False)
+    """Position of the limit's unit in `Usage`."""
+    _part_seconds: float = field(init=False)
+    _seconds: float = field(init=False)
+    _rate_window: float = field(init=False)
+    _rate_step: float = field(init=False)
+    """In less time than this, the rate decays too little to be worth an update."""
+    _parts: dict[int, float] = field(default_factory=dict)
+    """Usage by the number of the part, the oldest first."""
+    _used: float = 0.0
+    _next_release: float = math.inf
+    """Time at which counted usage expires next; `inf` if there is none."""
+    _rate: float = 0.0
+    _rate_at: float = -math.inf
+    _provider_left: float = math.inf
+    """Amount left as the provider stated it, less the usage since; valid until `_provider_until`."""
+    _provider_since: float = -math.inf
+    _provider_until: float = -math.inf
 
-    def __init__(self, limit: RateLimit) -> None:
-        self.limit = limit
-        self.capacity = limit.amount
-        self.usage_index = _USAGE_INDEX.get(limit.unit, 0)
-        """Position of the limit's unit in `Usage`."""
-        self._part_seconds = limit.seconds / PARTS
-        self._seconds = limit.seconds
-        self._rate_window = min(limit.seconds, RATE_SECONDS)
-        # In less time than this, the rate decays too little to be worth an update.
+    def __post_init__(self) -> None:
+        """Store what picks need of the limit."""
+        self.capacity, self.usage_index = self.limit.amount, _USAGE_INDEX.get(self.limit.unit, 0)
+        self._seconds, self._part_seconds = self.limit.seconds, self.limit.seconds / PARTS
+        self._rate_window = min(self.limit.seconds, RATE_SECONDS)
         self._rate_step = self._rate_window / 100
-        self._parts: dict[int, float] = {}
-        """Usage by the number of the part, the oldest first."""
-        self._used = 0.0
-        self._next_release = math.inf
-        """Time at which counted usage expires next; `inf` if there is none."""
-        self._rate = 0.0
-        self._rate_at = -math.inf
-        self._provider_left = math.inf
-        """Amount left as the provider stated it, less the usage since; valid until `_provider_until`."""
-        self._provider_since = self._provider_until = -math.inf
 
     def amount_of(self, usage: Usage) -> float:
         """Return the amount that a request of size `usage` takes, at most the whole limit."""
@@ -150,15 +130,15 @@ class QuotaWindow:
         """Return the amount that is left for all workers, including what others have leased."""
         return self.available(now)
 
-    def ownership(self, now: float, amount: float) -> Ownership:
-        """Return whose the limit is, and whether `amount` may be leased soon."""
-        del now, amount
-        return Ownership.OWNED
-
-    def may_exceed(self, now: float, amount: float) -> bool:
-        """Return whether a final try may use `amount` beyond a local share."""
-        del now, amount
+    @property
+    def is_local(self) -> bool:
+        """Whether this worker may use only its local share, because Redis is away."""
         return False
+
+    def certainty(self, now: float, amount: float) -> Certainty:
+        """Return how certain it is that `amount` is not available."""
+        del now, amount
+        return Certainty.CONFIRMED
 
     def request(self, now: float, amount: float) -> None:
         """Request a lease of `amount`; does nothing where the limit needs no lease."""
@@ -227,8 +207,8 @@ class QuotaWindow:
         # The rate has only decayed since `_rate` was set: if the window sustains that, it need not be computed anew.
         return headroom * self._lasting_share(now) if self._rate * self._seconds > capacity else headroom
 
-    def _can_take(self, usage: Usage, now: float) -> bool:
-        """Return whether a request may be made now, for subclasses that override `available` or `amount_of`."""
+    def fits(self, usage: Usage, now: float) -> bool:
+        """Return whether a request may be made now, by `available` and `amount_of`, which subclasses override."""
         left = self.available(now)
         return left > 0 and left + EPSILON >= self.amount_of(usage)
 

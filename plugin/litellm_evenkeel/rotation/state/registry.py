@@ -19,19 +19,18 @@ MAX_IDLE_SCOPES = 1000
 
 
 class IdleScopes:
-    """Scopes without a deployment, the latest `max_scopes` of them. All times are by the pool's clock, in seconds."""
+    """The latest `MAX_IDLE_SCOPES` scopes without a deployment. All times are by the pool's clock, in seconds."""
 
-    def __init__(self, max_scopes: int = MAX_IDLE_SCOPES) -> None:
-        self._max_scopes = max_scopes
+    def __init__(self) -> None:
         self._scopes: dict[ScopeKey, AccountScope] = {}
 
     def add(self, scope: AccountScope, now: float) -> list[AccountScope]:
         """Add a scope. Return the scopes that are evicted for it: first those without any state that still counts."""
         self._scopes[scope.scope_key] = scope
-        if len(self._scopes) <= self._max_scopes:
+        if len(self._scopes) <= MAX_IDLE_SCOPES:
             return []
         expired = self.pop_expired(now)
-        excess = len(self._scopes) - self._max_scopes
+        excess = len(self._scopes) - MAX_IDLE_SCOPES
         return expired + [self._scopes.pop(next(iter(self._scopes))) for _ in range(excess)]
 
     def take(self, key: ScopeKey) -> None:

@@ -47,9 +47,7 @@ class UtilizationWindow(QuotaWindow):
         self._last_left, self._requests_since = left, 0
         super().apply_reading(began, now, left, resets_in, pending)
 
-    def can_take(self, usage: Usage, now: float) -> bool:
-        """Return whether a request may be made now, by its estimated cost."""
-        return self._can_take(usage, now)
+    can_take = QuotaWindow.fits
 
     def headroom(self, usage: Usage, now: float) -> float:
         """Return the headroom, by the estimated cost of a request."""

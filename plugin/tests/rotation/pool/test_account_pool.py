@@ -176,7 +176,7 @@ def test_a_deployment_that_is_no_more_is_forgotten(world: World) -> None:
     world.pool.remove_deployment(deployment)
     assert deployment not in world.pool.deployments_of(deployment.account)
     assert list(world.pool.deployments) == [("b", "m")]
-    assert world.pool.candidate_sets_of(candidates.deployments[1]) == []
+    assert world.pool.candidate_sets.sets_of(candidates.deployments[1]) == []
 
 
 def test_what_providers_ask_for_is_believed_up_to_a_point(world: World) -> None:

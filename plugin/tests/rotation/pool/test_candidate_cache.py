@@ -74,7 +74,7 @@ def test_what_is_chosen_is_always_of_the_very_list(data: st.DataObject, most: in
         assert len(candidate_sets) <= most
         # Those that were forgotten stand nowhere any more.
         assert {
-            candidate_set for state in pool.deployments.values() for candidate_set in pool.candidate_sets_of(state)
+            candidate_set for state in pool.deployments.values() for candidate_set in pool.candidate_sets.sets_of(state)
         } <= set(candidate_sets)
 
 
@@ -334,4 +334,4 @@ def test_a_group_of_former_candidates_is_made_anew() -> None:
     found = picked(pool, candidates, "g", [first, changed, last])
     assert candidates.lookup("g", [first, changed, last]).candidates is not cached.candidates
     assert found.deployment is pool.deployments[found.deployment.spec.id, "m"]
-    assert pool.candidate_sets_of(found.deployment)
+    assert pool.candidate_sets.sets_of(found.deployment)

@@ -7,6 +7,7 @@ from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.rotation.model.request import PickRequest
 from litellm_evenkeel.rotation.pool.snapshot_refresher import SnapshotRefresher
 from litellm_evenkeel.rotation.selection.candidate_set import REBUILD_SLICE, CandidateSet
+from litellm_evenkeel.rotation.settings import RotationSettings
 
 if TYPE_CHECKING:
     import pytest
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
 
 class Rig:
-    def __init__(self, world: World, number: int = 4, **terms: object) -> None:
+    def __init__(self, world: World, number: int = 4) -> None:
         self.world = world
         self.rebuilt = 0
-        refreshing = SnapshotRefresher(world.clock, self.count)
-        self.pool: AccountPool = world.made(refresh=refreshing, **terms)
-        refreshing.attach(self.pool)
+        refresher = SnapshotRefresher(RotationSettings().snapshot_ttl, world.clock, self.count)
+        self.pool: AccountPool = world.made(refresh=refresher)
         self.candidates: CandidateSet = world.group(*(world.seat(str(each)) for each in range(number)))
 
     def count(self, seconds: float) -> None:

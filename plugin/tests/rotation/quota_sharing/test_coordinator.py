@@ -76,7 +76,7 @@ class Worker:
 
     def __init__(self, server: Server, **told: object) -> None:
         self.freed = 0
-        self.coordinator = QuotaCoordinator(server, server, TERMS, clock=time.monotonic, on_capacity=self._count)
+        self.coordinator = QuotaCoordinator(server, server, TERMS, clock=time.monotonic)
         self.pool = AccountPool(
             RotationSettings(),
             clock=time.monotonic,
@@ -84,6 +84,7 @@ class Worker:
             broadcast=self.coordinator.broadcast,
             make_window=self.coordinator.make_window,
             share_slots=self.coordinator.share_slots,
+            on_capacity=self._count,
         )
         self.candidates = self.pool.candidate_set("m", [DeploymentSpec("a-m", "a", "m", limits=Limits.of(told, "a"))])
 
@@ -106,7 +107,7 @@ class Worker:
                     return reservation
                 await asyncio.sleep(0.002)
 
-    def _count(self) -> None:
+    def _count(self, _: object) -> None:
         self.freed += 1
 
 

@@ -56,9 +56,7 @@ class Rig:
         settings = CoordinatorSettings(
             timeout=timeout, heartbeat=0.05, gone=5 * timeout, settle=0.05, tick=0.01, workers=2
         )
-        self.coordinator = QuotaCoordinator(
-            self.store, self.store, settings, clock=time.monotonic, on_capacity=lambda: None
-        )
+        self.coordinator = QuotaCoordinator(self.store, self.store, settings, clock=time.monotonic)
         self.router = AccountRouter(
             RotationSettings(),
             clock=time.monotonic,

@@ -12,51 +12,43 @@ import math
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.request import TYPICAL_USAGE
-from litellm_evenkeel.rotation.selection.strategies.base import Random, Strategy, sample_weighted, then_rest
+from litellm_evenkeel.rotation.selection.strategies.sampled import SampledStrategy, sample_weighted, then_rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+    from litellm_evenkeel.rotation.selection.strategies.base import Random
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
-# A third choice costs as much as the second, and finds little that is better.
-SAMPLE_SIZE = 2
-# The rate, in requests a second, that an account without limits is drawn with, beside others that have limits.
+# Requests per second that an account without limits is assumed to sustain, if it is drawn beside accounts with limits.
 UNLIMITED_RATE = 10.0
 MIN_RATE = 1e-6
 
 
-class Headroom(Strategy):
+class Headroom(SampledStrategy):
     """Prefers the account with the most headroom."""
+
+    # A third candidate costs as much as the second, and is rarely better.
+    compare_all_up_to = sample_size = 2
 
     def weight(self, deployment: DeploymentState, now: float) -> float:
         """Return the rate of typical requests that the limits sustain, times the operator's weight."""
         rate = deployment.sustainable_rate(TYPICAL_USAGE, now)
         return deployment.spec.weight * max(UNLIMITED_RATE if rate == math.inf else rate, MIN_RATE)
 
-    def compared_of(self, number: int) -> int:
-        """Return how many candidates are drawn."""
-        return min(number, SAMPLE_SIZE)
-
-    def rank(
-        self,
-        tier: PriorityTier,
-        deployments: Sequence[DeploymentState],
-        request: PickRequest,
-        now: float,
-        random: Random,
-    ) -> Iterator[int]:
+    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield two that are drawn, the better first, then the rest."""
-        sample = sample_weighted(tier, SAMPLE_SIZE, random)
+        # Without the sort of the base class: most requests are picked here.
+        sample = sample_weighted(tier, self.sample_size, random)
         if len(sample) > 1:
             first, second = sample
+            deployments = self.deployments
             if deployments[second].headroom(request.usage, now) > deployments[first].headroom(request.usage, now):
                 sample = [second, first]
         return then_rest(sample, tier, random)
 
-    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
+    def score(self, position: int, request: PickRequest, now: float) -> float:
         """Return the headroom for a request of this size."""
-        del position
-        return deployment.headroom(request.usage, now)
+        return self.deployments[position].headroom(request.usage, now)

@@ -25,15 +25,15 @@ GOLDEN_RATIO = 0.618033988749895
 class Weighted(Strategy):
     """Ranks by due time."""
 
-    def __init__(self) -> None:
+    def __init__(self, deployments: Sequence[DeploymentState]) -> None:
+        super().__init__(deployments)
         self._due: dict[int, float] = {}
         self._weights: tuple[float, ...] = ()
         self._heaps: dict[int, list[tuple[float, int]]] = {}
         self._turn = 0.0
 
-    def on_snapshot(self, snapshot: Snapshot, deployments: Sequence[DeploymentState]) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Rebuild the heaps. A candidate that comes back starts now, without the turns that it missed."""
-        del deployments
         self._weights = snapshot.weights
         due = {}
         for tier in snapshot.tiers:
@@ -48,16 +48,9 @@ class Weighted(Strategy):
             heapq.heapify(heap)
             self._heaps[tier.priority] = heap
 
-    def rank(
-        self,
-        tier: PriorityTier,
-        deployments: Sequence[DeploymentState],
-        request: PickRequest,
-        now: float,
-        random: Random,
-    ) -> Iterator[int]:
+    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the positions by due time."""
-        del deployments, request, now, random
+        del request, now, random
         heap = self._heaps.get(tier.priority, [])
         popped = []
         try:
@@ -82,7 +75,7 @@ class Weighted(Strategy):
         self._turn = max(self._turn, self._due[position])
         self._due[position] += 1 / self._weights[position]
 
-    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
+    def score(self, position: int, request: PickRequest, now: float) -> float:
         """Return how overdue it is, in turns."""
-        del deployment, request, now
+        del request, now
         return self._turn - self._due.get(position, self._turn)

@@ -47,14 +47,12 @@ def test_each_candidate_of_a_tier_is_yielded_once(
     for far in looked:
         for tier in candidates.snapshot.tiers:
             # Somebody looks so far, and takes the last one.
-            order = candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now, random.random)
+            order = candidates.strategy.rank(tier, PickRequest(), now, random.random)
             seen = [position for _, position in zip(range(far), order, strict=False)]
             order.close() if hasattr(order, "close") else None
             if seen:
                 candidates.strategy.on_pick(seen[-1])
-            assert sorted(
-                candidates.strategy.rank(tier, candidates.deployments, PickRequest(), now, random.random)
-            ) == list(tier.positions)
+            assert sorted(candidates.strategy.rank(tier, PickRequest(), now, random.random)) == list(tier.positions)
 
 
 @every
@@ -104,8 +102,7 @@ def test_of_two_the_one_with_the_better_score_is_chosen(strategy: str, world: Wo
 
 def scored(candidates: CandidateSet, now: float) -> list[float]:
     return [
-        candidates.strategy.score(each, deployment, PickRequest(), now)
-        for each, deployment in enumerate(candidates.deployments)
+        candidates.strategy.score(each, PickRequest(), now) for each, deployment in enumerate(candidates.deployments)
     ]
 
 

@@ -86,15 +86,9 @@ def test_what_would_run_out_before_its_reset_is_avoided(world: World) -> None:
     world.now += 1.0
     assert preferred(world, candidates) == "slow"
     # Used no longer, it comes to be as good as the other.
-    scores = [
-        candidates.strategy.score(each, deployment, PickRequest(), world.now)
-        for each, deployment in enumerate(candidates.deployments)
-    ]
+    scores = [candidates.strategy.score(each, PickRequest(), world.now) for each in range(len(candidates.deployments))]
     world.now += 1500.0
-    later = [
-        candidates.strategy.score(each, deployment, PickRequest(), world.now)
-        for each, deployment in enumerate(candidates.deployments)
-    ]
+    later = [candidates.strategy.score(each, PickRequest(), world.now) for each in range(len(candidates.deployments))]
     assert scores[0] < 0.5 * scores[1]
     assert later[0] == pytest.approx(later[1])
 

@@ -1,4 +1,4 @@
-"""Each account in turn."""
+"""Strategies that go through the candidates in the order of the `model_list`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,32 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 
-class RoundRobin(Strategy):
-    """Ranks from the account after the last one that was picked."""
+class FillFirst(Strategy):
+    """Uses the first account until it is used up, then the second: a spare stays whole, a prompt cache stays warm."""
 
-    def __init__(self) -> None:
+    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+        """Yield the positions in order."""
+        del request, now, random
+        return iter(tier.positions)
+
+    def score(self, position: int, request: PickRequest, now: float) -> float:
+        """Return the negative position."""
+        del request, now
+        return 0.0 - position
+
+
+class RoundRobin(Strategy):
+    """Uses each account in turn."""
+
+    def __init__(self, deployments: Sequence[DeploymentState]) -> None:
+        super().__init__(deployments)
         self._last_position = -1
         self._turn = 0
         self._turn_of: dict[int, int] = {}
 
-    def rank(
-        self,
-        tier: PriorityTier,
-        deployments: Sequence[DeploymentState],
-        request: PickRequest,
-        now: float,
-        random: Random,
-    ) -> Iterator[int]:
+    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the positions after the last picked one, then those before it."""
-        del deployments, request, now, random
+        del request, now, random
         positions = tier.positions
         start = bisect_right(positions, self._last_position)
         # By index: a slice would copy them all.
@@ -45,7 +53,7 @@ class RoundRobin(Strategy):
         self._turn += 1
         self._turn_of[position] = self._turn
 
-    def score(self, position: int, deployment: DeploymentState, request: PickRequest, now: float) -> float:
-        """Return how many picks ago it had its turn."""
-        del deployment, request, now
+    def score(self, position: int, request: PickRequest, now: float) -> float:
+        """Return the number of picks since its last turn."""
+        del request, now
         return float(self._turn - self._turn_of.get(position, 0))

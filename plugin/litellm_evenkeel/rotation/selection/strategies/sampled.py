@@ -1,0 +1,88 @@
+"""Strategies that compare a few candidates, drawn by weight, instead of all."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, ClassVar
+
+from litellm_evenkeel.rotation.selection.strategies.base import Random, Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from litellm_evenkeel.rotation.model.request import PickRequest
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+
+
+class SampledStrategy(Strategy):
+    """Ranks a few candidates, drawn by weight, by their score."""
+
+    compare_all_up_to: ClassVar[int]
+    """Number of candidates up to which all are compared."""
+    sample_size: ClassVar[int]
+    """Number of candidates that are drawn if there are more."""
+
+    def compared_of(self, number: int) -> int:
+        """Return how many candidates are drawn."""
+        return number if number <= self.compare_all_up_to else self.sample_size
+
+    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+        """Yield the drawn candidates by score, then the rest."""
+        sample = sample_weighted(tier, self.compared_of(len(tier.positions)), random)
+        # The sort is stable: among equals, the one that was drawn first stays first.
+        sample.sort(key=lambda position: -self.score(position, request, now))
+        return then_rest(sample, tier, random)
+
+
+class LeastBusy(SampledStrategy):
+    """Prefers the account with the fewest requests in flight per weight."""
+
+    # Two would already do nearly as well.
+    compare_all_up_to, sample_size = 32, 8
+
+    def score(self, position: int, request: PickRequest, now: float) -> float:
+        """Return the negative number of requests in flight at the account, over all its models, per weight."""
+        del request, now
+        deployment = self.deployments[position]
+        return -deployment.account.in_flight / deployment.spec.weight
+
+
+class LowestLatency(SampledStrategy):
+    """Prefers the account that is expected to answer first: peak EWMA of latency times queue length."""
+
+    compare_all_up_to = sample_size = 2
+
+    def score(self, position: int, request: PickRequest, now: float) -> float:
+        """Return the negative expected wait per weight. An account without a known latency is tried first."""
+        del request
+        deployment = self.deployments[position]
+        return -deployment.expected_wait(now) / deployment.spec.weight
+
+
+def sample_weighted(tier: PriorityTier, size: int, random: Random) -> list[int]:
+    """Return up to `size` different positions, drawn by weight; all of them if the tier has no more than `size`."""
+    positions, cumulative = tier.positions, tier.cumulative_weights
+    total, last = cumulative[-1], len(positions) - 1
+    if last < size:
+        # The first is still drawn: it wins among equals.
+        first = bisect_right(cumulative, random() * total, 0, last)
+        return [positions[first], *positions[:first], *positions[first + 1 :]]
+    sample = [positions[bisect_right(cumulative, random() * total, 0, last)]]
+    for _ in range(size - 1):
+        position = positions[bisect_right(cumulative, random() * total, 0, last)]
+        if position not in sample:
+            sample.append(position)
+    return sample
+
+
+def then_rest(first: list[int], tier: PriorityTier, random: Random) -> Iterator[int]:
+    """Yield the positions of `first`, then all others of the tier, from a random one on."""
+    yield from first
+    positions = tier.positions
+    if len(first) == len(positions):
+        return
+    start = int(random() * len(positions))
+    for part in (positions[start:], positions[:start]):
+        for position in part:
+            if position not in first:
+                yield position
