@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.providers.limit_headers import exhausted_subscriptions
 from litellm_evenkeel.rotation.model.blocker import more_certain
-from litellm_evenkeel.support.decay import decay_factor
+from litellm_evenkeel.rotation.state.latency import PeakEwma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,38 +18,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
     from litellm_evenkeel.rotation.model.request import Usage
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
-
-
-# Time constant of the decay of a latency.
-DECAY_SECONDS = 10.0
-# An older latency says nothing about the latency now.
-RECENT_SECONDS = 60.0
-
-
-@dataclass(slots=True, eq=False)
-class PeakEwma:
-    """Moving average of a latency, in seconds, that jumps to each new peak at once and decays slowly."""
-
-    seconds: float = 0.0
-    """Value at the last observation; 0 before the first."""
-    _observed_at: float = 0.0
-
-    def current(self, now: float) -> float:
-        """Return the value, decayed since the last observation, so that a slow account is tried again."""
-        return self.seconds * decay_factor(now - self._observed_at, DECAY_SECONDS)
-
-    def recent(self, now: float) -> float | None:
-        """Return the value if it is recent, else `None`: an account without traffic gets no newer value."""
-        return self.seconds if self._observed_at and now < self._observed_at + RECENT_SECONDS else None
-
-    def observe(self, now: float, seconds: float) -> None:
-        """Record the latency of one response."""
-        if seconds >= self.seconds:
-            self.seconds = seconds
-        else:
-            kept = decay_factor(now - self._observed_at, DECAY_SECONDS)
-            self.seconds = self.seconds * kept + seconds * (1 - kept)
-        self._observed_at = now
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.selection.strategies.base import Strategy
+from litellm_evenkeel.rotation.selection.strategies.fill_first import FillFirst
 from litellm_evenkeel.rotation.selection.strategies.headroom import Headroom
-from litellm_evenkeel.rotation.selection.strategies.in_order import FillFirst, RoundRobin
-from litellm_evenkeel.rotation.selection.strategies.sampled import LeastBusy, LowestLatency
+from litellm_evenkeel.rotation.selection.strategies.least_busy import LeastBusy
+from litellm_evenkeel.rotation.selection.strategies.lowest_latency import LowestLatency
+from litellm_evenkeel.rotation.selection.strategies.round_robin import RoundRobin
 from litellm_evenkeel.rotation.selection.strategies.weighted import Weighted
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Strategies that compare a few candidates, drawn by weight, instead of all."""
+"""Base of the strategies that compare a few candidates, drawn by weight, instead of all."""
 
 from __future__ import annotations
 
@@ -32,31 +32,6 @@ class SampledStrategy(Strategy):
         # The sort is stable: among equals, the one that was drawn first stays first.
         sample.sort(key=lambda position: -self.score(position, request, now))
         return then_rest(sample, tier, random)
-
-
-class LeastBusy(SampledStrategy):
-    """Prefers the account with the fewest requests in flight per weight."""
-
-    # Two would already do nearly as well.
-    compare_all_up_to, sample_size = 32, 8
-
-    def score(self, position: int, request: PickRequest, now: float) -> float:
-        """Return the negative number of requests in flight at the account, over all its models, per weight."""
-        del request, now
-        deployment = self.deployments[position]
-        return -deployment.account.in_flight / deployment.spec.weight
-
-
-class LowestLatency(SampledStrategy):
-    """Prefers the account that is expected to answer first: peak EWMA of latency times queue length."""
-
-    compare_all_up_to = sample_size = 2
-
-    def score(self, position: int, request: PickRequest, now: float) -> float:
-        """Return the negative expected wait per weight. An account without a known latency is tried first."""
-        del request
-        deployment = self.deployments[position]
-        return -deployment.expected_wait(now) / deployment.spec.weight
 
 
 def sample_weighted(tier: PriorityTier, size: int, random: Random) -> list[int]:

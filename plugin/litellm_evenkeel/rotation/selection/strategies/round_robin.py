@@ -1,4 +1,4 @@
-"""Strategies that go through the candidates in the order of the `model_list`."""
+"""Uses each account in turn."""
 
 from __future__ import annotations
 
@@ -16,22 +16,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 
-class FillFirst(Strategy):
-    """Uses the first account until it is used up, then the second: a spare stays whole, a prompt cache stays warm."""
-
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
-        """Yield the positions in order."""
-        del request, now, random
-        return iter(tier.positions)
-
-    def score(self, position: int, request: PickRequest, now: float) -> float:
-        """Return the negative position."""
-        del request, now
-        return 0.0 - position
-
-
 class RoundRobin(Strategy):
-    """Uses each account in turn."""
+    """Ranks by turn, in the order of the `model_list`."""
 
     def __init__(self, deployments: Sequence[DeploymentState]) -> None:
         super().__init__(deployments)
