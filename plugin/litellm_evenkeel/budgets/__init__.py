@@ -6,7 +6,7 @@ from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Entity, Source
 from litellm_evenkeel.budgets.cache import BudgetCache, Listener, Peek
 from litellm_evenkeel.budgets.factory import load_drivers, open_budgets
 from litellm_evenkeel.budgets.proxy_memory import budget_of, counter_name, row_name
-from litellm_evenkeel.budgets.request_hints import BudgetObservation, RequestOwners, observations
+from litellm_evenkeel.budgets.request_metadata import BudgetObservation, RequestOwners, observations
 from litellm_evenkeel.budgets.settings import BudgetSettings
 from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts, health
 from litellm_evenkeel.support.circuit_breaker import BreakerState

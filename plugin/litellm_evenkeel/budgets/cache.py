@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.budgets.budget import Budget, Entity
     from litellm_evenkeel.budgets.loader import Loader
-    from litellm_evenkeel.budgets.request_hints import BudgetObservation
+    from litellm_evenkeel.budgets.request_metadata import BudgetObservation
     from litellm_evenkeel.budgets.settings import BudgetSettings
     from litellm_evenkeel.budgets.stats import SourceFailures
 

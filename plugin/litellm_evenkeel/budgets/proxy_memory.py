@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
-from litellm_evenkeel.budgets.request_hints import number, text, timestamp
+from litellm_evenkeel.budgets.request_metadata import number, text, timestamp
 
 # LiteLLM caches rows for so long. A row without a timestamp may be this old.
 MAX_ROW_AGE_SECONDS = 60.0

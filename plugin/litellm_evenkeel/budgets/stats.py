@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.budgets")
 WARNING_INTERVAL_SECONDS = 60.0
-HINTS = {
+REMEDIES = {
     DriverError.TIMEOUT: "Check whether the server is overloaded or hangs, or raise evenkeel.budgets.timeout.",
     DriverError.REFUSED: "Check that the server is up and reachable from the proxy.",
     DriverError.DENIED: "Check that the proxy's user may read there.",
@@ -27,7 +27,7 @@ HINTS = {
     DriverError.ERROR: "Check the server's own log.",
 }
 # These sources are LiteLLM's internals, which change with its versions.
-LITELLM_HINT = "This version of LiteLLM may store budgets differently. Check for a newer litellm-evenkeel."
+LITELLM_REMEDY = "This version of LiteLLM may store budgets differently. Check for a newer litellm-evenkeel."
 
 
 class SourceFailures:
@@ -57,7 +57,7 @@ class SourceFailures:
         LOG.warning(
             "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). The gauges keep their last values. %s",
             kind.value, source.value, reason.value, cause(error),
-            LITELLM_HINT if source in {Source.EVENT, Source.PROCESS} else HINTS[reason],
+            LITELLM_REMEDY if source in {Source.EVENT, Source.PROCESS} else REMEDIES[reason],
         )  # fmt: skip
 
 

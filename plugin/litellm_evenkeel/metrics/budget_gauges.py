@@ -14,8 +14,8 @@ from litellm_evenkeel.budgets import Budget, BudgetEntity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from litellm_evenkeel.metrics.registry.children import Labels
     from litellm_evenkeel.metrics.registry.families import Family
+    from litellm_evenkeel.metrics.registry.series import Labels
 
 HOUR_SECONDS = 3600.0
 NONE_OF_THREE = (None, None, None)
@@ -96,9 +96,9 @@ class BudgetGauges:
             if gauge is None:
                 continue
             if old_labels is not None and old_labels != labels:
-                gauge.remove_child(old_labels)
+                gauge.remove_series(old_labels)
             if labels is not None and value is not None:
-                gauge.child(labels).set(value)
+                gauge.get_or_create(labels).set(value)
         if values == NONE_OF_THREE:
             self._shown.pop((kind, entity_id), None)
         else:
@@ -113,11 +113,11 @@ class BudgetGauges:
         now = self._clock()
         for (kind, entity_id), resets_at in list(self._resets_at.items()):
             gauge, labels = self._gauges[kind][2], self._shown.get((kind, entity_id), NONE_OF_THREE)[2]
-            child = None if gauge is None or labels is None else gauge.children.get(labels)
-            if child is not None and child.value is not None:
+            series = None if gauge is None or labels is None else gauge.series.get(labels)
+            if series is not None and series.value is not None:
                 # Its time of update stays: a scrape shows the latest value of all workers, and another worker may
                 # have read the budget since.
-                child.value = (resets_at - now) / HOUR_SECONDS if resets_at > now else None
+                series.value = (resets_at - now) / HOUR_SECONDS if resets_at > now else None
             yield
 
     def touch(self, kind: BudgetEntity, entity_id: str, now: float) -> bool:
@@ -127,12 +127,12 @@ class BudgetGauges:
         for gauge, labels in zip(self._gauges.get(kind, ()), shown, strict=False):
             if gauge is None or labels is None:
                 continue
-            child = gauge.children.get(labels)
-            if child is None:
+            series = gauge.series.get(labels)
+            if series is None:
                 # It was idle for too long and has expired.
                 is_complete = False
             else:
-                child.updated_at = now
+                series.updated_at = now
         return is_complete
 
     def _labels(self, kind: BudgetEntity, entity_id: str, budget: Budget, gauge: Family) -> Labels:

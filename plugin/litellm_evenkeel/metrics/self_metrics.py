@@ -113,7 +113,7 @@ class SelfMetrics:
             self._set(COLLAPSED, number, label)
         for label, number in self._label_limits.value_counts().items():
             self._set(LABEL_VALUES, number, label)
-        self._set(SERIES, sum(len(counted.children) for counted in self._store.families.values()))
+        self._set(SERIES, sum(len(counted.series) for counted in self._store.families.values()))
         self._set(EXPIRED, self._store.expired_count)
         for name, amount in self._store.removed_totals.items():
             self._set(REMOVED, amount, name)
@@ -137,7 +137,7 @@ class SelfMetrics:
         self._set(LOOKUPS_IN_FLIGHT, counts.waiting)
 
     def _set(self, definition: MetricDefinition, number: float | None, *labels: str) -> None:
-        self._families[definition].child(labels).value = number
+        self._families[definition].get_or_create(labels).value = number
 
 
 def family(store: MetricStore, definition: MetricDefinition) -> Family:

@@ -75,12 +75,12 @@ def test_a_reset_that_is_over_already_is_not_shown(world: World) -> None:
 def test_that_time_has_passed_is_no_news(world: World) -> None:
     # Of several workers, the one that heard of a budget last tells of it.
     world.show(2 * HOUR_SECONDS)
-    (child,) = world.hours.children.values()
-    heard = child.updated_at
+    (series,) = world.hours.series.values()
+    heard = series.updated_at
     world.pass_time(HOUR_SECONDS)
-    assert child.updated_at == heard
+    assert series.updated_at == heard
     world.gauges.touch(BudgetEntity.TEAM, "t", heard + 9.0)
-    assert child.updated_at == heard + 9.0
+    assert series.updated_at == heard + 9.0
 
 
 def test_of_whom_nothing_is_shown_nothing_is_touched(world: World) -> None:

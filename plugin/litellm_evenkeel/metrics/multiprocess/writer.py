@@ -16,15 +16,15 @@ from weakref import WeakKeyDictionary
 from prometheus_client.mmap_dict import mmap_key
 from prometheus_client.utils import floatToGoString
 
-from litellm_evenkeel.metrics.registry.children import HistogramChild
 from litellm_evenkeel.metrics.registry.metric_types import TOTAL, Counter, Gauge, Histogram
+from litellm_evenkeel.metrics.registry.series import HistogramSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from litellm_evenkeel.metrics.registry.children import Child
     from litellm_evenkeel.metrics.registry.families import Family, MetricStore
+    from litellm_evenkeel.metrics.registry.series import Series
 
 FILE_MARK = "evenkeel"
 ALIGNMENT_BYTES = 8
@@ -40,7 +40,7 @@ _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct(
 class RemovedSeries:
     """A counter or histogram that a worker has removed, with its total."""
 
-    child: Child
+    series: Series
     kind: str
     sums: Sums
 
@@ -71,7 +71,7 @@ class MultiprocessWriter:
         self._store, self._folder = store, folder
         # The time distinguishes a worker from an ended one with the same process id, whose totals are still needed.
         self._file_suffix = f"{FILE_MARK}-{time.time_ns()}-{os.getpid() if pid is None else pid}"
-        self._keys: WeakKeyDictionary[Child, list[bytes]] = WeakKeyDictionary()
+        self._keys: WeakKeyDictionary[Series, list[bytes]] = WeakKeyDictionary()
         self._removed: list[RemovedSeries] = []
         store.removal_sink = self._keep_removed
 
@@ -87,13 +87,13 @@ class MultiprocessWriter:
         seen = set()
         for family in list(self._store.families.values()):
             rows = pending.rows.setdefault(_kind(family), [])
-            for child in list(family.children.values()):
-                rows.extend(self._rows(family, child))
-                seen.add(child)
+            for series in list(family.series.values()):
+                rows.extend(self._rows(family, series))
+                seen.add(series)
                 yield
         with self._store.lock:
             # Series that were removed while this ran are among the rows already, and must not be counted twice.
-            pending.removed.extend(series for series in self._removed if series.child not in seen)
+            pending.removed.extend(removed for removed in self._removed if removed.series not in seen)
 
     def save(self, pending: PendingWrite, compactor: Compactor | None = None) -> None:
         """Write `pending` to the files. This may run in a thread, but not twice at a time."""
@@ -103,41 +103,41 @@ class MultiprocessWriter:
         if pending.removed and compactor is not None and compactor.absorb(_sum_by_kind(pending.removed), files):
             absorbed = set(map(id, pending.removed))
             with self._store.lock:
-                self._removed = [series for series in self._removed if id(series) not in absorbed]
+                self._removed = [removed for removed in self._removed if id(removed) not in absorbed]
             return
-        for series in pending.removed:
-            pending.rows[series.kind].extend(
-                encode_row(key, value, updated_at) for key, (value, updated_at) in series.sums.items()
+        for item in pending.removed:
+            pending.rows[item.kind].extend(
+                encode_row(key, value, updated_at) for key, (value, updated_at) in item.sums.items()
             )
         for path, rows in files.items():
             write_unfinished(path, rows).replace(path)
 
-    def _keep_removed(self, family: Family, child: Child) -> None:
-        keys = [_key(family, name, labels) for name, labels in _samples(family, child)]
-        sums = {key: (number, child.updated_at) for key, number in zip(keys, _numbers(child), strict=True)}
-        self._removed.append(RemovedSeries(child, _kind(family), sums))
+    def _keep_removed(self, family: Family, series: Series) -> None:
+        keys = [_key(family, name, labels) for name, labels in _samples(family, series)]
+        sums = {key: (number, series.updated_at) for key, number in zip(keys, _numbers(series), strict=True)}
+        self._removed.append(RemovedSeries(series, _kind(family), sums))
 
-    def _rows(self, family: Family, child: Child) -> Iterator[bytes]:
+    def _rows(self, family: Family, series: Series) -> Iterator[bytes]:
         with self._store.lock:
-            numbers, updated_at = _numbers(child), child.updated_at
-        keys = self._keys.get(child)
+            numbers, updated_at = _numbers(series), series.updated_at
+        keys = self._keys.get(series)
         if keys is None:
-            keys = [_encode_key(_key(family, name, labels)) for name, labels in _samples(family, child)]
-            self._keys[child] = keys
+            keys = [_encode_key(_key(family, name, labels)) for name, labels in _samples(family, series)]
+            self._keys[series] = keys
         for key, number in zip(keys, numbers, strict=bool(numbers)):
             yield key + _VALUE.pack(number, updated_at)
 
 
-def _numbers(child: Child) -> list[float]:
-    if child.value is None:
+def _numbers(series: Series) -> list[float]:
+    if series.value is None:
         return []
-    return [*child.counts, child.value] if isinstance(child, HistogramChild) else [child.value]
+    return [*series.counts, series.value] if isinstance(series, HistogramSeries) else [series.value]
 
 
 def _sum_by_kind(removed: Iterable[RemovedSeries]) -> dict[str, Sums]:
     sums: dict[str, Sums] = {}
-    for series in removed:
-        add_sums(sums.setdefault(series.kind, {}), series.sums)
+    for item in removed:
+        add_sums(sums.setdefault(item.kind, {}), item.sums)
     return sums
 
 
@@ -168,8 +168,8 @@ def _kind(family: Family) -> str:
     return f"gauge_{family.multiprocess_mode}" if isinstance(family, Gauge) else family.kind
 
 
-def _samples(family: Family, child: Child) -> Iterator[tuple[str, dict[str, str]]]:
-    labels = dict(zip(family.labelnames, map(str, child.labels), strict=True))
+def _samples(family: Family, series: Series) -> Iterator[tuple[str, dict[str, str]]]:
+    labels = dict(zip(family.labelnames, map(str, series.labels), strict=True))
     if isinstance(family, Histogram):
         for bound in family.bounds:
             yield f"{family.name}_bucket", {**labels, "le": floatToGoString(bound)}  # type: ignore[no-untyped-call]

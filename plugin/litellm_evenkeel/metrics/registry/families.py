@@ -1,7 +1,7 @@
 """Metric families with the interface of the Prometheus client, but so cheap to update that every request can do it.
 
 LiteLLM's own code creates and updates them through `labels(...)`, as it would with the client's classes. Code that runs
-for every request does not look up labels: it holds the children, which are plain objects with plain numbers.
+for every request does not look up labels: it holds the series, which are plain objects with plain numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from prometheus_client.metrics_core import Metric
 
-from litellm_evenkeel.metrics.registry.children import Child, Labels, require_non_negative
 from litellm_evenkeel.metrics.registry.label_limits import END_USER, OTHER, UNLIMITED_VALUES
+from litellm_evenkeel.metrics.registry.series import Labels, Series, require_non_negative
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,10 +56,10 @@ class MetricStore:
 
         They are not added to another series, because queries over both series would count the same increase twice.
         """
-        self.removal_sink: Callable[[Family, Child], None] | None = None
+        self.removal_sink: Callable[[Family, Series], None] | None = None
         """Function that takes removed counters and histograms instead, if several workers have parts of a series."""
         self._recording = threading.local()
-        self.defer: Callable[[Child, float | None], bool] = lambda _child, _value: False
+        self.defer: Callable[[Series, float | None], bool] = lambda _series, _value: False
         """Function that queues a value behind waiting updates; it returns `False` if the caller has to set it."""
         self.has_waiting_updates: Callable[[], bool] = lambda: False
         self._registry = registry
@@ -97,7 +97,7 @@ class Family:
     """All series of one metric."""
 
     kind: ClassVar[str]
-    child_class: ClassVar[type[Child]] = Child
+    series_class: ClassVar[type[Series]] = Series
     client_class: ClassVar[type[MetricWrapperBase]]
     """Counterpart in the Prometheus client."""
 
@@ -111,15 +111,15 @@ class Family:
         self.multiprocess_mode: str = options.get("multiprocess_mode", "livemostrecent")
         """How a gauge's values from several workers become one; by default, the latest of a live worker."""
         self.labelnames = tuple(labelnames)
-        self.children: dict[Labels, Child] = {}
+        self.series: dict[Labels, Series] = {}
         self.is_limited = bool(self.labelnames)
         """Whether `MetricStore.max_series` applies to this family."""
         self._end_user_index = self.labelnames.index(END_USER) if END_USER in self.labelnames else None
         self._end_user_series = 0
-        self._overflow: Child | None = None
+        self._overflow: Series | None = None
         """Series in which further ones are counted. It does not count towards the maximum, and never expires."""
         if not self.labelnames:
-            self.child(())
+            self.get_or_create(())
         store.register(self)
 
     @classmethod
@@ -132,7 +132,7 @@ class Family:
         """Return the series of these label values, given by position or by name."""
         labels = self._label_values(values, named)
         recorder = self.store.recorder
-        return self.child(labels) if recorder is None else RecordingMetric(self, labels, recorder)
+        return self.get_or_create(labels) if recorder is None else RecordingMetric(self, labels, recorder)
 
     def remove(self, *values: object) -> None:
         """Remove the series of these label values."""
@@ -141,16 +141,16 @@ class Family:
         if recorder is not None:
             recorder.record(RecordedUpdate(self, labels, "remove", math.nan))
         # A waiting update may still create the series, so the removal has to wait behind it.
-        elif (labels in self.children or self.store.has_waiting_updates()) and not self.store.defer(
-            self.child(labels), None
+        elif (labels in self.series or self.store.has_waiting_updates()) and not self.store.defer(
+            self.get_or_create(labels), None
         ):
             self.hide(labels)
 
     def clear(self) -> None:
         """Remove all series."""
         with self.store.lock:
-            for child in self.children.values():
-                child.value = None
+            for series in self.series.values():
+                series.value = None
 
     def inc(self, amount: float = 1) -> None:
         """Add `amount` to the only series of a family without labels."""
@@ -168,41 +168,41 @@ class Family:
         """Add an observation to the only series of a family without labels."""
         self.labels().observe(amount)
 
-    def child(self, labels: Labels) -> Child:
+    def get_or_create(self, labels: Labels) -> Series:
         """Return the series of `labels`, created if there is none; that of `other` if there are too many."""
         bound_value = self.store.bound_value
         bounded = tuple([bound_value(name, value) for name, value in zip(self.labelnames, labels, strict=True)])
-        child = self.children.get(bounded)
-        if child is None:
+        series = self.series.get(bounded)
+        if series is None:
             with self.store.lock:
-                child = self.children.get(bounded) or self._admit(bounded)
-        return child
+                series = self.series.get(bounded) or self._admit(bounded)
+        return series
 
     def retire(self, index: int, value: str) -> None:
         """Remove the series whose label at `index` has this value. The caller holds the lock."""
-        for labels in [labels for labels in self.children if labels[index] == value]:
+        for labels in [labels for labels in self.series if labels[index] == value]:
             self._evict(labels)
 
     def expire(self, before: float, end_user_before: float) -> None:
         """Remove series that were last updated before these Unix times. The caller holds the lock."""
-        candidates = [child for child in self.children.values() if child.updated_at < max(before, end_user_before)]
-        for child in candidates:
-            if child is not self._overflow and (child.updated_at < before or self._is_of_end_user(child.labels)):
-                self._evict(child.labels)
+        candidates = [series for series in self.series.values() if series.updated_at < max(before, end_user_before)]
+        for series in candidates:
+            if series is not self._overflow and (series.updated_at < before or self._is_of_end_user(series.labels)):
+                self._evict(series.labels)
                 self.store.expired_count += 1
 
-    def remove_child(self, labels: Labels) -> None:
+    def remove_series(self, labels: Labels) -> None:
         """Remove a series that no other code holds."""
         with self.store.lock:
-            if labels in self.children:
+            if labels in self.series:
                 self._evict(labels)
 
     def hide(self, labels: Labels) -> None:
         """Stop exporting a series until its next update. Code that holds it may go on using it."""
         with self.store.lock:
-            child = self.children.get(labels)
-            if child is not None:
-                child.value = None
+            series = self.series.get(labels)
+            if series is not None:
+                series.value = None
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metric without its samples, as the Prometheus client's registry requires."""
@@ -211,39 +211,39 @@ class Family:
     def collect(self) -> Iterator[Metric]:
         """Yield the metric with its samples."""
         metric = self._new_metric()
-        for child in list(self.children.values()):
-            if child.value is not None:
-                self._add_samples(metric, dict(zip(self.labelnames, child.labels, strict=True)), child, child.value)
+        for series in list(self.series.values()):
+            if series.value is not None:
+                self._add_samples(metric, dict(zip(self.labelnames, series.labels, strict=True)), series, series.value)
         yield metric
 
-    def _admit(self, labels: Labels) -> Child:
+    def _admit(self, labels: Labels) -> Series:
         is_of_end_user = self._is_of_end_user(labels)
         if is_of_end_user and self._end_user_series >= self.store.max_end_user_series:
-            return self.child(self._without_end_user(labels))
+            return self.get_or_create(self._without_end_user(labels))
         if not self._has_room(labels):
-            return self._overflow_child((OTHER,) * len(labels))
-        child = self.children[labels] = self._new_child(labels)
+            return self._overflow_series((OTHER,) * len(labels))
+        series = self.series[labels] = self._new_series(labels)
         self._end_user_series += is_of_end_user
-        return child
+        return series
 
     def _has_room(self, labels: Labels) -> bool:
         if not self.is_limited or not self.store.is_limited:
             return True
         if self.store.admits is not None:
             return self.store.admits(self, labels)
-        return len(self.children) - (self._overflow is not None) < self.store.max_series
+        return len(self.series) - (self._overflow is not None) < self.store.max_series
 
     def _evict(self, labels: Labels) -> None:
         self._end_user_series -= self._is_of_end_user(labels)
-        child = self.children.pop(labels)
-        if child.value is None or self.kind == "gauge":
+        series = self.series.pop(labels)
+        if series.value is None or self.kind == "gauge":
             return
         if self.store.removal_sink is None:
-            self._keep_total(child)
+            self._keep_total(series)
         else:
-            self.store.removal_sink(self, child)
+            self.store.removal_sink(self, series)
 
-    def _keep_total(self, child: Child) -> None:
+    def _keep_total(self, series: Series) -> None:
         """Add a removed series to the totals of removed series, if its kind has a total."""
 
     def _is_of_end_user(self, labels: Labels) -> bool:
@@ -253,20 +253,20 @@ class Family:
         assert self._end_user_index is not None
         return (*labels[: self._end_user_index], OTHER, *labels[self._end_user_index + 1 :])
 
-    def _overflow_child(self, labels: Labels) -> Child:
-        child = self.children.get(labels)
-        if child is None:
-            child = self._overflow = self.children[labels] = self._new_child(labels)
-        return child
+    def _overflow_series(self, labels: Labels) -> Series:
+        series = self.series.get(labels)
+        if series is None:
+            series = self._overflow = self.series[labels] = self._new_series(labels)
+        return series
 
-    def _new_child(self, labels: Labels) -> Child:
-        return self.child_class(self.store, labels, None)
+    def _new_series(self, labels: Labels) -> Series:
+        return self.series_class(self.store, labels, None)
 
     def _new_metric(self) -> Metric:
         return Metric(self.name, self.documentation, self.kind)
 
-    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
-        del child
+    def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
+        del series
         metric.add_sample(self.name, labels, value)
 
     def _label_values(self, values: tuple[object, ...], named: dict[str, object]) -> Labels:

@@ -9,9 +9,9 @@ import prometheus_client
 from prometheus_client import Histogram as ClientHistogram
 from prometheus_client.utils import floatToGoString
 
-from litellm_evenkeel.metrics.registry.children import Child, CounterChild, GaugeChild, HistogramChild, Labels
 from litellm_evenkeel.metrics.registry.families import Family
 from litellm_evenkeel.metrics.registry.label_limits import OTHER
+from litellm_evenkeel.metrics.registry.series import CounterSeries, GaugeSeries, HistogramSeries, Labels, Series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,31 +29,31 @@ class Gauge(Family):
     """Family of series that increase and decrease."""
 
     kind = "gauge"
-    child_class = GaugeChild
+    series_class = GaugeSeries
     client_class = prometheus_client.Gauge
 
-    def _new_child(self, labels: Labels) -> Child:
-        child = GaugeChild(self.store, labels, None)
+    def _new_series(self, labels: Labels) -> Series:
+        series = GaugeSeries(self.store, labels, None)
         if not labels:
             # As in the Prometheus client, it is exported from the start. Any value of another worker is later.
-            child.put(0.0, NEVER_SET_TIMESTAMP)
-        return child
+            series.put(0.0, NEVER_SET_TIMESTAMP)
+        return series
 
-    def child(self, labels: Labels) -> Child:
+    def get_or_create(self, labels: Labels) -> Series:
         """Return the series of `labels`; an unexported one if these labels would be collapsed to `other`."""
-        child = super().child(labels)
-        return self._overflow_child(labels) if OTHER in child.labels and OTHER not in labels else child
+        series = super().get_or_create(labels)
+        return self._overflow_series(labels) if OTHER in series.labels and OTHER not in labels else series
 
-    def _overflow_child(self, labels: Labels) -> Child:
+    def _overflow_series(self, labels: Labels) -> Series:
         # The value of one gauge cannot stand for several entities, so it is not exported.
-        return GaugeChild(self.store, labels, None)
+        return GaugeSeries(self.store, labels, None)
 
 
 class Counter(Family):
     """Family of series that only increase."""
 
     kind = "counter"
-    child_class = CounterChild
+    series_class = CounterSeries
     client_class = prometheus_client.Counter
 
     def __init__(
@@ -61,23 +61,23 @@ class Counter(Family):
     ) -> None:
         super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
 
-    def _new_child(self, labels: Labels) -> Child:
-        return CounterChild(self.store, labels, 0.0)
+    def _new_series(self, labels: Labels) -> Series:
+        return CounterSeries(self.store, labels, 0.0)
 
-    def _keep_total(self, child: Child) -> None:
-        self.store.removed_totals[f"{self.name}{TOTAL}"] += child.value or 0.0
+    def _keep_total(self, series: Series) -> None:
+        self.store.removed_totals[f"{self.name}{TOTAL}"] += series.value or 0.0
 
-    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
+    def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
         metric.add_sample(f"{self.name}{TOTAL}", labels, value)
         if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created_at)
+            metric.add_sample(f"{self.name}_created", labels, series.created_at)
 
 
 class Histogram(Family):
     """Family of series that count observations by bucket."""
 
     kind = "histogram"
-    child_class = HistogramChild
+    series_class = HistogramSeries
     client_class = prometheus_client.Histogram
 
     def __init__(
@@ -94,21 +94,21 @@ class Histogram(Family):
         self._bound_texts = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
         super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
 
-    def _new_child(self, labels: Labels) -> Child:
-        return HistogramChild(self.store, labels, self.bounds)
+    def _new_series(self, labels: Labels) -> Series:
+        return HistogramSeries(self.store, labels, self.bounds)
 
-    def _keep_total(self, child: Child) -> None:
-        assert isinstance(child, HistogramChild)
-        self.store.removed_totals[f"{self.name}_count"] += sum(child.counts)
-        self.store.removed_totals[f"{self.name}_sum"] += child.value or 0.0
+    def _keep_total(self, series: Series) -> None:
+        assert isinstance(series, HistogramSeries)
+        self.store.removed_totals[f"{self.name}_count"] += sum(series.counts)
+        self.store.removed_totals[f"{self.name}_sum"] += series.value or 0.0
 
-    def _add_samples(self, metric: Metric, labels: dict[str, str], child: Child, value: float) -> None:
-        assert isinstance(child, HistogramChild)
+    def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
+        assert isinstance(series, HistogramSeries)
         cumulative = 0
-        for bound, count in zip(self._bound_texts, child.counts, strict=True):
+        for bound, count in zip(self._bound_texts, series.counts, strict=True):
             cumulative += count
             metric.add_sample(f"{self.name}_bucket", {**labels, "le": bound}, cumulative)
         metric.add_sample(f"{self.name}_count", labels, cumulative)
         metric.add_sample(f"{self.name}_sum", labels, value)
         if self.store.has_created:
-            metric.add_sample(f"{self.name}_created", labels, child.created_at)
+            metric.add_sample(f"{self.name}_created", labels, series.created_at)

@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litellm_evenkeel.metrics.registry.children import Child, HistogramChild, Labels
 from litellm_evenkeel.metrics.registry.families import RecordedUpdate
+from litellm_evenkeel.metrics.registry.series import HistogramSeries, Labels, Series
 from litellm_evenkeel.metrics.replay.event_facts import LABEL_COUNT, EventFacts
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class BoundPlan:
 
     def _look_up(self) -> None:
         # An `int` is an index in the event's numbers, a `float` a constant.
-        self._increments: list[Child] = []
-        self._additions: list[tuple[Child, int]] = []
-        self._assignments: list[tuple[Child, int]] = []
-        self._constant_assignments: list[tuple[Child, float]] = []
-        self._observations: list[tuple[HistogramChild, int]] = []
-        self._constant_observations: list[tuple[HistogramChild, float]] = []
-        self._zero_additions: list[Child] = []
+        self._increments: list[Series] = []
+        self._additions: list[tuple[Series, int]] = []
+        self._assignments: list[tuple[Series, int]] = []
+        self._constant_assignments: list[tuple[Series, float]] = []
+        self._observations: list[tuple[HistogramSeries, int]] = []
+        self._constant_observations: list[tuple[HistogramSeries, float]] = []
+        self._zero_additions: list[Series] = []
         self._removals: list[tuple[Family, Labels]] = []
         for step in self.plan.steps:
             self._add(step, resolve_labels(step, self._label_values, self._clean))
@@ -102,24 +102,24 @@ class BoundPlan:
         if step.operation == "remove":
             self._removals.append((step.family, labels))
             return
-        child = step.family.child(labels)
-        if isinstance(child, HistogramChild):
+        series = step.family.get_or_create(labels)
+        if isinstance(series, HistogramSeries):
             if isinstance(step.value, int):
-                self._observations.append((child, step.value))
+                self._observations.append((series, step.value))
             else:
-                self._constant_observations.append((child, step.value))
+                self._constant_observations.append((series, step.value))
         elif step.operation == "set":
             if isinstance(step.value, int):
-                self._assignments.append((child, step.value))
+                self._assignments.append((series, step.value))
             else:
-                self._constant_assignments.append((child, step.value))
+                self._constant_assignments.append((series, step.value))
         elif isinstance(step.value, int):
-            self._additions.append((child, step.value))
+            self._additions.append((series, step.value))
         elif step.value == 1:
-            self._increments.append(child)
+            self._increments.append(series)
         else:
             # An addition of zero only has to create the series.
-            self._zero_additions.append(child)
+            self._zero_additions.append(series)
 
     def prepare(self) -> None:
         """Look up the series if they are not known or out of date. The caller holds the store's lock."""
@@ -131,14 +131,14 @@ class BoundPlan:
         if self._epoch != self._store_epoch:
             self._look_up()
         count = len(batch)
-        for child in self._increments:
-            child.add(count)
-            child.updated_at = now
-        for child in self._zero_additions:
-            child.updated_at = now
-        for child, index in self._additions:
-            child.add(sum([numbers[index] for numbers in batch]))
-            child.updated_at = now
+        for series in self._increments:
+            series.add(count)
+            series.updated_at = now
+        for series in self._zero_additions:
+            series.updated_at = now
+        for series, index in self._additions:
+            series.add(sum([numbers[index] for numbers in batch]))
+            series.updated_at = now
         for histogram, index in self._observations:
             histogram.updated_at = now
             for numbers in batch:
@@ -151,12 +151,12 @@ class BoundPlan:
 
     def _apply_last(self, numbers: Sequence[Any], now: float) -> None:
         for family, labels in self._removals:
-            if family.children:
+            if family.series:
                 family.hide(labels)
-        for child, index in self._assignments:
-            child.put(float(numbers[index]), now)
-        for child, value in self._constant_assignments:
-            child.put(value, now)
+        for series, index in self._assignments:
+            series.put(float(numbers[index]), now)
+        for series, value in self._constant_assignments:
+            series.put(value, now)
 
 
 def derive_plan(updates: Sequence[RecordedUpdate], facts: EventFacts, clean: Callable[[Any], Any]) -> UpdatePlan | None:

@@ -17,8 +17,8 @@ from litellm_evenkeel.support.log_throttle import LogThrottle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from litellm_evenkeel.metrics.registry.children import Child
     from litellm_evenkeel.metrics.registry.families import MetricStore
+    from litellm_evenkeel.metrics.registry.series import Series
 
 LOG = logging.getLogger("litellm_evenkeel.metrics")
 # A batch groups updates by plan, because most of them share a few plans.
@@ -54,7 +54,7 @@ class UpdateQueue:
 
     def __init__(self, store: MetricStore, *, flush_seconds: float, max_waiting: int) -> None:
         self._store, self._flush_seconds, self._max_waiting = store, flush_seconds, max_waiting
-        self._waiting: deque[tuple[BoundPlan | Child, Any]] = deque()
+        self._waiting: deque[tuple[BoundPlan | Series, Any]] = deque()
         self._round: Iterator[None] | None = None
         self._finished_rounds = 0
         self._batch_waiting = 0
@@ -87,14 +87,14 @@ class UpdateQueue:
         self._waiting.append((bound_plan, numbers))
         self._schedule()
 
-    def defer(self, child: Child, value: float | None) -> bool:
+    def defer(self, series: Series, value: float | None) -> bool:
         """Queue a series' new value, or its removal if `value` is `None`, behind all waiting updates.
 
         Return `False` if the caller has to apply it itself, because nothing waits or the queue is full.
         """
         if not self._has_waiting() or len(self._waiting) >= self._max_waiting:
             return False
-        self._waiting.append((child, value))
+        self._waiting.append((series, value))
         return True
 
     def flush(self) -> None:

@@ -49,15 +49,15 @@ class Worker:
         busy.set(1)
         left.labels("m").set(9)
         for family in store.families.values():
-            for child in family.children.values():
-                child.updated_at = child.updated_at if at is None else at
+            for series in family.series.values():
+                series.updated_at = series.updated_at if at is None else at
         self.store, self.writer = store, MultiprocessWriter(store, folder, pid)
         self.writer.write()
 
     def grows_silent(self) -> None:
         for family in self.store.families.values():
-            for child in family.children.values():
-                child.updated_at = 1.0
+            for series in family.series.values():
+                series.updated_at = 1.0
 
     def lets_go(self, user: str, compactor: DeadWorkerCompactor) -> None:
         self.store.retire("end_user", user)

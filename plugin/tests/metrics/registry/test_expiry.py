@@ -97,7 +97,7 @@ def test_end_users_have_no_more_series_than_they_may(store: MetricStore, registr
     for number in range(5):
         calls.labels(f"user-{number}", "m").inc()
         calls.labels("None", f"m{number}").inc()
-    assert len(calls.children) == 2 + 1 + 5
+    assert len(calls.series) == 2 + 1 + 5
     assert registry.get_sample_value("calls_total", {"end_user": OTHER, "model": "m"}) == 3
     # Who goes makes room.
     store.retire("end_user", "user-0")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from litellm_evenkeel.metrics.registry.children import HistogramChild
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.label_limits import OTHER
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
+from litellm_evenkeel.metrics.registry.series import HistogramSeries
 
 if TYPE_CHECKING:
     from litellm_evenkeel.metrics.registry.families import RecordedUpdate
@@ -170,10 +170,10 @@ def test_a_family_has_no_more_series_than_it_may() -> None:
 
 def test_what_is_no_number_is_in_no_bucket() -> None:
     ours, _ = store()
-    child = Histogram(ours, "took", "Took.", buckets=BUCKETS).child(())
-    assert isinstance(child, HistogramChild)
-    child.observe(math.nan)
-    assert sum(child.counts) == 0
+    series = Histogram(ours, "took", "Took.", buckets=BUCKETS).get_or_create(())
+    assert isinstance(series, HistogramSeries)
+    series.observe(math.nan)
+    assert sum(series.counts) == 0
 
 
 def test_what_goes_beyond_takes_no_place_and_stays() -> None:
@@ -181,9 +181,9 @@ def test_what_goes_beyond_takes_no_place_and_stays() -> None:
     calls = Counter(ours, "calls", "Calls.", ("who",))
     for who in "abc":
         calls.labels(who).inc()
-    calls.child((OTHER,)).updated_at = 0.0
+    calls.get_or_create((OTHER,)).updated_at = 0.0
     calls.expire(1.0, 1.0)
-    calls.remove_child(("a",))
+    calls.remove_series(("a",))
     calls.labels("d").inc()
     value = registry.get_sample_value
     assert [value("calls_total", {"who": who}) for who in ("b", "d", OTHER)] == [1, 1, 1]

@@ -337,7 +337,7 @@ async def test_series_that_went_get_their_places_anew_in_the_order_of_the_events
     await count_all(theirs, counted, [event("b"), event("a")])
     with theirs.store.lock:
         for family in theirs.store.families.values():
-            family.remove_child(("b", "user"))
+            family.remove_series(("b", "user"))
         theirs.store.epoch += 1
     await count_all(theirs, counted, [event("a"), event("b"), event("a")])
     assert theirs.registry.get_sample_value("spend_total", {"team": "a", "user": "user"}) == 2 * 0.25

@@ -60,7 +60,7 @@ async def test_others_have_the_loop_between_two_bundles() -> None:
     await world.queue.drain()
     await ticking
     assert turns > 5
-    assert sum(child.value or 0 for child in world.calls.children.values()) == 20 * BATCH_SIZE
+    assert sum(series.value or 0 for series in world.calls.series.values()) == 20 * BATCH_SIZE
 
 
 async def test_what_is_half_done_is_done_first_when_all_of_it_is_wanted() -> None:

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from threading import RLock
     from typing import Protocol
 
-    class ChildStore(Protocol):
+    class SeriesStore(Protocol):
         """Store to which a series belongs."""
 
         lock: RLock
 
-        def defer(self, child: Child, value: float | None) -> bool:
+        def defer(self, series: Series, value: float | None) -> bool:
             """Queue `value` behind waiting updates. Return `False` if the caller has to set it itself."""
 
 
@@ -23,12 +23,12 @@ Labels = tuple[str, ...]
 """Label values of a series, in the order of the family's label names."""
 
 
-class Child:
+class Series:
     """One series. Its value is `None` if it has none yet, or if it was removed."""
 
     __slots__ = ("__weakref__", "created_at", "labels", "store", "updated_at", "value")
 
-    def __init__(self, store: ChildStore, labels: Labels, value: float | None = None) -> None:
+    def __init__(self, store: SeriesStore, labels: Labels, value: float | None = None) -> None:
         self.store, self.labels, self.value = store, labels, value
         self.created_at = self.updated_at = time.time()
         """Unix times of the creation and of the last update."""
@@ -55,7 +55,7 @@ class Child:
         self.value = (self.value or 0.0) + amount
 
 
-class GaugeChild(Child):
+class GaugeSeries(Series):
     """A series that may increase and decrease."""
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class GaugeChild(Child):
         self.inc(-amount)
 
 
-class CounterChild(Child):
+class CounterSeries(Series):
     """A series that only increases."""
 
     __slots__ = ()
@@ -76,12 +76,12 @@ class CounterChild(Child):
         super().inc(amount)
 
 
-class HistogramChild(Child):
+class HistogramSeries(Series):
     """A series of observations, counted by bucket. Its value is their sum."""
 
     __slots__ = ("bounds", "counts")
 
-    def __init__(self, store: ChildStore, labels: Labels, bounds: tuple[float, ...]) -> None:
+    def __init__(self, store: SeriesStore, labels: Labels, bounds: tuple[float, ...]) -> None:
         super().__init__(store, labels, 0.0)
         self.bounds = bounds
         self.counts = [0] * len(bounds)
