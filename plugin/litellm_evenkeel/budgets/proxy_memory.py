@@ -9,7 +9,7 @@ from typing import Any
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 from litellm_evenkeel.budgets.request_metadata import number, text, timestamp
 
-# LiteLLM caches rows for so long. A row without a timestamp may be this old.
+# LiteLLM caches rows for this time. A row without a timestamp may be this old.
 MAX_ROW_AGE_SECONDS = 60.0
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MISSING: Any = object()

@@ -60,9 +60,9 @@ def observations(
     if key.__class__ is str and key:
         observed.append(_key(get, key, ended_at, cost))
     if team.__class__ is str and team:
-        observed.append(_team(get, team, ended_at, cost))
+        observed.append(_team_or_user(_TEAM, _TEAM_NAMES, get, team, ended_at, cost))
     if user.__class__ is str and user:
-        observed.append(_user(get, user, ended_at, cost))
+        observed.append(_team_or_user(_USER, _USER_NAMES, get, user, ended_at, cost))
     if org.__class__ is str and org:
         observed.append(_org(get, org, ended_at, cost))
     if customer.__class__ is str and customer:
@@ -90,12 +90,38 @@ def _key(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObserv
     return BudgetObservation(_KEY, entity_id, budget)
 
 
-def _team(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
-    spend, reset_at = number(get("user_api_key_team_spend")), get("user_api_key_team_budget_reset_at", _MISSING)
-    maximum, is_unlimited = number(get("user_api_key_team_max_budget")), False
+_TEAM_NAMES = (
+    "user_api_key_team_spend",
+    "user_api_key_team_budget_reset_at",
+    "user_api_key_team_max_budget",
+    "user_api_key_team_table_max_budget",
+    "user_api_key_team_alias",
+    None,
+)
+_USER_NAMES = (
+    "user_api_key_user_spend",
+    "user_api_key_user_budget_reset_at",
+    "user_api_key_user_max_budget",
+    "user_api_key_user_table_max_budget",
+    "user_api_key_user_alias",
+    "user_api_key_user_email",
+)
+
+
+def _team_or_user(
+    kind: BudgetEntity,
+    names: tuple[str, str, str, str, str, str | None],
+    get: Any,
+    entity_id: str,
+    ended_at: float,
+    cost: float,
+) -> BudgetObservation:
+    spend_name, reset_name, maximum_name, table_name, alias_name, email_name = names
+    spend, reset_at = number(get(spend_name)), get(reset_name, _MISSING)
+    maximum, is_unlimited = number(get(maximum_name)), False
     if maximum is None:
-        # The key's row may have been read without its team. Only the team's own row shows that there is no maximum.
-        table_maximum = get("user_api_key_team_table_max_budget", _MISSING)
+        # The key's row may have been read without its team or user. Only their own rows show that there is no maximum.
+        table_maximum = get(table_name, _MISSING)
         maximum, is_unlimited = number(table_maximum), table_maximum is None
     budget = Budget(
         ended_at,
@@ -103,34 +129,13 @@ def _team(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObser
         maximum,
         None if spend is None else spend + cost,
         timestamp(reset_at) if reset_at.__class__ is str else None,
-        text(get("user_api_key_team_alias")),
-        None,
+        text(get(alias_name)),
+        None if email_name is None else text(get(email_name)),
         True,  # noqa: FBT003 - as above
         is_unlimited,
         reset_at is None,
     )
-    return BudgetObservation(_TEAM, entity_id, budget)
-
-
-def _user(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
-    spend, reset_at = number(get("user_api_key_user_spend")), get("user_api_key_user_budget_reset_at", _MISSING)
-    maximum, is_unlimited = number(get("user_api_key_user_max_budget")), False
-    if maximum is None:
-        table_maximum = get("user_api_key_user_table_max_budget", _MISSING)
-        maximum, is_unlimited = number(table_maximum), table_maximum is None
-    budget = Budget(
-        ended_at,
-        _EVENT,
-        maximum,
-        None if spend is None else spend + cost,
-        timestamp(reset_at) if reset_at.__class__ is str else None,
-        text(get("user_api_key_user_alias")),
-        text(get("user_api_key_user_email")),
-        True,  # noqa: FBT003 - as above
-        is_unlimited,
-        reset_at is None,
-    )
-    return BudgetObservation(_USER, entity_id, budget)
+    return BudgetObservation(kind, entity_id, budget)
 
 
 def _org(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:

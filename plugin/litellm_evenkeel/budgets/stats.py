@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.budget import Source
@@ -63,7 +63,7 @@ class SourceFailures:
 
 @dataclass(frozen=True, slots=True)
 class KindCounts:
-    """Cache counters of one kind of entity."""
+    """Cache counters of one kind of entity. The names are those of the health document."""
 
     hits: int = 0
     """Reads of a fresh entry."""
@@ -77,8 +77,8 @@ class KindCounts:
     """Misses and stale reads whose lookup was already pending."""
     known: int = 0
     """Number of entries now."""
-    oldest_age: float | None = None
-    """Age in seconds of the oldest recently used entry, or `None` if there is none."""
+    oldest_age_seconds: float | None = None
+    """Age of the oldest recently used entry, or `None` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +105,9 @@ def health(counts: BudgetCounts) -> dict[str, object]:
         "ok": all(state is BreakerState.CLOSED for state in states.values()),
         "sources": {str(source): str(state) for source, state in states.items()},
         "entities": {
-            str(kind): {
-                "known": kind_counts.known,
-                "oldest_age_seconds": None if kind_counts.oldest_age is None else round(kind_counts.oldest_age, 3),
-                "hits": kind_counts.hits,
-                "misses": kind_counts.misses,
-                "stale": kind_counts.stale,
-                "negative": kind_counts.negative,
-                "coalesced": kind_counts.coalesced,
-            }
-            for kind, kind_counts in counts.kinds.items()
+            str(kind): asdict(of_kind)
+            | {"oldest_age_seconds": of_kind.oldest_age_seconds and round(of_kind.oldest_age_seconds, 3)}
+            for kind, of_kind in counts.kinds.items()
         },
         "lookup_failures": [
             {"entity": str(kind), "source": str(source), "reason": str(reason), "count": count}

@@ -128,7 +128,7 @@ class SelfMetrics:
                 continue
             for outcome, counter in LOOKUP_OUTCOMES.items():
                 self._set(LOOKUPS, getattr(of_kind, counter), kind, outcome)
-            self._set(AGE, of_kind.oldest_age, kind)
+            self._set(AGE, of_kind.oldest_age_seconds, kind)
             self._set(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
             self._set(FAILURES, number, kind, source, reason)

@@ -38,9 +38,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.asked: dict[Entity, None] = {}
-
-    def on_loaded(self, learned: Callable[[Entity, Budget], None]) -> None:
-        self.learned = learned
+        self.listener: Callable[[Entity, Budget], None] = lambda *_: None
 
     def breaker_states(self) -> dict[Source, BreakerState]:
         return {}
@@ -113,7 +111,7 @@ class Cache(RuleBasedStateMachine):
         found = absent(as_of, Source.POSTGRES)
         if spend is not None:
             found = Budget(as_of, Source.POSTGRES, maximum=50.0, spend=spend, never_resets=True)
-        self.desk.learned(entity, found)
+        self.desk.listener(entity, found)
         self.learn(entity, found, is_answer=True)
 
     @rule(entity=entities, spend=st.none() | st.floats(0, 100), maximum=st.sampled_from([None, 5.0]))

@@ -29,7 +29,6 @@ class Gauge(Family):
     """Family of series that increase and decrease."""
 
     kind = "gauge"
-    series_class = GaugeSeries
     client_class = prometheus_client.Gauge
 
     def _new_series(self, labels: Labels) -> Series:
@@ -53,7 +52,6 @@ class Counter(Family):
     """Family of series that only increase."""
 
     kind = "counter"
-    series_class = CounterSeries
     client_class = prometheus_client.Counter
 
     def __init__(
@@ -77,7 +75,6 @@ class Histogram(Family):
     """Family of series that count observations by bucket."""
 
     kind = "histogram"
-    series_class = HistogramSeries
     client_class = prometheus_client.Histogram
 
     def __init__(

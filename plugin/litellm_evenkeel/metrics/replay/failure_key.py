@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders
 
 ABSENT = "evenkeel: absent"
-REQUIRED_FAILURE_METADATA = (
-    "user_api_key_user_id",
-    "user_api_key_hash",
-    "user_api_key_alias",
-    "user_api_key_team_id",
-    "user_api_key_team_alias",
-)
+REQUIRED_FAILURE_METADATA = tuple(name for name in REQUIRED_METADATA if name != "user_api_key_user_email")
 EXCEPTION_FIELDS = (
     "status_code",
     "code",

@@ -15,7 +15,6 @@ from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
 from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
-from litellm_evenkeel.metrics.replay.recorder import record_updates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +119,7 @@ def cleaned(value: Any) -> Any:
 
 def series(theirs: Theirs, settings: PlanCacheSettings | None = None) -> PlanCache:
     def record(event: Raw, *arguments: Any) -> Any:
-        return record_updates(theirs.store, theirs.count(event, *arguments))
+        return theirs.store.record(theirs.count(event, *arguments))
 
     return PlanCache(theirs.store, READERS, cleaned, record, clock=lambda: 0.0, settings=settings)
 
@@ -278,7 +277,7 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
 
     counted = series(theirs)
     for _ in range(5):
-        assert counted.take_failure("key", lambda: record_updates(theirs.store, fails()))
+        assert counted.take_failure("key", lambda: theirs.store.record(fails()))
     await counted.queue.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
