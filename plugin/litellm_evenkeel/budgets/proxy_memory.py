@@ -20,13 +20,6 @@ _ROWS = {
     BudgetEntity.ORG: "org_id:{}:with_budget",
     BudgetEntity.CUSTOMER: "end_user_id:{}",
 }
-_COUNTERS = {
-    BudgetEntity.KEY: "spend:key:{}",
-    BudgetEntity.TEAM: "spend:team:{}",
-    BudgetEntity.USER: "spend:user:{}",
-    BudgetEntity.ORG: "spend:org:{}",
-    BudgetEntity.CUSTOMER: "spend:end_user:{}",
-}
 _ALIASES = {
     BudgetEntity.KEY: "key_alias",
     BudgetEntity.TEAM: "team_alias",
@@ -50,8 +43,9 @@ def row_name(kind: BudgetEntity, entity_id: str) -> str | None:
 
 def counter_name(kind: BudgetEntity, entity_id: str) -> str | None:
     """Return the key of an entity's spend counter, or `None` if LiteLLM has none for this kind."""
-    form = _COUNTERS.get(kind)
-    return None if form is None else form.format(entity_id)
+    if kind is BudgetEntity.PROVIDER:
+        return None
+    return f"spend:{'end_user' if kind is BudgetEntity.CUSTOMER else kind.value}:{entity_id}"
 
 
 def budget_of(kind: BudgetEntity, row: object, counter: object, now: float) -> Budget | None:

@@ -18,13 +18,8 @@ if TYPE_CHECKING:
 
 MAX_CACHED_TIMESTAMPS = 4096
 _MISSING: Any = object()
-_KEY, _TEAM, _USER, _ORG, _CUSTOMER = (
-    BudgetEntity.KEY,
-    BudgetEntity.TEAM,
-    BudgetEntity.USER,
-    BudgetEntity.ORG,
-    BudgetEntity.CUSTOMER,
-)
+_KEY, _TEAM, _USER = BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER
+_ORG, _CUSTOMER = BudgetEntity.ORG, BudgetEntity.CUSTOMER
 _EVENT = Source.EVENT
 
 

@@ -170,13 +170,10 @@ class DeadWorkerCompactor:
         """
         try:
             import fcntl  # noqa: PLC0415 - some systems do not have it
-        except ImportError:
-            yield not is_exclusive
-            return
-        try:
+
             lock = (self._folder / LOCK_FILE).open("ab")
-        except OSError:
-            # The folder is not writable: nothing is compacted, and scrapes return the files as they are.
+        except (ImportError, OSError):
+            # Without locks, or if the folder is not writable, scrapes return the files as they are.
             yield not is_exclusive
             return
         with lock:

@@ -20,7 +20,7 @@ from litellm_evenkeel.metrics.registry.metric_types import TOTAL, Counter, Gauge
 from litellm_evenkeel.metrics.registry.series import HistogramSeries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from litellm_evenkeel.metrics.registry.families import Family, MetricStore
@@ -100,7 +100,10 @@ class MultiprocessWriter:
         # A cleaner of temporary folders may have removed the folder.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {self._folder / f"{kind}_{self._file_suffix}.db": rows for kind, rows in pending.rows.items()}
-        if pending.removed and compactor is not None and compactor.absorb(_sum_by_kind(pending.removed), files):
+        sums: dict[str, Sums] = {}
+        for item in pending.removed:
+            add_sums(sums.setdefault(item.kind, {}), item.sums)
+        if sums and compactor is not None and compactor.absorb(sums, files):
             absorbed = set(map(id, pending.removed))
             with self._store.lock:
                 self._removed = [removed for removed in self._removed if id(removed) not in absorbed]
@@ -132,13 +135,6 @@ def _numbers(series: Series) -> list[float]:
     if series.value is None:
         return []
     return [*series.counts, series.value] if isinstance(series, HistogramSeries) else [series.value]
-
-
-def _sum_by_kind(removed: Iterable[RemovedSeries]) -> dict[str, Sums]:
-    sums: dict[str, Sums] = {}
-    for item in removed:
-        add_sums(sums.setdefault(item.kind, {}), item.sums)
-    return sums
 
 
 def add_sums(sums: Sums, added: Mapping[str, tuple[float, float]]) -> None:

@@ -53,11 +53,8 @@ KEY_FIELDS = (
 def event_key(event: Raw, readers: LiteLLMReaders) -> Hashable:
     """Return the key of a failure event; raise an error if its form is unexpected."""
     payload, params = _mapping(event, "standard_logging_object"), _mapping(event, "litellm_params")
-    metadata, request_metadata, litellm_metadata = (
-        _mapping(payload, "metadata"),
-        _mapping(params, "metadata"),
-        _mapping(params, "litellm_metadata"),
-    )
+    metadata = _mapping(payload, "metadata")
+    request_metadata, litellm_metadata = _mapping(params, "metadata"), _mapping(params, "litellm_metadata")
     zero_cost = payload.get("zero_cost_diagnostic")
     return (
         "event",
