@@ -7,7 +7,7 @@ again. Entities that do not exist are cached too. All times are in seconds since
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from litellm_evenkeel.budgets.budget import BudgetEntity, Source, absent, merge
 from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts
@@ -28,18 +28,10 @@ RECENT_TTLS = 2.0
 REQUEST_KINDS = tuple(kind for kind in BudgetEntity if kind is not BudgetEntity.PROVIDER)
 
 
-class Listener(Protocol):
-    """Callback for changed budgets; an evicted one is reported as absent. It must be fast and must not raise."""
-
-    def __call__(self, kind: BudgetEntity, entity_id: str, budget: Budget, /) -> None:
-        """Handle a budget that differs from the previous one."""
-
-
-class Peek(Protocol):
-    """Callback that reads a budget from the proxy's own memory. It only looks into dictionaries."""
-
-    def __call__(self, kind: BudgetEntity, entity_id: str, /) -> Budget | None:
-        """Return the budget, or `None` if it is unknown."""
+Listener: TypeAlias = "Callable[[BudgetEntity, str, Budget], None]"
+"""Callback for changed budgets; an evicted one is reported as absent. It must be fast and must not raise."""
+Peek: TypeAlias = "Callable[[BudgetEntity, str], Budget | None]"
+"""Callback that reads a budget from the proxy's own memory; `None` if unknown. It only looks into dictionaries."""
 
 
 @dataclass(slots=True)

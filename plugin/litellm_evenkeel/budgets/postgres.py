@@ -118,7 +118,11 @@ class PostgresBudgets:
         connection = await pool.acquire()
         try:
             async with asyncio.timeout(self._timeout + CANCEL_GRACE_SECONDS):
-                rows = await self._execute(connection, values)
+                if not self._is_pooled:
+                    return list(await connection.fetch(STATEMENT, *values))
+                async with connection.transaction(readonly=True):
+                    await connection.execute(f"SET LOCAL statement_timeout = {self._timeout_milliseconds}")
+                    return list(await connection.fetch(STATEMENT, *values))
         except BaseException:
             # Releasing a busy connection would wait until the server has handled the cancellation. A connection that
             # the server closed has been released already, which raises InterfaceError.
@@ -127,14 +131,6 @@ class PostgresBudgets:
             raise
         finally:
             await pool.release(connection)
-        return rows
-
-    async def _execute(self, connection: Any, values: list[Any]) -> list[Any]:
-        if not self._is_pooled:
-            return list(await connection.fetch(STATEMENT, *values))
-        async with connection.transaction(readonly=True):
-            await connection.execute(f"SET LOCAL statement_timeout = {self._timeout_milliseconds}")
-            return list(await connection.fetch(STATEMENT, *values))
 
     async def _connect(self, *_: Any, **pool_arguments: Any) -> Any:
         session = {"default_transaction_read_only": "on", "statement_timeout": str(self._timeout_milliseconds)}

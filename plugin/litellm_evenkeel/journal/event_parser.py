@@ -144,11 +144,9 @@ def hash_key(key: object, *, is_known: bool = True) -> str:
     """
     if not isinstance(key, str) or not key:
         return ""
-    return (
-        key
-        if is_known and KEY_HASH.fullmatch(key)
-        else hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:HASH_DIGITS]
-    )
+    if is_known and KEY_HASH.fullmatch(key):
+        return key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
 def status(error: object, default: int = FAILED) -> int:

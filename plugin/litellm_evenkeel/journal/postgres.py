@@ -67,7 +67,6 @@ REJECTION_ERRORS = (
     UnicodeError,
 )
 CONNECT_TIMEOUT_SECONDS, CLOSE_TIMEOUT_SECONDS = 10.0, 1.0
-APPLICATION_NAME = "litellm-evenkeel journal"
 
 
 class PostgresStore(SqlStore):
@@ -151,7 +150,7 @@ class PostgresStore(SqlStore):
 
     async def _connect(self) -> Any:
         address = arguments(self._url())
-        server_settings = {"application_name": APPLICATION_NAME, **address["server_settings"]}
+        server_settings = {"application_name": "litellm-evenkeel journal", **address["server_settings"]}
         connection = await asyncpg.connect(
             **address | {"server_settings": server_settings}, statement_cache_size=0, timeout=CONNECT_TIMEOUT_SECONDS
         )

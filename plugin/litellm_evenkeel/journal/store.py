@@ -29,12 +29,12 @@ class WriterRange(NamedTuple):
 
     first: int
     last: int
-    rows: int
+    records: int
 
     @property
     def gaps(self) -> int:
         """Number of records that are missing between the first and the last."""
-        return self.last - self.first + 1 - self.rows
+        return self.last - self.first + 1 - self.records
 
 
 class PageCursor(NamedTuple):

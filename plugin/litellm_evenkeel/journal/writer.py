@@ -144,7 +144,9 @@ class RecordWriter:
         while not self._is_closed or self._records or self._batch:
             self._wait()
             if self._is_due() and not self._write_batch() and not self._wait_for_retry():
-                self._abandon()
+                self._counts.shutdown += len(self._batch) + len(self._records)
+                self._batch.clear()
+                self._records.clear()
             self._prune()
         with contextlib.suppress(Exception):
             self._store.close()
@@ -208,11 +210,6 @@ class RecordWriter:
             self._is_shutting_down.wait(self._retry_seconds)
             self._retry_seconds = min(2 * self._retry_seconds, MAX_RETRY_SECONDS)
         return time.monotonic() < self._give_up_at
-
-    def _abandon(self) -> None:
-        self._counts.shutdown += len(self._batch) + len(self._records)
-        self._batch.clear()
-        self._records.clear()
 
     def _may_prune(self) -> bool:
         # A worker that shuts down needs its time for the waiting records.

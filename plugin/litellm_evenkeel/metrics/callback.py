@@ -30,7 +30,7 @@ from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
 from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, USER_AGENT, LabelLimits
 from litellm_evenkeel.metrics.registry.litellm_limits import apply_end_user_limits, apply_metric_limits
 from litellm_evenkeel.metrics.replay import failure_key
-from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
+from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH_CLASS_KEY
 from litellm_evenkeel.metrics.replay.update_queue import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
@@ -152,7 +152,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             clean_label,
             self._record_success,
             clock=time.monotonic,
-            settings=PlanCacheSettings(flush_seconds=settings.flush_interval, max_waiting=settings.queue_size),
+            flush_seconds=settings.flush_interval,
+            max_waiting=settings.queue_size,
         )
         by_name = self._store.families
         self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
@@ -179,7 +180,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             self._ttl = apply_metric_limits(self._store, self._ttl, limits, admissions if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
-        def create(*values: Any, **named: Any) -> families.Family:
+        def create(*values: Any, **named: Any) -> Any:
             return FAMILY_CLASSES[metric_class](self._store, *values, **named)
 
         return super()._create_metric_factory(create, *args, **kwargs)
@@ -261,40 +262,36 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _set_team_budget_metrics(self, team: Any) -> None:
         """Record a row that LiteLLM reads when it refreshes the budgets of all teams."""
-        self._record_row(BudgetEntity.TEAM, team.team_id, team, team.team_alias)
+        self._record_row(BudgetEntity.TEAM, team.team_id, *_amounts(team), team.team_alias)
 
     def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
         """Record a key's row."""
-        self._record_row(BudgetEntity.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+        key = user_api_key_dict
+        self._record_row(BudgetEntity.KEY, key.token, *_amounts(key), key.key_alias)
 
     def _set_user_budget_metrics(self, user: Any) -> None:
         """Record a user's row."""
-        self._record_row(BudgetEntity.USER, user.user_id, user, user.user_alias, user.user_email)
+        self._record_row(BudgetEntity.USER, user.user_id, *_amounts(user), user.user_alias, user.user_email)
 
     def _set_org_budget_metrics(
         self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """Record an organisation's row."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+        self._record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """Record a customer's row."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+        self._record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
 
-    def _record_row(
-        self, kind: BudgetEntity, entity_id: str | None, row: Any, alias: str | None, email: str | None = None
-    ) -> None:
+    def _record_row(self, *row: Any) -> None:
         if self._budgets is not None:
-            self._budgets.record_row(kind, entity_id, row.spend, row.max_budget, row.budget_reset_at, alias, email)
+            self._budgets.record_row(*row)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Export what remains of a provider's budget, if that is known."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
+        self._record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
         remaining = remaining_budget(budget_limit, spend)
         if remaining is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(remaining)
@@ -361,6 +358,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     ) -> list[RecordedUpdate] | None:
         """Return the updates that LiteLLM's own code would make for a success; `None` if they cannot be recorded."""
         return self._store.record(super().async_log_success_event(event, answer, start, end))
+
+
+def _amounts(row: Any) -> tuple[Any, Any, Any]:
+    return row.spend, row.max_budget, row.budget_reset_at
 
 
 def default_customer_budget() -> str | None:

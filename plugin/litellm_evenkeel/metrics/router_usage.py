@@ -33,7 +33,6 @@ LABEL_NAMES = (
     "api_key_alias",
     "model_id",
 )
-LabelSet = tuple[Any, ...]
 # Bound on the label sets of one model group that are kept until its next poll.
 MAX_LABEL_SETS = 10_000
 TIMEOUT_SECONDS = 5.0
@@ -54,7 +53,7 @@ class RemainingQuotaPoller:
     ) -> None:
         self._gauges = [(families[name], header) for name, header in GAUGES.items() if name in families]
         self._clean, self._read_usage, self._clock = clean, read_usage, clock
-        self._label_sets: dict[str, dict[LabelSet, None]] = {}
+        self._label_sets: dict[str, dict[tuple[Any, ...], None]] = {}
         """Label sets whose provider stated no remaining limit, by model group, in order of arrival.
 
         Each has a flag for each gauge whether the provider's value is missing, then the values of `LABEL_NAMES`.

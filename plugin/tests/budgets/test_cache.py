@@ -11,13 +11,13 @@ from litellm_evenkeel.budgets import (
     Budget,
     BudgetEntity,
     BudgetObservation,
-    DriverError,
     RequestOwners,
     Source,
     health,
     observations,
 )
 from litellm_evenkeel.budgets.cache import JITTER
+from litellm_evenkeel.support.driver_errors import DriverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from litellm_evenkeel.budgets import (
-    BreakerState,
-    Budget,
-    BudgetCache,
-    BudgetEntity,
-    BudgetObservation,
-    BudgetSettings,
-    Source,
-)
+from litellm_evenkeel.budgets import Budget, BudgetCache, BudgetEntity, BudgetObservation, BudgetSettings, Source
 from litellm_evenkeel.budgets.budget import absent, merge
 from litellm_evenkeel.budgets.cache import JITTER
 from litellm_evenkeel.budgets.stats import SourceFailures
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets import Entity
+    from litellm_evenkeel.support.circuit_breaker import BreakerState
 
 TERMS = BudgetSettings(max_entries=4)
 entities = st.tuples(st.sampled_from([BudgetEntity.TEAM, BudgetEntity.USER]), st.sampled_from("abcdef"))

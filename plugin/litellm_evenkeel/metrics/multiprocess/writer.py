@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 FILE_MARK = "evenkeel"
 ALIGNMENT_BYTES = 8
 ROWS_PER_WRITE = 2_000
-Rows = dict[str, list[bytes]]
-"""Encoded rows by kind of file."""
 Sums = dict[str, tuple[float, float]]
 """Value and Unix time of the last update, by series key of the Prometheus client."""
 _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct("dd")
@@ -49,7 +47,8 @@ class RemovedSeries:
 class PendingWrite:
     """Rows to be written, and removed series to be handed to the compactor."""
 
-    rows: Rows = field(default_factory=dict)
+    rows: dict[str, list[bytes]] = field(default_factory=dict)
+    """Encoded rows by kind of file."""
     removed: list[RemovedSeries] = field(default_factory=list)
 
 

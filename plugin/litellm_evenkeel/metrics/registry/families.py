@@ -18,7 +18,7 @@ from litellm_evenkeel.metrics.registry.label_limits import END_USER, OTHER, UNLI
 from litellm_evenkeel.metrics.registry.series import Labels, Series, require_non_negative
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics import MetricWrapperBase
@@ -106,7 +106,9 @@ class Family:
     def __init__(
         self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
-        self._validate(name, documentation, labelnames, options)
+        # The client's class raises `ValueError` for wrong names and buckets. Without labels, it would create a series,
+        # and write it to the workers' folder.
+        self.client_class(name, documentation, labelnames or ("none",), registry=None, **options)
         self.store = store
         self.name = name
         self.documentation = documentation
@@ -124,12 +126,6 @@ class Family:
             self.get_or_create(())
         store.registry.register(self)
         store.families[name] = self
-
-    @classmethod
-    def _validate(cls, name: str, documentation: str, labelnames: Sequence[str], options: Mapping[str, Any]) -> None:
-        """Raise `ValueError` for the buckets and the names of metrics and labels that the Prometheus client refuses."""
-        # Without labels, the client would create a series, and write it to the workers' folder.
-        cls.client_class(name, documentation, labelnames or ("none",), registry=None, **options)
 
     def labels(self, *values: object, **named: object) -> Any:
         """Return the series of these label values, given by position or by name."""
@@ -209,11 +205,11 @@ class Family:
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metric without its samples, as the Prometheus client's registry requires."""
-        yield self._new_metric()
+        yield Metric(self.name, self.documentation, self.kind)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric with its samples."""
-        metric = self._new_metric()
+        metric = Metric(self.name, self.documentation, self.kind)
         for series in list(self.series.values()):
             if series.value is not None:
                 self._add_samples(metric, dict(zip(self.labelnames, series.labels, strict=True)), series, series.value)
@@ -261,9 +257,6 @@ class Family:
 
     def _new_series(self, labels: Labels) -> Series:
         raise NotImplementedError
-
-    def _new_metric(self) -> Metric:
-        return Metric(self.name, self.documentation, self.kind)
 
     def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
         del series

@@ -54,10 +54,8 @@ class Counter(Family):
     kind = "counter"
     client_class = prometheus_client.Counter
 
-    def __init__(
-        self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
-    ) -> None:
-        super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
+    def __init__(self, store: MetricStore, name: str, *arguments: Any, **options: Any) -> None:
+        super().__init__(store, name.removesuffix(TOTAL), *arguments, **options)
 
     def _new_series(self, labels: Labels) -> Series:
         return CounterSeries(self.store, labels, 0.0)
@@ -78,18 +76,12 @@ class Histogram(Family):
     client_class = prometheus_client.Histogram
 
     def __init__(
-        self,
-        store: MetricStore,
-        name: str,
-        documentation: str,
-        labelnames: Sequence[str] = (),
-        buckets: Sequence[float] = ClientHistogram.DEFAULT_BUCKETS,
-        **options: Any,
+        self, *arguments: Any, buckets: Sequence[float] = ClientHistogram.DEFAULT_BUCKETS, **options: Any
     ) -> None:
         bounds = tuple(float(bound) for bound in buckets)
         self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
         self._bound_texts = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
-        super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
+        super().__init__(*arguments, buckets=buckets, **options)
 
     def _new_series(self, labels: Labels) -> Series:
         return HistogramSeries(self.store, labels, self.bounds)

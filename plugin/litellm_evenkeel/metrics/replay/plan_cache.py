@@ -38,15 +38,6 @@ MAX_PLANS, MAX_BOUND_PLANS, MAX_FAILURES = 1024, 20_000, 5_000
 FAILURE_PLAN_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class PlanCacheSettings:
-    """Bounds of a plan cache."""
-
-    flush_seconds: float = 1.0
-    """Seconds from an event to its metric updates."""
-    max_waiting: int = 50_000
-
-
 class PlanCache:
     """Plans and queue of one worker. Events may come from any thread; their updates are applied in one event loop."""
 
@@ -58,13 +49,13 @@ class PlanCache:
         record: RecordSuccess,
         *,
         clock: Callable[[], float],
-        settings: PlanCacheSettings | None = None,
+        flush_seconds: float = 1.0,
+        max_waiting: int = 50_000,
     ) -> None:
         self._store, self._readers, self._clean, self._record = store, readers, clean, record
         self._clock = clock
         self._unbounded = replace(readers, bound_value=lambda _name, value: value)
-        settings = settings or PlanCacheSettings()
-        self.queue = UpdateQueue(store, flush_seconds=settings.flush_seconds, max_waiting=settings.max_waiting)
+        self.queue = UpdateQueue(store, flush_seconds=flush_seconds, max_waiting=max_waiting)
         self._bound_plans: LruDict[Hashable, BoundPlan] = LruDict(MAX_BOUND_PLANS)
         self._plans: LruDict[Hashable, _CachedPlan] = LruDict(MAX_PLANS)
         self._failures: LruDict[Hashable, tuple[BoundPlan | None, float]] = LruDict(MAX_FAILURES)
