@@ -11,7 +11,6 @@ from evenkeel_lab.bench.storing import MICROSECONDS, row
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres, connect
 from litellm_evenkeel.journal.postgres import (
-    COLUMN_NAMES,
     COLUMN_TYPES,
     CREATE,
     CREATE_SCHEMA,
@@ -22,6 +21,7 @@ from litellm_evenkeel.journal.postgres import (
     to_datetime,
 )
 from litellm_evenkeel.journal.record import COLUMNS
+from litellm_evenkeel.journal.store import COLUMN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,17 +19,11 @@ from redis.asyncio import Redis
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
-from litellm_evenkeel.budgets import (
-    BreakerState,
-    BudgetCache,
-    BudgetEntity,
-    BudgetSettings,
-    DriverError,
-    Source,
-    open_budgets,
-)
+from litellm_evenkeel.budgets import BudgetCache, BudgetEntity, BudgetSettings, Source, open_budgets
 from litellm_evenkeel.budgets.postgres import PostgresBudgets
 from litellm_evenkeel.settings_schema.types import ServerUrl
+from litellm_evenkeel.support.circuit_breaker import BreakerState
+from litellm_evenkeel.support.driver_errors import DriverError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

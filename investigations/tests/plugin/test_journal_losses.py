@@ -78,5 +78,5 @@ def test_no_more_is_lost_than_was_promised(tmp_path: Path, ends: signal.Signals,
     # What is there is there without a gap.
     assert span.first == 1
     assert span.gaps == 0
-    print(f"{ends.name}: {number - span.rows} of {number:,} rows lost")  # noqa: T201  # for who measures it
-    assert number - span.rows <= most_lost
+    print(f"{ends.name}: {number - span.records} of {number:,} rows lost")  # noqa: T201  # for who measures it
+    assert number - span.records <= most_lost

@@ -96,6 +96,6 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
     assert traffic.journal.mismatches == 0
     mine, theirs = source.writers(), target.writers()
     assert mine == theirs
-    assert sum(span.rows for span in theirs.values()) == ROWS + traffic.noted
+    assert sum(span.records for span in theirs.values()) == ROWS + traffic.noted
     source.close()
     target.close()

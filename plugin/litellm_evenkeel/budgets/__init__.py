@@ -8,21 +8,16 @@ from litellm_evenkeel.budgets.factory import load_drivers, open_budgets
 from litellm_evenkeel.budgets.proxy_memory import budget_of, counter_name, row_name
 from litellm_evenkeel.budgets.request_metadata import BudgetObservation, RequestOwners, observations
 from litellm_evenkeel.budgets.settings import BudgetSettings
-from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts, health
-from litellm_evenkeel.support.circuit_breaker import BreakerState
-from litellm_evenkeel.support.driver_errors import DriverError
+from litellm_evenkeel.budgets.stats import BudgetCounts, health
 
 __all__ = [
-    "BreakerState",
     "Budget",
     "BudgetCache",
     "BudgetCounts",
     "BudgetEntity",
     "BudgetObservation",
     "BudgetSettings",
-    "DriverError",
     "Entity",
-    "KindCounts",
     "Listener",
     "Peek",
     "RequestOwners",

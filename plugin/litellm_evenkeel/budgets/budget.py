@@ -33,7 +33,6 @@ class Source(StrEnum):
 
 Entity: TypeAlias = tuple[BudgetEntity, str]
 """An entity with a budget: its kind, and its id in LiteLLM's tables."""
-Values: TypeAlias = tuple[float | str | bool | None, ...]
 
 
 class Budget(NamedTuple):
@@ -77,7 +76,7 @@ class Budget(NamedTuple):
         return has_value or self.is_unlimited or self.never_resets or not self.exists
 
     @property
-    def values(self) -> Values:
+    def values(self) -> tuple[float | str | bool | None, ...]:
         """Values that a gauge shows: all fields except `as_of` and `source`."""
         return self[2:]
 

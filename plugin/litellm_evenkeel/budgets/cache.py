@@ -6,7 +6,8 @@ again. Entities that do not exist are cached too. All times are in seconds since
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from litellm_evenkeel.budgets.budget import BudgetEntity, Source, absent, merge
 from litellm_evenkeel.budgets.stats import BudgetCounts, KindCounts
@@ -22,30 +23,22 @@ if TYPE_CHECKING:
     from litellm_evenkeel.budgets.stats import SourceFailures
 
 JITTER = 0.2
-# Entries that were not read for so many TTLs do not count for the age of the oldest entry: nothing reloads them.
+# Entries that were not read for this number of TTLs do not count for the age of the oldest entry: nothing reloads them.
 RECENT_TTLS = 2.0
 REQUEST_KINDS = tuple(kind for kind in BudgetEntity if kind is not BudgetEntity.PROVIDER)
 
 
-class Listener(Protocol):
-    """Callback for changed budgets; an evicted one is reported as absent. It must be fast and must not raise."""
-
-    def __call__(self, kind: BudgetEntity, entity_id: str, budget: Budget, /) -> None:
-        """Handle a budget that differs from the previous one."""
-
-
-class Peek(Protocol):
-    """Callback that reads a budget from the proxy's own memory. It only looks into dictionaries."""
-
-    def __call__(self, kind: BudgetEntity, entity_id: str, /) -> Budget | None:
-        """Return the budget, or `None` if it is unknown."""
+Listener: TypeAlias = "Callable[[BudgetEntity, str, Budget], None]"
+"""Callback for changed budgets; an evicted one is reported as absent. It must be fast and must not raise."""
+Peek: TypeAlias = "Callable[[BudgetEntity, str], Budget | None]"
+"""Callback that reads a budget from the proxy's own memory; `None` if unknown. It only looks into dictionaries."""
 
 
+@dataclass(slots=True)
 class _Entry:
-    __slots__ = ("budget", "fresh_until", "used_at")
-
-    def __init__(self, budget: Budget, fresh_until: float, used_at: float) -> None:
-        self.budget, self.fresh_until, self.used_at = budget, fresh_until, used_at
+    budget: Budget
+    fresh_until: float
+    used_at: float
 
 
 class _KindCache:
@@ -71,17 +64,12 @@ class BudgetCache:
         listener: Listener,
         random: Callable[[], float],
     ) -> None:
-        self._settings, self._failures, self._peek, self._listener, self._random = (
-            settings,
-            failures,
-            peek,
-            listener,
-            random,
-        )
+        self._settings, self._failures, self._random = settings, failures, random
+        self._peek, self._listener = peek, listener
         self._caches = {kind: _KindCache(max(settings.max_entries, 1)) for kind in BudgetEntity}
         self._loader = loader
         if loader:
-            loader.on_loaded(self._on_loaded)
+            loader.listener = self._on_loaded
 
     def get(self, kind: BudgetEntity, entity_id: str, now: float) -> Budget | None:
         """Return the last known budget, or `None`, and request a lookup if it is missing or stale.
@@ -222,7 +210,7 @@ class BudgetCache:
             negative=cache.negative,
             coalesced=cache.coalesced,
             known=len(cache.entries),
-            oldest_age=self._oldest_age(cache, now),
+            oldest_age_seconds=self._oldest_age(cache, now),
         )
 
     def _oldest_age(self, cache: _KindCache, now: float) -> float | None:

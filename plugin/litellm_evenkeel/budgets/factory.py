@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random as chance
+from functools import partial
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.budget import Source
@@ -51,9 +52,16 @@ def open_budgets(
             default_budget=default_customer_budget,
         )
         # No longer pause than one TTL, so that budgets are fresh again within one TTL of a server's recovery.
-        breaker = CircuitBreaker(random, max_pause=settings.ttl)
-        source = GuardedSource(Source.POSTGRES, tables, tables.total_timeout, failures, clock, breaker)
-        shared = _open_redis(settings, redis_url, prefix, failures, clock, random)
+        breaker = partial(CircuitBreaker, random, max_pause=settings.ttl)
+        source = GuardedSource(Source.POSTGRES, tables, tables.total_timeout, failures, clock, breaker())
+        shared = None
+        if redis_url and not settings.redis.is_off:
+            from litellm_evenkeel.budgets.redis import TIMEOUT_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
+
+            store = RedisBudgets.open(
+                redis_url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix
+            )
+            shared = GuardedCache(Source.REDIS, store, TIMEOUT_SECONDS, failures, clock, breaker())
         loader = Loader(source, shared, failures, max_waiting=max(settings.max_entries, 1), clock=clock)
     return BudgetCache(settings, failures, loader, peek=peek, listener=listener, random=random)
 
@@ -62,21 +70,3 @@ def load_drivers() -> None:
     """Import the drivers early. Otherwise the cache would import them when it opens, in the middle of a request."""
     for driver in ("postgres", "redis"):
         importlib.import_module(f"litellm_evenkeel.budgets.{driver}")
-
-
-def _open_redis(
-    settings: BudgetSettings,
-    url: str | None,
-    prefix: str,
-    failures: SourceFailures,
-    clock: Callable[[], float],
-    random: Callable[[], float],
-) -> GuardedCache | None:
-    if settings.redis.is_off or not url:
-        return None
-    from litellm_evenkeel.budgets.redis import TIMEOUT_SECONDS, RedisBudgets  # noqa: PLC0415 - a driver
-
-    store = RedisBudgets.open(url, clock, ttl=settings.ttl, negative_ttl=settings.negative_ttl, prefix=prefix)
-    return GuardedCache(
-        Source.REDIS, store, TIMEOUT_SECONDS, failures, clock, CircuitBreaker(random, max_pause=settings.ttl)
-    )

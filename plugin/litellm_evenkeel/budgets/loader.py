@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from litellm_evenkeel.budgets.budget import Budget, Entity, Source
-    from litellm_evenkeel.budgets.source import GuardedCache, GuardedSource
+    from litellm_evenkeel.budgets.source import BudgetSource, GuardedCache, GuardedSource
     from litellm_evenkeel.budgets.stats import SourceFailures
     from litellm_evenkeel.support.circuit_breaker import BreakerState
 
@@ -25,7 +25,7 @@ MAX_BATCH_ENTITIES = 500
 BATCH_INTERVAL_SECONDS = 0.1
 # LiteLLM's own ids are shorter. Customer ids are arbitrary client input, so they must be bounded.
 MAX_ID_CHARACTERS = 512
-# The loader yields to the event loop after so many results, so that requests are not held up.
+# After this number of results, the loader yields to the event loop, so that requests are not held up.
 ENTITIES_PER_LOOP_TURN = 100
 
 
@@ -34,7 +34,7 @@ class Loader:
 
     def __init__(
         self,
-        database: GuardedSource,
+        database: GuardedSource[BudgetSource],
         shared: GuardedCache | None,
         failures: SourceFailures,
         *,
@@ -49,12 +49,9 @@ class Loader:
         self._next_batch_at = -math.inf
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._listener: Callable[[Entity, Budget], None] = lambda *_: None
+        self.listener: Callable[[Entity, Budget], None] = lambda *_: None
+        """Callback for loaded budgets. It must be fast, because it runs on the event loop."""
         self.rejected = 0
-
-    def on_loaded(self, listener: Callable[[Entity, Budget], None]) -> None:
-        """Set the callback for loaded budgets. `listener` must be fast: it runs on the event loop."""
-        self._listener = listener
 
     def request(self, entity: Entity) -> bool:
         """Queue a lookup of `entity`. Return whether it was already pending."""
@@ -145,7 +142,7 @@ class Loader:
         for position, (entity, budget) in enumerate(budgets.items(), 1):
             self._pending.pop(entity, None)
             try:
-                self._listener(entity, budget)
+                self.listener(entity, budget)
             except Exception as error:  # noqa: BLE001 - a listener's error must not keep the other results from being delivered
                 self._failures.record((entity[0],), budget.source, error)
             if position % ENTITIES_PER_LOOP_TURN == 0:

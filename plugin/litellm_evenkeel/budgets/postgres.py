@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source, absent
+from litellm_evenkeel.budgets.request_metadata import number
 from litellm_evenkeel.support.postgres import arguments, check_listening, is_pooled
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class PostgresBudgets:
         default_budget: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._url, self._clock, self._timeout = url, clock, timeout
+        self._timeout_milliseconds = max(int(timeout * 1000), 1)
         self._connections, self._default_budget = max(connections, 1), default_budget
         self._pool: Any = None
         self._is_pooled = False
@@ -83,7 +84,7 @@ class PostgresBudgets:
 
     async def fetch(self, entities: Sequence[Entity]) -> Mapping[Entity, Budget]:
         """Return the budget of each entity. An entity without a row does not exist."""
-        # Taken before the query, so that observations made during it count as newer.
+        # The time before the query, so that observations made during it count as newer.
         as_of = self._clock()
         budgets = {entity: absent(as_of, Source.POSTGRES) for entity in entities}
         ids = [[entity_id for kind, entity_id in entities if kind is wanted] for wanted in KINDS]
@@ -117,7 +118,11 @@ class PostgresBudgets:
         connection = await pool.acquire()
         try:
             async with asyncio.timeout(self._timeout + CANCEL_GRACE_SECONDS):
-                rows = await self._execute(connection, values)
+                if not self._is_pooled:
+                    return list(await connection.fetch(STATEMENT, *values))
+                async with connection.transaction(readonly=True):
+                    await connection.execute(f"SET LOCAL statement_timeout = {self._timeout_milliseconds}")
+                    return list(await connection.fetch(STATEMENT, *values))
         except BaseException:
             # Releasing a busy connection would wait until the server has handled the cancellation. A connection that
             # the server closed has been released already, which raises InterfaceError.
@@ -126,18 +131,6 @@ class PostgresBudgets:
             raise
         finally:
             await pool.release(connection)
-        return rows
-
-    async def _execute(self, connection: Any, values: list[Any]) -> list[Any]:
-        if not self._is_pooled:
-            return list(await connection.fetch(STATEMENT, *values))
-        async with connection.transaction(readonly=True):
-            await connection.execute(f"SET LOCAL statement_timeout = {self._timeout_milliseconds}")
-            return list(await connection.fetch(STATEMENT, *values))
-
-    @property
-    def _timeout_milliseconds(self) -> int:
-        return max(int(self._timeout * 1000), 1)
 
     async def _connect(self, *_: Any, **pool_arguments: Any) -> Any:
         session = {"default_transaction_read_only": "on", "statement_timeout": str(self._timeout_milliseconds)}
@@ -175,15 +168,11 @@ def _budget(row: Any, as_of: float) -> Budget:
     return Budget(
         as_of=as_of,
         source=Source.POSTGRES,
-        maximum=_finite(maximum),
-        spend=_finite(spend),
-        resets_at=_finite(resets_at),
+        maximum=number(maximum),
+        spend=number(spend),
+        resets_at=number(resets_at),
         alias=alias,
         email=email,
         is_unlimited=maximum is None,
         never_resets=resets_at is None,
     )
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None

@@ -9,7 +9,7 @@ from typing import Any
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 from litellm_evenkeel.budgets.request_metadata import number, text, timestamp
 
-# LiteLLM caches rows for so long. A row without a timestamp may be this old.
+# LiteLLM caches rows for this time. A row without a timestamp may be this old.
 MAX_ROW_AGE_SECONDS = 60.0
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MISSING: Any = object()
@@ -19,13 +19,6 @@ _ROWS = {
     BudgetEntity.USER: "{}",
     BudgetEntity.ORG: "org_id:{}:with_budget",
     BudgetEntity.CUSTOMER: "end_user_id:{}",
-}
-_COUNTERS = {
-    BudgetEntity.KEY: "spend:key:{}",
-    BudgetEntity.TEAM: "spend:team:{}",
-    BudgetEntity.USER: "spend:user:{}",
-    BudgetEntity.ORG: "spend:org:{}",
-    BudgetEntity.CUSTOMER: "spend:end_user:{}",
 }
 _ALIASES = {
     BudgetEntity.KEY: "key_alias",
@@ -50,8 +43,9 @@ def row_name(kind: BudgetEntity, entity_id: str) -> str | None:
 
 def counter_name(kind: BudgetEntity, entity_id: str) -> str | None:
     """Return the key of an entity's spend counter, or `None` if LiteLLM has none for this kind."""
-    form = _COUNTERS.get(kind)
-    return None if form is None else form.format(entity_id)
+    if kind is BudgetEntity.PROVIDER:
+        return None
+    return f"spend:{'end_user' if kind is BudgetEntity.CUSTOMER else kind.value}:{entity_id}"
 
 
 def budget_of(kind: BudgetEntity, row: object, counter: object, now: float) -> Budget | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 0.05
 # Longer than a lookup may take: a TLS handshake is slow, and no lookup waits for the connection.
 CONNECT_TIMEOUT_SECONDS = 1.0
-# Shared entries expire before the workers' own entries do, so that the first worker with a stale one asks the database.
+# Shared entries expire before the workers' own ones do, so that the first worker with a stale one queries the database.
 TTL_SHARE = 0.8
 VERSION = 1
 MAX_NUMBER = 1e300
+Number: TypeAlias = Annotated[float, Field(gt=-MAX_NUMBER, lt=MAX_NUMBER)]
+ENCODED = TypeAdapter(
+    tuple[Literal[1], Number, Number | None, Number | None, Number | None, str | None, str | None, bool, bool, bool],
+    config=ConfigDict(strict=True),
+)
+"""Form of an encoded budget: version and time, then the other fields of `Budget` except `source`."""
 
 
 class RedisBudgets:
@@ -108,31 +115,7 @@ def encode(budget: Budget) -> str:
 def decode(encoded: bytes | str | None) -> Budget | None:
     """Return the budget of an encoded value, or `None` if this version did not write it."""
     try:
-        fields = json.loads(encoded or "null")
-        version, as_of, maximum, spend, resets_at, alias, email, exists, is_unlimited, never_resets = fields
-    except (ValueError, TypeError, RecursionError):
+        _, as_of, *values = ENCODED.validate_json(encoded or "null")
+    except ValidationError:
         return None
-    flags, names = (exists, is_unlimited, never_resets), (alias, email)
-    numbers = (maximum, spend, resets_at)
-    if version != VERSION or not _is_number(as_of) or not all(isinstance(flag, bool) for flag in flags):
-        return None
-    if not all(number is None or _is_number(number) for number in numbers):
-        return None
-    if not all(name is None or isinstance(name, str) for name in names):
-        return None
-    return Budget(
-        as_of=as_of,
-        source=Source.REDIS,
-        maximum=maximum,
-        spend=spend,
-        resets_at=resets_at,
-        alias=alias,
-        email=email,
-        exists=exists,
-        is_unlimited=is_unlimited,
-        never_resets=never_resets,
-    )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER
+    return Budget._make((as_of, Source.REDIS, *values))

@@ -14,17 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from litellm_evenkeel.budgets.budget import Budget, BudgetEntity, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 MAX_CACHED_TIMESTAMPS = 4096
 _MISSING: Any = object()
-_KEY, _TEAM, _USER, _ORG, _CUSTOMER = (
-    BudgetEntity.KEY,
-    BudgetEntity.TEAM,
-    BudgetEntity.USER,
-    BudgetEntity.ORG,
-    BudgetEntity.CUSTOMER,
-)
+_KEY, _TEAM, _USER = BudgetEntity.KEY, BudgetEntity.TEAM, BudgetEntity.USER
+_ORG, _CUSTOMER = BudgetEntity.ORG, BudgetEntity.CUSTOMER
 _EVENT = Source.EVENT
 
 
@@ -60,9 +55,9 @@ def observations(
     if key.__class__ is str and key:
         observed.append(_key(get, key, ended_at, cost))
     if team.__class__ is str and team:
-        observed.append(_team(get, team, ended_at, cost))
+        observed.append(_team_or_user(_TEAM, _TEAM_NAMES, get, team, ended_at, cost))
     if user.__class__ is str and user:
-        observed.append(_user(get, user, ended_at, cost))
+        observed.append(_team_or_user(_USER, _USER_NAMES, get, user, ended_at, cost))
     if org.__class__ is str and org:
         observed.append(_org(get, org, ended_at, cost))
     if customer.__class__ is str and customer:
@@ -90,38 +85,52 @@ def _key(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObserv
     return BudgetObservation(_KEY, entity_id, budget)
 
 
-def _member_reader(kind: BudgetEntity, *, has_email: bool) -> Callable[..., BudgetObservation]:
-    """Return a reader of the budget of a team or a user. The names that it looks up are made only once."""
-    spend_name, maximum_name, table_maximum_name, reset_name, alias_name, email_name = (
-        f"user_api_key_{kind.value}_{field}"
-        for field in ("spend", "max_budget", "table_max_budget", "budget_reset_at", "alias", "email")
+_TEAM_NAMES = (
+    "user_api_key_team_spend",
+    "user_api_key_team_budget_reset_at",
+    "user_api_key_team_max_budget",
+    "user_api_key_team_table_max_budget",
+    "user_api_key_team_alias",
+    None,
+)
+_USER_NAMES = (
+    "user_api_key_user_spend",
+    "user_api_key_user_budget_reset_at",
+    "user_api_key_user_max_budget",
+    "user_api_key_user_table_max_budget",
+    "user_api_key_user_alias",
+    "user_api_key_user_email",
+)
+
+
+def _team_or_user(
+    kind: BudgetEntity,
+    names: tuple[str, str, str, str, str, str | None],
+    get: Any,
+    entity_id: str,
+    ended_at: float,
+    cost: float,
+) -> BudgetObservation:
+    spend_name, reset_name, maximum_name, table_name, alias_name, email_name = names
+    spend, reset_at = number(get(spend_name)), get(reset_name, _MISSING)
+    maximum, is_unlimited = number(get(maximum_name)), False
+    if maximum is None:
+        # The key's row may have been read without its team or user. Only their own rows show that there is no maximum.
+        table_maximum = get(table_name, _MISSING)
+        maximum, is_unlimited = number(table_maximum), table_maximum is None
+    budget = Budget(
+        ended_at,
+        _EVENT,
+        maximum,
+        None if spend is None else spend + cost,
+        timestamp(reset_at) if reset_at.__class__ is str else None,
+        text(get(alias_name)),
+        None if email_name is None else text(get(email_name)),
+        True,  # noqa: FBT003 - as above
+        is_unlimited,
+        reset_at is None,
     )
-
-    def read(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:
-        spend, reset_at = number(get(spend_name)), get(reset_name, _MISSING)
-        maximum, is_unlimited = number(get(maximum_name)), False
-        if maximum is None:
-            # The key's row may have been read without its owner. Only the owner's row shows that there is no maximum.
-            table_maximum = get(table_maximum_name, _MISSING)
-            maximum, is_unlimited = number(table_maximum), table_maximum is None
-        budget = Budget(
-            ended_at,
-            _EVENT,
-            maximum,
-            None if spend is None else spend + cost,
-            timestamp(reset_at) if reset_at.__class__ is str else None,
-            text(get(alias_name)),
-            text(get(email_name)) if has_email else None,
-            True,  # noqa: FBT003 - as above
-            is_unlimited,
-            reset_at is None,
-        )
-        return BudgetObservation(kind, entity_id, budget)
-
-    return read
-
-
-_team, _user = _member_reader(_TEAM, has_email=False), _member_reader(_USER, has_email=True)
+    return BudgetObservation(kind, entity_id, budget)
 
 
 def _org(get: Any, entity_id: str, ended_at: float, cost: float) -> BudgetObservation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from litellm_evenkeel.support.timeouts import run_with_timeout
 
@@ -40,13 +40,16 @@ class WritableBudgetSource(BudgetSource, Protocol):
         """Write budgets for the other workers."""
 
 
-class GuardedSource:
+Driver_co = TypeVar("Driver_co", bound=BudgetSource, covariant=True)
+
+
+class GuardedSource(Generic[Driver_co]):
     """Budget source behind a circuit breaker. Calls never raise, and end within `timeout` seconds."""
 
     def __init__(
         self,
         source: Source,
-        driver: BudgetSource,
+        driver: Driver_co,
         timeout: float,
         failures: SourceFailures,
         clock: Callable[[], float],
@@ -65,13 +68,13 @@ class GuardedSource:
         """Return the known budgets, or `None` if the source failed or is not ready."""
         return await self._call(entities, lambda: self._driver.fetch(entities))
 
-    async def _call(self, entities: Sequence[Entity], doing: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    async def _call(self, entities: Sequence[Entity], operation: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         try:
             if not self._driver.is_ready():
                 return None
             self.calls += 1
-            result = await run_with_timeout(doing(), self._timeout)
-        except Exception as error:  # noqa: BLE001 - whatever a driver raises, budgets only stay unknown
+            result = await run_with_timeout(operation(), self._timeout)
+        except Exception as error:  # noqa: BLE001 - a driver may raise any error, and budgets only stay unknown
             self._driver.drop()
             self.breaker.record_failure(self._clock())
             self._failures.record((kind for kind, _ in entities), self.source, error)
@@ -87,10 +90,8 @@ class GuardedSource:
             self._driver.drop()
 
 
-class GuardedCache(GuardedSource):
+class GuardedCache(GuardedSource[WritableBudgetSource]):
     """Guarded source that workers also write to."""
-
-    _driver: WritableBudgetSource
 
     async def store(self, budgets: Mapping[Entity, Budget]) -> None:
         """Write budgets for the other workers, unless that fails or takes too long."""

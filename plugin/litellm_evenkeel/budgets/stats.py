@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.budgets.budget import Source
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("litellm_evenkeel.budgets")
 WARNING_INTERVAL_SECONDS = 60.0
-HINT_BY_REASON = {
+REMEDIES = {
     DriverError.TIMEOUT: "Check whether the server is overloaded or hangs, or raise evenkeel.budgets.timeout.",
     DriverError.REFUSED: "Check that the server is up and reachable from the proxy.",
     DriverError.DENIED: "Check that the proxy's user may read there.",
@@ -27,7 +27,7 @@ HINT_BY_REASON = {
     DriverError.ERROR: "Check the server's own log.",
 }
 # These sources are LiteLLM's internals, which change with its versions.
-LITELLM_HINT = "This version of LiteLLM may store budgets differently. Check for a newer litellm-evenkeel."
+LITELLM_REMEDY = "This version of LiteLLM may store budgets differently. Check for a newer litellm-evenkeel."
 
 
 class SourceFailures:
@@ -57,13 +57,13 @@ class SourceFailures:
         LOG.warning(
             "evenkeel: budgets of kind %s could not be looked up in %s: %s (%s). The gauges keep their last values. %s",
             kind.value, source.value, reason.value, cause(error),
-            LITELLM_HINT if source in {Source.EVENT, Source.PROCESS} else HINT_BY_REASON[reason],
+            LITELLM_REMEDY if source in {Source.EVENT, Source.PROCESS} else REMEDIES[reason],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class KindCounts:
-    """Cache counters of one kind of entity."""
+    """Cache counters of one kind of entity. The names are those of the health document."""
 
     hits: int = 0
     """Reads of a fresh entry."""
@@ -77,8 +77,8 @@ class KindCounts:
     """Misses and stale reads whose lookup was already pending."""
     known: int = 0
     """Number of entries now."""
-    oldest_age: float | None = None
-    """Age in seconds of the oldest recently used entry, or `None` if there is none."""
+    oldest_age_seconds: float | None = None
+    """Age of the oldest recently used entry, or `None` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +105,9 @@ def health(counts: BudgetCounts) -> dict[str, object]:
         "ok": all(state is BreakerState.CLOSED for state in states.values()),
         "sources": {str(source): str(state) for source, state in states.items()},
         "entities": {
-            str(kind): {
-                "known": kind_counts.known,
-                "oldest_age_seconds": None if kind_counts.oldest_age is None else round(kind_counts.oldest_age, 3),
-                "hits": kind_counts.hits,
-                "misses": kind_counts.misses,
-                "stale": kind_counts.stale,
-                "negative": kind_counts.negative,
-                "coalesced": kind_counts.coalesced,
-            }
-            for kind, kind_counts in counts.kinds.items()
+            str(kind): asdict(of_kind)
+            | {"oldest_age_seconds": of_kind.oldest_age_seconds and round(of_kind.oldest_age_seconds, 3)}
+            for kind, of_kind in counts.kinds.items()
         },
         "lookup_failures": [
             {"entity": str(kind), "source": str(source), "reason": str(reason), "count": count}

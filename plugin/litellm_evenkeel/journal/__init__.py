@@ -1,1 +1,1 @@
-"""A journal of requests: a row each, written in batches by a thread of its own, to SQLite or Postgres."""
+"""A journal of requests: one record each, written in batches by a thread of its own, to SQLite or Postgres."""

@@ -46,16 +46,16 @@ def back_fill(
     `source_name` identifies the source in the target's cursors. `restart` ignores these cursors and reads all records
     again.
     """
-    looked_at = brought = 0
-    for turn in range(MAX_ROUNDS):
-        done = {} if restart and turn == 0 else target.backfill_positions(source_name)
-        before = looked_at
+    read = copied = 0
+    for round_index in range(MAX_ROUNDS):
+        positions = {} if restart and round_index == 0 else target.backfill_positions(source_name)
+        read_before = read
         for writer, last in sorted(source.latest().items()):
-            number = done.get(writer, 0)
+            number = positions.get(writer, 0)
             while number < last and (records := source.read(writer, number, last, batch_records)):
                 number = records[-1].number
-                brought += target.write(records, BackfillCursor(source_name, writer, number))
-                looked_at += len(records)
-                yield Progress(looked_at, brought)
-        if looked_at == before:
+                copied += target.write(records, BackfillCursor(source_name, writer, number))
+                read += len(records)
+                yield Progress(read, copied)
+        if read == read_before:
             return

@@ -144,11 +144,9 @@ def hash_key(key: object, *, is_known: bool = True) -> str:
     """
     if not isinstance(key, str) or not key:
         return ""
-    return (
-        key
-        if is_known and KEY_HASH.fullmatch(key)
-        else hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:HASH_DIGITS]
-    )
+    if is_known and KEY_HASH.fullmatch(key):
+        return key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
 def status(error: object, default: int = FAILED) -> int:
@@ -164,9 +162,8 @@ def status(error: object, default: int = FAILED) -> int:
 def _fallback_origin(details: Mapping[str, Any]) -> object:
     """Return the requested model of a request that a fallback served; LiteLLM reports the fallback's model itself."""
     params = _mapping(details.get("litellm_params"))
-    return next(
-        (asked for name in METADATA_KEYS if (asked := _mapping(params.get(name)).get("original_model_group"))), None
-    )
+    origins = (_mapping(params.get(name)).get("original_model_group") for name in METADATA_KEYS)
+    return next(filter(None, origins), None)
 
 
 def _arrived_at(details: Mapping[str, Any], started_at: float, ended_at: float) -> float:

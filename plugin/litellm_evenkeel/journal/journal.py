@@ -7,14 +7,13 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.journal.writer import RecordWriter
+from litellm_evenkeel.journal.writer import RecordWriter, WriterCounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from litellm_evenkeel.journal.record import RequestRecord
     from litellm_evenkeel.journal.settings import JournalSettings
-    from litellm_evenkeel.journal.stats import WriterCounts
     from litellm_evenkeel.journal.store import RecordStore
 
 WRITER_ID_BITS = 62

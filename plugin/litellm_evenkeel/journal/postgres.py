@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
-from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest_query
+from litellm_evenkeel.journal.store import COLUMN_NAMES, JournalMissing, RecordsRejected, SqlStore, Statements
 from litellm_evenkeel.support.postgres import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
-    from litellm_evenkeel.journal.store import BackfillCursor, PageCursor
+    from litellm_evenkeel.journal.store import BackfillCursor
 
 T = TypeVar("T")
 
@@ -45,33 +45,16 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE}_moved (
 HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.{TABLE}_moved') IS NOT NULL"
 # Only one of the workers that start together creates the table. Concurrent CREATE TABLE statements can fail.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('evenkeel.journal'))"
-COLUMN_NAMES = ", ".join(COLUMNS)
 UNNEST = (
     f"INSERT INTO {SCHEMA}.{TABLE} ({COLUMN_NAMES}) "
     f"SELECT * FROM unnest({', '.join(f'${position}::{kind}[]' for position, kind in enumerate(COLUMN_TYPES, 1))}) "
     "ON CONFLICT (writer, number) DO NOTHING"
 )
-SAVE_POSITION = f"""
-INSERT INTO {SCHEMA}.{TABLE}_moved VALUES ($1, $2, $3)
-ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
-"""
 PRUNE = f"""
 DELETE FROM {SCHEMA}.{TABLE} WHERE (writer, number) IN (
     SELECT writer, number FROM {SCHEMA}.{TABLE} WHERE time < $1 ORDER BY time LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 """
-READ = f"""
-SELECT {COLUMN_NAMES} FROM {SCHEMA}.{TABLE} WHERE writer = $1 AND number > $2 AND number <= $3 ORDER BY number LIMIT $4
-"""
-ORDER = "time {0}, writer {0}, number {0}"
-PAGE = f"""
-SELECT {COLUMN_NAMES} FROM {SCHEMA}.{TABLE}
-WHERE (time, writer, number) > ($1, $2, $3) ORDER BY {ORDER.format("ASC")} LIMIT $4
-"""
-NEWEST = f"SELECT {COLUMN_NAMES} FROM {SCHEMA}.{TABLE} ORDER BY {ORDER.format('DESC')} LIMIT $1"
-WRITERS = f"SELECT writer, min(number), max(number), count(*) FROM {SCHEMA}.{TABLE} GROUP BY writer"
-LATEST = latest_query(f"{SCHEMA}.{TABLE}")
-BACKFILL_POSITIONS = f"SELECT writer, number FROM {SCHEMA}.{TABLE}_moved WHERE source = $1"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 TIME = COLUMNS.index("time")
@@ -84,10 +67,9 @@ REJECTION_ERRORS = (
     UnicodeError,
 )
 CONNECT_TIMEOUT_SECONDS, CLOSE_TIMEOUT_SECONDS = 10.0, 1.0
-APPLICATION_NAME = "litellm-evenkeel journal"
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """Store in a Postgres database.
 
     `url` is called for every connection, because passwords may rotate. Calls block, so use the store from a thread
@@ -96,15 +78,10 @@ class PostgresStore:
     """
 
     name = "postgres"
+    statements = Statements(f"{SCHEMA}.{TABLE}", "$")
     locked = 0
 
-    def __init__(
-        self,
-        url: Callable[[], str],
-        *,
-        timeout: float = 10.0,
-        create: bool = True,
-    ) -> None:
+    def __init__(self, url: Callable[[], str], *, timeout: float = 10.0, create: bool = True) -> None:
         """Initialize the store. `create` is whether a missing journal is created."""
         self._url, self._timeout, self._may_create = url, timeout, create
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -117,33 +94,6 @@ class PostgresStore:
     def prune(self, before: int, limit: int) -> int:
         """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
         return _count(self._run(lambda connection: connection.execute(PRUNE, to_datetime(before), limit)))
-
-    def writers(self) -> Mapping[int, WriterRange]:
-        """Return the range of each writer's records. This reads all records."""
-        rows = self._run(lambda connection: connection.fetch(WRITERS))
-        return {writer: WriterRange(*numbers) for writer, *numbers in rows}
-
-    def latest(self) -> Mapping[int, int]:
-        """Return the last number of each writer. The cost does not depend on the number of records."""
-        return dict(self._run(lambda connection: connection.fetch(LATEST)))
-
-    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
-        return list(map(_row, self._run(lambda connection: connection.fetch(READ, writer, after, last, limit))))
-
-    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
-        """Return up to `limit` records of all writers after a cursor, the oldest first."""
-        time, writer, number = after
-        parameters = (to_datetime(time), writer, number, limit)
-        return list(map(_row, self._run(lambda connection: connection.fetch(PAGE, *parameters))))
-
-    def newest(self, limit: int) -> list[RequestRecord]:
-        """Return the `limit` newest records of all writers, the oldest first."""
-        return list(map(_row, self._run(lambda connection: connection.fetch(NEWEST, limit))))[::-1]
-
-    def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return, for each writer, the number of the last record that was copied from the store `source`."""
-        return dict(self._run(lambda connection: connection.fetch(BACKFILL_POSITIONS, source)))
 
     def close(self) -> None:
         """Close the connection. The next call connects again."""
@@ -158,21 +108,26 @@ class PostgresStore:
 
     async def _write(self, connection: Any, records: Sequence[RequestRecord], cursor: BackfillCursor | None) -> int:
         try:
-            return await self._insert_records(connection, records, cursor)
+            rows = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
+            columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+            async with contextlib.nullcontext() if cursor is None else connection.transaction():
+                inserted = _count(await connection.execute(UNNEST, *columns))
+                if cursor is not None:
+                    position = (cursor.source, cursor.writer, cursor.number)
+                    await connection.execute(self.statements.save_position, *position)
         except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
-
-    async def _insert_records(
-        self, connection: Any, records: Sequence[RequestRecord], cursor: BackfillCursor | None
-    ) -> int:
-        rows = [(*record[:TIME], to_datetime(record.time), *record[TIME + 1 :]) for record in records]
-        columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-        if cursor is None:
-            return _count(await connection.execute(UNNEST, *columns))
-        async with connection.transaction():
-            inserted = _count(await connection.execute(UNNEST, *columns))
-            await connection.execute(SAVE_POSITION, cursor.source, cursor.writer, cursor.number)
         return inserted
+
+    def _fetch(self, statement: str, *parameters: object) -> Sequence[Any]:
+        return self._run(lambda connection: connection.fetch(statement, *parameters))
+
+    @staticmethod
+    def _record(row: Sequence[Any]) -> RequestRecord:
+        return RequestRecord._make((*row[:TIME], (row[TIME] - EPOCH) // MICROSECOND, *row[TIME + 1 :]))
+
+    def _time(self, microseconds: int) -> object:
+        return to_datetime(microseconds)
 
     def _run(self, operation: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         if self._loop is None:
@@ -195,7 +150,7 @@ class PostgresStore:
 
     async def _connect(self) -> Any:
         address = arguments(self._url())
-        server_settings = {"application_name": APPLICATION_NAME, **address["server_settings"]}
+        server_settings = {"application_name": "litellm-evenkeel journal", **address["server_settings"]}
         connection = await asyncpg.connect(
             **address | {"server_settings": server_settings}, statement_cache_size=0, timeout=CONNECT_TIMEOUT_SECONDS
         )
@@ -232,10 +187,6 @@ class PostgresStore:
 def to_datetime(microseconds: int) -> datetime:
     """Return a record's time as the `datetime` that asyncpg expects."""
     return EPOCH + timedelta(microseconds=microseconds)
-
-
-def _row(values: Sequence[Any]) -> RequestRecord:
-    return RequestRecord._make((*values[:TIME], (values[TIME] - EPOCH) // MICROSECOND, *values[TIME + 1 :]))
 
 
 def _count(command_tag: str) -> int:

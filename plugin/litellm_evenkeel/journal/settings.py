@@ -47,7 +47,7 @@ class Synchronous(StrEnum):
     """Sync to disk after every batch."""
 
 
-# When a worker ends, LiteLLM may deliver its queued events for so long before the journal drains. It delivers up to
+# Time that LiteLLM has to deliver its queued events before the journal of a worker that ends drains. It delivers up to
 # two hundred at a time.
 FINAL_EVENTS_SECONDS = 10.0
 
@@ -77,7 +77,7 @@ class JournalSettings(SettingsModel):
     """When SQLite syncs to disk: normal, at checkpoints, so that a power loss may lose the last records, or full, after
     each batch."""
     batch_size: PositiveCount = 500
-    """Maximum number of records of one write. If so many are waiting, they are written without further delay.
+    """Maximum number of records of one write. If this number is waiting, they are written without further delay.
     1: each record by itself."""
     flush_interval: Duration = 0.05
     """Maximum time for which a record waits for others, to be written together."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
 from litellm_evenkeel.journal.settings import Synchronous
-from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected, WriterRange, latest_query
+from litellm_evenkeel.journal.store import COLUMN_NAMES, JournalMissing, RecordsRejected, SqlStore, Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from litellm_evenkeel.journal.store import BackfillCursor, PageCursor
+    from litellm_evenkeel.journal.store import BackfillCursor
 
 FORMAT = 1
 # Identifies a journal together with the format, because other programs use `user_version` for their formats too.
@@ -39,32 +39,15 @@ CREATE TABLE evenkeel_journal_moved (
 ) WITHOUT ROWID;
 PRAGMA user_version = {FORMAT};
 """
-COLUMN_NAMES = ", ".join(COLUMNS)
 INSERT = (
     f"INSERT INTO evenkeel_journal ({COLUMN_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "
     "ON CONFLICT (writer, number) DO NOTHING"
 )
-SAVE_POSITION = """
-INSERT INTO evenkeel_journal_moved VALUES (?, ?, ?)
-ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
-"""
 PRUNE = """
 DELETE FROM evenkeel_journal WHERE (writer, number) IN (
     SELECT writer, number FROM evenkeel_journal WHERE time < ? ORDER BY time LIMIT ?
 )
 """
-READ = f"""
-SELECT {COLUMN_NAMES} FROM evenkeel_journal WHERE writer = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?
-"""
-ORDER = "time {0}, writer {0}, number {0}"
-PAGE = f"""
-SELECT {COLUMN_NAMES} FROM evenkeel_journal
-WHERE (time, writer, number) > (?, ?, ?) ORDER BY {ORDER.format("ASC")} LIMIT ?
-"""
-NEWEST = f"SELECT {COLUMN_NAMES} FROM evenkeel_journal ORDER BY {ORDER.format('DESC')} LIMIT ?"
-WRITERS = "SELECT writer, min(number), max(number), count(*) FROM evenkeel_journal GROUP BY writer"
-LATEST = latest_query("evenkeel_journal")
-BACKFILL_POSITIONS = "SELECT writer, number FROM evenkeel_journal_moved WHERE source = ?"
 # SQLite does not apply its busy timeout when processes open a new file at the same moment: one of them enables the
 # write-ahead log, and the others fail at once. So opening is retried at this interval.
 OPEN_RETRY_SECONDS = 0.02
@@ -74,10 +57,11 @@ PRIMARY_CODE_MASK = 0xFF
 REJECTION_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, UnicodeError)
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """Store in a file that the first call opens."""
 
     name = "sqlite"
+    statements = Statements(TABLE, "?")
 
     def __init__(
         self,
@@ -100,7 +84,7 @@ class SqliteStore:
             with self._transaction() as connection:
                 inserted = connection.executemany(INSERT, records).rowcount
                 if cursor is not None:
-                    connection.execute(SAVE_POSITION, (cursor.source, cursor.writer, cursor.number))
+                    connection.execute(self.statements.save_position, (cursor.source, cursor.writer, cursor.number))
         except REJECTION_ERRORS as error:
             raise RecordsRejected(type(error).__name__) from error
         return inserted
@@ -110,35 +94,19 @@ class SqliteStore:
         with self._transaction() as connection:
             return connection.execute(PRUNE, (before, limit)).rowcount
 
-    def writers(self) -> Mapping[int, WriterRange]:
-        """Return the range of each writer's records. This reads all records."""
-        return {writer: WriterRange(*numbers) for writer, *numbers in self._open().execute(WRITERS)}
-
-    def latest(self) -> Mapping[int, int]:
-        """Return the last number of each writer. The cost does not depend on the number of records."""
-        return dict(self._open().execute(LATEST).fetchall())
-
-    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
-        return list(map(_row, self._open().execute(READ, (writer, after, last, limit))))
-
-    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
-        """Return up to `limit` records of all writers after a cursor, the oldest first."""
-        return list(map(_row, self._open().execute(PAGE, (*after, limit))))
-
-    def newest(self, limit: int) -> list[RequestRecord]:
-        """Return the `limit` newest records of all writers, the oldest first."""
-        return list(map(_row, self._open().execute(NEWEST, (limit,))))[::-1]
-
-    def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return, for each writer, the number of the last record that was copied from the store `source`."""
-        return dict(self._open().execute(BACKFILL_POSITIONS, (source,)))
-
     def close(self) -> None:
         """Close the file. The next call opens it again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def _fetch(self, statement: str, *parameters: object) -> Sequence[Any]:
+        return self._open().execute(statement, parameters).fetchall()
+
+    @staticmethod
+    def _record(row: Sequence[Any]) -> RequestRecord:
+        *unchanged, is_stream, is_cached = row
+        return RequestRecord._make((*unchanged, bool(is_stream), bool(is_cached)))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -148,14 +116,8 @@ class SqliteStore:
         """
         connection = self._open()
         self._begin(connection)
-        try:
+        with connection:
             yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            # After some errors, such as a full disk, SQLite has rolled back by itself.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Begin a write transaction. If another process holds the lock, count that and wait for it."""
@@ -197,14 +159,14 @@ class SqliteStore:
             return False
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        is_there = _holds_journal(connection)
-        if not is_there and not self._may_create:
+        has_journal = _holds_journal(connection)
+        if not has_journal and not self._may_create:
             raise JournalMissing("it contains no journal")
         # A reader must not change the file, not even its journal mode.
         if self._may_create:
             self._enable_wal(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        if not is_there:
+        if not has_journal:
             self._create(connection)
 
     def _enable_wal(self, connection: sqlite3.Connection) -> None:
@@ -221,15 +183,11 @@ class SqliteStore:
 
     def _create(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
-        try:
+        with connection:
             # Another process may have created it since the check.
             if connection.execute("PRAGMA user_version").fetchone() == (0,):
                 for statement in CREATE.split(";"):
                     connection.execute(statement)
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
 
 
 def _holds_journal(connection: sqlite3.Connection) -> bool:
@@ -248,8 +206,3 @@ def _holds_journal(connection: sqlite3.Connection) -> bool:
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & PRIMARY_CODE_MASK == sqlite3.SQLITE_BUSY
-
-
-def _row(values: Sequence[Any]) -> RequestRecord:
-    *unchanged, is_stream, is_cached = values
-    return RequestRecord._make((*unchanged, bool(is_stream), bool(is_cached)))

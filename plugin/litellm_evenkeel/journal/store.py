@@ -1,31 +1,19 @@
-"""Interface of a record store. Use a store from one thread at a time."""
+"""Interface of a record store, and what the stores in SQL databases share. Use a store from one thread at a time."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from litellm_evenkeel.journal.record import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from litellm_evenkeel.journal.record import RequestRecord
 
-
-def latest_query(table: str) -> str:
-    """Return a query for the last number of each writer, for SQLite and Postgres.
-
-    It steps from writer to writer in the primary key. A GROUP BY would read all records.
-    """
-    return f"""
-WITH RECURSIVE known (writer) AS (
-    SELECT min(writer) FROM {table}
-    UNION ALL
-    SELECT (SELECT min(later.writer) FROM {table} AS later WHERE later.writer > known.writer)
-    FROM known WHERE known.writer IS NOT NULL
-)
-SELECT known.writer, (SELECT max(own.number) FROM {table} AS own WHERE own.writer = known.writer)
-FROM known WHERE known.writer IS NOT NULL
-"""
+COLUMN_NAMES = ", ".join(COLUMNS)
 
 
 class RecordsRejected(Exception):
@@ -41,12 +29,12 @@ class WriterRange(NamedTuple):
 
     first: int
     last: int
-    rows: int
+    records: int
 
     @property
     def gaps(self) -> int:
         """Number of records that are missing between the first and the last."""
-        return self.last - self.first + 1 - self.rows
+        return self.last - self.first + 1 - self.records
 
 
 class PageCursor(NamedTuple):
@@ -78,36 +66,102 @@ class RecordStore(Protocol):
 
     def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
         """Write all records and the cursor, or nothing. Return the number of records that were new."""
-        ...
 
     def prune(self, before: int, limit: int) -> int:
         """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
-        ...
 
     def writers(self) -> Mapping[int, WriterRange]:
         """Return the range of each writer's records. This reads all records."""
-        ...
 
     def latest(self) -> Mapping[int, int]:
         """Return the last number of each writer. The cost does not depend on the number of records."""
-        ...
 
     def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
         """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
-        ...
 
     def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
         """Return up to `limit` records of all writers after a cursor, the oldest first."""
-        ...
 
     def newest(self, limit: int) -> list[RequestRecord]:
         """Return the `limit` newest records of all writers, the oldest first."""
-        ...
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
         """Return, for each writer, the number of the last record that was copied from the store `source`."""
-        ...
 
     def close(self) -> None:
         """Close the store. The next call opens it again."""
-        ...
+
+
+class Statements:
+    """SQL statements on `table`, with parameters `{mark}1`, `{mark}2` and so on."""
+
+    def __init__(self, table: str, mark: str) -> None:
+        select, order = f"SELECT {COLUMN_NAMES} FROM {table}", "time {0}, writer {0}, number {0}"
+        self.read = f"""
+{select} WHERE writer = {mark}1 AND number > {mark}2 AND number <= {mark}3 ORDER BY number LIMIT {mark}4
+"""
+        self.page = f"""
+{select} WHERE (time, writer, number) > ({mark}1, {mark}2, {mark}3) ORDER BY {order.format("ASC")} LIMIT {mark}4
+"""
+        self.newest = f"{select} ORDER BY {order.format('DESC')} LIMIT {mark}1"
+        self.writers = f"SELECT writer, min(number), max(number), count(*) FROM {table} GROUP BY writer"
+        # It steps from writer to writer in the primary key. A GROUP BY would read all records.
+        self.latest = f"""
+WITH RECURSIVE known (writer) AS (
+    SELECT min(writer) FROM {table}
+    UNION ALL
+    SELECT (SELECT min(later.writer) FROM {table} AS later WHERE later.writer > known.writer)
+    FROM known WHERE known.writer IS NOT NULL
+)
+SELECT known.writer, (SELECT max(own.number) FROM {table} AS own WHERE own.writer = known.writer)
+FROM known WHERE known.writer IS NOT NULL
+"""
+        self.save_position = f"""
+INSERT INTO {table}_moved VALUES ({mark}1, {mark}2, {mark}3)
+ON CONFLICT (source, writer) DO UPDATE SET number = excluded.number
+"""
+        self.backfill_positions = f"SELECT writer, number FROM {table}_moved WHERE source = {mark}1"
+
+
+class SqlStore(ABC):
+    """The queries of a `RecordStore` in an SQL database."""
+
+    statements: ClassVar[Statements]
+
+    def writers(self) -> Mapping[int, WriterRange]:
+        """Return the range of each writer's records. This reads all records."""
+        return {writer: WriterRange(*numbers) for writer, *numbers in self._fetch(self.statements.writers)}
+
+    def latest(self) -> Mapping[int, int]:
+        """Return the last number of each writer. The cost does not depend on the number of records."""
+        return dict(self._fetch(self.statements.latest))
+
+    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
+        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
+        return list(map(self._record, self._fetch(self.statements.read, writer, after, last, limit)))
+
+    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
+        """Return up to `limit` records of all writers after a cursor, the oldest first."""
+        parameters = (self._time(after.time), after.writer, after.number, limit)
+        return list(map(self._record, self._fetch(self.statements.page, *parameters)))
+
+    def newest(self, limit: int) -> list[RequestRecord]:
+        """Return the `limit` newest records of all writers, the oldest first."""
+        return list(map(self._record, self._fetch(self.statements.newest, limit)))[::-1]
+
+    def backfill_positions(self, source: str) -> Mapping[int, int]:
+        """Return, for each writer, the number of the last record that was copied from the store `source`."""
+        return dict(self._fetch(self.statements.backfill_positions, source))
+
+    @abstractmethod
+    def _fetch(self, statement: str, *parameters: object) -> Sequence[Any]:
+        """Execute a query and return its rows."""
+
+    @staticmethod
+    @abstractmethod
+    def _record(row: Sequence[Any]) -> RequestRecord:
+        """Return the record of a row."""
+
+    def _time(self, microseconds: int) -> object:
+        """Return a record's time as the database stores it."""
+        return microseconds

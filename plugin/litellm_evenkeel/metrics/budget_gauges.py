@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.budgets import Budget, BudgetEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from litellm_evenkeel.budgets import Entity
     from litellm_evenkeel.metrics.registry.families import Family
     from litellm_evenkeel.metrics.registry.series import Labels
 
@@ -64,8 +65,8 @@ class BudgetGauges:
             ]
             for kind, name in METRIC_NAMES.items()
         }
-        self._shown: dict[tuple[BudgetEntity, str], tuple[Labels | None, ...]] = {}
-        self._resets_at: dict[tuple[BudgetEntity, str], float] = {}
+        self._shown: dict[Entity, Sequence[Labels | None]] = {}
+        self._resets_at: dict[Entity, float] = {}
 
     def has(self, kind: BudgetEntity) -> bool:
         """Return whether any gauge for this kind of entity is exported."""
@@ -80,25 +81,19 @@ class BudgetGauges:
         if resets_at is not None and resets_at <= now:
             # The budget was reset, and its next reset is not known yet.
             resets_at = None
-        values = (
-            budget.remaining if budget.exists else None,
-            budget.maximum if budget.exists else None,
-            None if resets_at is None else (resets_at - now) / HOUR_SECONDS,
-        )
+        hours = None if resets_at is None else (resets_at - now) / HOUR_SECONDS
+        values = (budget.remaining, budget.maximum, hours) if budget.exists else NONE_OF_THREE
         old_shown = self._shown.get((kind, entity_id), NONE_OF_THREE)
-        shown = tuple(
-            [
-                None if gauge is None or value is None else self._labels(kind, entity_id, budget, gauge)
-                for gauge, value in zip(gauges, values, strict=True)
-            ]
-        )
-        for gauge, old_labels, labels, value in zip(gauges, old_shown, shown, values, strict=True):
+        shown: list[Labels | None] = [None, None, None]
+        for index, (gauge, value) in enumerate(zip(gauges, values, strict=True)):
             if gauge is None:
                 continue
+            labels = shown[index] = None if value is None else self._labels(kind, entity_id, budget, gauge)
+            old_labels = old_shown[index]
             if old_labels is not None and old_labels != labels:
                 gauge.remove_series(old_labels)
             if labels is not None and value is not None:
-                gauge.series_of(labels).set(value)
+                gauge.get_or_create(labels).set(value)
         if values == NONE_OF_THREE:
             self._shown.pop((kind, entity_id), None)
         else:

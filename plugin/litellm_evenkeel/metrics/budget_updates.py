@@ -35,38 +35,41 @@ class BudgetUpdater:
     ) -> None:
         self._end_user, self._clock = end_user, clock
         # Resets are stated in the system's time.
-        self._gauges = BudgetGauges(families, clean, time.time, constant_labels)
+        self.gauges = BudgetGauges(families, clean, time.time, constant_labels)
         # Budgets whose gauges are switched off are not looked up.
-        self._shown = frozenset(kind for kind in BudgetEntity if self._gauges.has(kind))
-        self._budgets = open_budgets(self._gauges.show, peek)
+        self._kinds = frozenset(kind for kind in BudgetEntity if self.gauges.has(kind))
+        self._budgets = open_budgets(self.gauges.show, peek)
         self._observations: dict[Entity, BudgetObservation] = {}
 
     def observe(self, event: Raw) -> None:
         """Keep an event's observations until the next `refresh`. Only the latest one of each budget is needed."""
-        payload = event["standard_logging_object"]
-        metadata, params = payload["metadata"], event.get("litellm_params") or EMPTY
-        shown = self._shown
-        owners = RequestOwners(
-            metadata["user_api_key_hash"] if BudgetEntity.KEY in shown else None,
-            metadata["user_api_key_team_id"] if BudgetEntity.TEAM in shown else None,
-            metadata["user_api_key_user_id"] if BudgetEntity.USER in shown else None,
-            metadata.get("user_api_key_org_id") if BudgetEntity.ORG in shown else None,
-            self._end_user(params) if BudgetEntity.CUSTOMER in shown else None,
-        )
-        cost = payload["response_cost"] or 0.0
-        for observation in observations(params.get("metadata") or EMPTY, owners, self._clock(), cost):
-            self._observations[observation.kind, observation.entity_id] = observation
+        kinds = self._kinds
+        try:
+            payload = event["standard_logging_object"]
+            metadata, params = payload["metadata"], event.get("litellm_params") or EMPTY
+            owners = RequestOwners(
+                metadata["user_api_key_hash"] if BudgetEntity.KEY in kinds else None,
+                metadata["user_api_key_team_id"] if BudgetEntity.TEAM in kinds else None,
+                metadata["user_api_key_user_id"] if BudgetEntity.USER in kinds else None,
+                metadata.get("user_api_key_org_id") if BudgetEntity.ORG in kinds else None,
+                self._end_user(params) if BudgetEntity.CUSTOMER in kinds else None,
+            )
+            cost = payload["response_cost"] or 0.0
+            for observation in observations(params.get("metadata") or EMPTY, owners, self._clock(), cost):
+                self._observations[observation.kind, observation.entity_id] = observation
+        except Exception as error:  # noqa: BLE001 - an event of unexpected form is only counted as such
+            self._budgets.record_unreadable(error)
 
     def refresh(self) -> Iterator[None]:
-        """Apply the kept observations, and have unknown budgets looked up; yield after each observation."""
+        """Apply the kept observations, and request a lookup of unknown budgets; yield after each observation."""
         pending, self._observations = self._observations, {}
         for observation in pending.values():
             now = self._clock()
             self._budgets.observe(observation, now)
-            if not self._gauges.touch(observation.kind, observation.entity_id, now) and (
+            if not self.gauges.touch(observation.kind, observation.entity_id, now) and (
                 known := self._budgets.known(observation.kind, observation.entity_id)
             ):
-                self._gauges.show(observation.kind, observation.entity_id, known)
+                self.gauges.show(observation.kind, observation.entity_id, known)
             yield
 
     def record_row(
@@ -96,14 +99,6 @@ class BudgetUpdater:
             never_resets=resets_at is None,
         )
         self._budgets.record_row(BudgetObservation(kind, entity_id, budget))
-
-    def update_hours_left(self) -> Iterator[None]:
-        """Update the hours until each reset; yield after each budget."""
-        return self._gauges.update_hours_left()
-
-    def record_unreadable(self, error: BaseException) -> None:
-        """Record that an event's observations could not be read."""
-        self._budgets.record_unreadable(error)
 
     def counts(self) -> BudgetCounts:
         """Return the counts of lookups and failures."""

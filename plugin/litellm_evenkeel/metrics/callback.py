@@ -9,6 +9,7 @@ import dataclasses
 import logging
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -29,8 +30,7 @@ from litellm_evenkeel.metrics.registry.expiry import SeriesExpiry
 from litellm_evenkeel.metrics.registry.label_limits import CLIENT_IP, END_USER, USER_AGENT, LabelLimits
 from litellm_evenkeel.metrics.registry.litellm_limits import apply_end_user_limits, apply_metric_limits
 from litellm_evenkeel.metrics.replay import failure_key
-from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
-from litellm_evenkeel.metrics.replay.recorder import record_updates
+from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 from litellm_evenkeel.metrics.replay.sentinel_event import LENGTH_CLASS_KEY
 from litellm_evenkeel.metrics.replay.update_queue import QUIET_SECONDS, in_slices
 from litellm_evenkeel.metrics.router_usage import RemainingQuotaPoller
@@ -92,15 +92,15 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
     ) -> None:
         self._folder, self._is_off = folder, False
         self._registry, self._settings, self._open_budgets = registry, settings or MetricsSettings(), open_budgets
-        self._making = threading.RLock()
+        self._creation_lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
         """Create the series when one of their attributes is first read."""
         if not name.startswith(LAZY_PREFIXES):
             raise AttributeError(name)
-        with self._making:
+        with self._creation_lock:
             if name not in vars(self) and "_store" not in vars(self) and not self._is_off:
-                self._make_or_switch_off()
+                self._create_or_switch_off()
         if self._is_off:
             return OFF_ATTRIBUTES.get(name, NULL_METRIC)
         if name not in vars(self):
@@ -113,18 +113,22 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         plan_cache = self._plan_cache
         return None if self._is_off else plan_cache
 
-    def _make_or_switch_off(self) -> None:
+    def _create_or_switch_off(self) -> None:
         """Create the series. If that fails, log the error once and count nothing from then on."""
         try:
             _refuse_other_callbacks(self)
-            self._make()
+            self._create_series()
         except Exception as error:  # noqa: BLE001 - LiteLLM raises many kinds of errors for wrong settings
             self._is_off = True
-            LOG.critical("evenkeel: this worker has no Prometheus metrics of LiteLLM; requests go on. Cause: %s", error)
+            LOG.critical(
+                "evenkeel: LiteLLM's Prometheus metrics could not be created (%s). This worker counts nothing, and its "
+                "requests go on. Correct the settings, and restart the proxy.",
+                error,
+            )
             for family in self._store.families.values() if "_store" in vars(self) else ():
                 self._registry.unregister(family)
 
-    def _make(self) -> None:
+    def _create_series(self) -> None:
         settings = self._settings
         max_values = {
             END_USER: settings.max_end_users,
@@ -148,7 +152,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             clean_label,
             self._record_success,
             clock=time.monotonic,
-            settings=PlanCacheSettings(flush_seconds=settings.flush_interval, max_waiting=settings.queue_size),
+            flush_seconds=settings.flush_interval,
+            max_waiting=settings.queue_size,
         )
         by_name = self._store.families
         self._usage = RemainingQuotaPoller(by_name, clean_label, model_group_usage, time.monotonic)
@@ -156,14 +161,14 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if self._open_budgets is not None:
             end_user, labels = self._readers.end_user, dict(tag_labels(()))
             self._budgets = BudgetUpdater(self._open_budgets, by_name, end_user, clean_label, clock.now, labels)
-        self._plan_cache.queue.after_round = self._flushed
+        self._plan_cache.queue.after_round = self._after_round
         # Before events are counted, so that a series that was idle for too long starts anew with them.
         self._plan_cache.queue.before_round = SeriesExpiry(self._store, self._ttl, time.time).expire_due
         self._self_metrics = SelfMetrics(self._store, self._plan_cache, label_limits, self.budget_counts)
         if self._folder is not None:
             self._writer = MultiprocessWriter(self._store, self._folder)
             self._compactor = DeadWorkerCompactor(self._folder, settings.label_idle_ttl)
-            self._writing = asyncio.Lock()
+            self._write_lock = asyncio.Lock()
             atexit.register(self.write_final)
 
     def _create_metric_factory(self, metric_class: Any, *args: Any, **kwargs: Any) -> Any:
@@ -175,7 +180,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             self._ttl = apply_metric_limits(self._store, self._ttl, limits, admissions if is_shared else None)
             self._series_limits = dataclasses.replace(limits, max_series=None, ttl_seconds=None)
 
-        def create(*values: Any, **named: Any) -> families.Family:
+        def create(*values: Any, **named: Any) -> Any:
             return FAMILY_CLASSES[metric_class](self._store, *values, **named)
 
         return super()._create_metric_factory(create, *args, **kwargs)
@@ -191,7 +196,8 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         plan_cache = self._active_plans()
         if plan_cache is None:
             return
-        self._see_budgets(kwargs)
+        if self._budgets is not None:
+            self._budgets.observe(kwargs)
         if not plan_cache.take_success(kwargs, response_obj, start_time, end_time):
             await super().async_log_success_event(kwargs, response_obj, start_time, end_time)
         elif kwargs.get("exception") is None or not self._readers.skips(kwargs):
@@ -201,9 +207,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, kwargs: Raw, response_obj: Any, start_time: datetime, end_time: datetime
     ) -> None:
         """Count a failed attempt."""
-
-        def original() -> Any:
-            return PrometheusLogger.async_log_failure_event(self, kwargs, response_obj, start_time, end_time)
+        original = partial(PrometheusLogger.async_log_failure_event, self, kwargs, response_obj, start_time, end_time)
 
         def key() -> Hashable:
             return self._readers.skips(kwargs), failure_key.event_key(kwargs, self._readers)
@@ -215,11 +219,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, request_data: Raw, original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
     ) -> None:
         """Count a failed request as the client sees it."""
-
-        def original() -> Any:
-            return PrometheusLogger.async_post_call_failure_hook(
-                self, request_data, original_exception, user_api_key_dict, traceback_str
-            )
+        original = partial(
+            PrometheusLogger.async_post_call_failure_hook,
+            *(self, request_data, original_exception, user_api_key_dict, traceback_str),
+        )
 
         def key() -> Hashable:
             return failure_key.hook_key(request_data, original_exception, user_api_key_dict, self._readers)
@@ -234,7 +237,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         """Count a failure by the plan for its key. Return `False` if LiteLLM's own code has to count it."""
         plan_cache = self._plan_cache
         try:
-            return plan_cache.take_failure(key(), lambda: record_updates(self._store, original()))
+            return plan_cache.take_failure(key(), lambda: self._store.record(original()))
         except Exception:  # noqa: BLE001 - LiteLLM's own code handles failures of any form
             return False
 
@@ -248,7 +251,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, standard_logging_payload: Raw, enum_values: Any, *_: Any, **__: Any
     ) -> None:
         """Keep the event's labels for the next poll of the router, which takes place outside of events."""
-        if self._store.recorder is None:
+        if self._store.recording.updates is None:
             model = getattr(enum_values, "litellm_model_name", "")
             # An event that lacks a field must not stop LiteLLM's own code.
             with contextlib.suppress(Exception):
@@ -259,40 +262,36 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
 
     def _set_team_budget_metrics(self, team: Any) -> None:
         """Record a row that LiteLLM reads when it refreshes the budgets of all teams."""
-        self._record_row(BudgetEntity.TEAM, team.team_id, team, team.team_alias)
+        self._record_row(BudgetEntity.TEAM, team.team_id, *_amounts(team), team.team_alias)
 
     def _set_key_budget_metrics(self, user_api_key_dict: Any) -> None:
         """Record a key's row."""
-        self._record_row(BudgetEntity.KEY, user_api_key_dict.token, user_api_key_dict, user_api_key_dict.key_alias)
+        key = user_api_key_dict
+        self._record_row(BudgetEntity.KEY, key.token, *_amounts(key), key.key_alias)
 
     def _set_user_budget_metrics(self, user: Any) -> None:
         """Record a user's row."""
-        self._record_row(BudgetEntity.USER, user.user_id, user, user.user_alias, user.user_email)
+        self._record_row(BudgetEntity.USER, user.user_id, *_amounts(user), user.user_alias, user.user_email)
 
     def _set_org_budget_metrics(
         self, org_id: str, org_alias: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """Record an organisation's row."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
+        self._record_row(BudgetEntity.ORG, org_id, spend, max_budget, budget_reset_at, org_alias)
 
     def _set_customer_budget_metrics(
         self, end_user_id: str, spend: float, max_budget: float | None, budget_reset_at: datetime | None
     ) -> None:
         """Record a customer's row."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
+        self._record_row(BudgetEntity.CUSTOMER, end_user_id, spend, max_budget, budget_reset_at)
 
-    def _record_row(
-        self, kind: BudgetEntity, entity_id: str | None, row: Any, alias: str | None, email: str | None = None
-    ) -> None:
+    def _record_row(self, *row: Any) -> None:
         if self._budgets is not None:
-            self._budgets.record_row(kind, entity_id, row.spend, row.max_budget, row.budget_reset_at, alias, email)
+            self._budgets.record_row(*row)
 
     def track_provider_remaining_budget(self, provider: str, spend: float, budget_limit: float) -> None:
         """Export what remains of a provider's budget, if that is known."""
-        if self._budgets is not None:
-            self._budgets.record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
+        self._record_row(BudgetEntity.PROVIDER, provider, spend, budget_limit, None)
         remaining = remaining_budget(budget_limit, spend)
         if remaining is not None:
             self.litellm_provider_remaining_budget_metric.labels(provider).set(remaining)
@@ -307,10 +306,10 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         if plan_cache is None:
             return
         try:
-            await self._bring_up_to_date(plan_cache)
+            await self._update_metrics(plan_cache)
         except Exception as error:  # noqa: BLE001 - scrapes must be answered, and the next attempt may succeed
             if self._throttle.allows(time.monotonic()):
-                text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes show old values meanwhile."
+                text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes return old values."
                 LOG.warning(text, type(error).__name__)
 
     async def keep_writing(self, seconds: float = WRITE_SECONDS) -> None:
@@ -322,15 +321,15 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             await self.drain()
             took = time.monotonic() - began
 
-    async def _bring_up_to_date(self, plan_cache: PlanCache) -> None:
+    async def _update_metrics(self, plan_cache: PlanCache) -> None:
         await plan_cache.queue.drain()
         if self._budgets is not None:
-            await in_slices(self._budgets.update_hours_left())
+            await in_slices(self._budgets.gauges.update_hours_left())
         self._self_metrics.refresh()
         if self._folder is None:
             return
         # Scrapes and the timer both write, and only one may write at a time.
-        async with self._writing:
+        async with self._write_lock:
             pending = PendingWrite()
             await in_slices(self._writer.gather(pending))
             await asyncio.to_thread(self._writer.save, pending, self._compactor)
@@ -347,15 +346,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         with contextlib.suppress(OSError):
             self._writer.write()
 
-    def _see_budgets(self, event: Raw) -> None:
-        """Keep an event's observations of budgets, which are applied outside of events."""
-        if self._budgets is not None:
-            try:
-                self._budgets.observe(event)
-            except Exception as error:  # noqa: BLE001 - an event of unexpected form is only recorded as such
-                self._budgets.record_unreadable(error)
-
-    def _flushed(self) -> Iterator[None]:
+    def _after_round(self) -> Iterator[None]:
         if self._budgets is not None:
             yield from self._budgets.refresh()
         with contextlib.suppress(RuntimeError):
@@ -366,7 +357,11 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
         self, event: Raw, answer: object, start: datetime, end: datetime
     ) -> list[RecordedUpdate] | None:
         """Return the updates that LiteLLM's own code would make for a success; `None` if they cannot be recorded."""
-        return record_updates(self._store, super().async_log_success_event(event, answer, start, end))
+        return self._store.record(super().async_log_success_event(event, answer, start, end))
+
+
+def _amounts(row: Any) -> tuple[Any, Any, Any]:
+    return row.spend, row.max_budget, row.budget_reset_at
 
 
 def default_customer_budget() -> str | None:
@@ -378,7 +373,9 @@ def default_customer_budget() -> str | None:
 def _refuse_other_callbacks(own: PrometheusLogger) -> None:
     """Raise `SettingsError` if another Prometheus callback is registered, for example from the database."""
     registered = [*litellm.callbacks, *litellm.success_callback, *litellm.failure_callback]
-    if any(it == LITELLM_CALLBACK or (isinstance(it, PrometheusLogger) and it is not own) for it in registered):
+    if any(
+        other == LITELLM_CALLBACK or (isinstance(other, PrometheusLogger) and other is not own) for other in registered
+    ):
         raise SettingsError(
             "litellm_settings: expected one Prometheus callback, got two that would both count each request. "
             f"Hint: remove {LITELLM_CALLBACK!r} or ours. LiteLLM may have added the other one from its database."

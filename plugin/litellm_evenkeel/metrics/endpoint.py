@@ -31,7 +31,11 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
     registry = REGISTRY
     read_lock: Callable[[], contextlib.AbstractAsyncContextManager[None]] = contextlib.nullcontext
     if folder is not None:
-        _write_at_shutdown(callback.write_final)
+        if not proxy_process.on_shutdown(after=callback.write_final):
+            LOG.debug(
+                "evenkeel: this LiteLLM has no %s. The last counts of a worker that ends may be lost.",
+                proxy_process.SHUTDOWN_HANDLER,
+            )
         read_lock = DeadWorkerCompactor(folder).read_lock
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
@@ -48,12 +52,3 @@ def mount(callback: EvenkeelPrometheusLogger, folder: Path | None) -> None:
             await metrics_app(scope, receive, send)
 
     app.mount("/metrics", serve)
-
-
-def _write_at_shutdown(write_final: Callable[[], None]) -> None:
-    """Call `write_final` when a worker has served its last request."""
-    if not proxy_process.on_shutdown(after=write_final):
-        LOG.debug(
-            "evenkeel: this LiteLLM has no %s. The last counts of a worker that ends may be lost.",
-            proxy_process.SHUTDOWN_HANDLER,
-        )

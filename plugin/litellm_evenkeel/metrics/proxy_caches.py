@@ -26,10 +26,10 @@ def peek(kind: BudgetEntity, entity_id: str) -> Budget | None:
     return budget_of(kind, row, counter, clock.now())
 
 
-async def model_group_usage(group: str) -> Mapping[str, Any] | None:
+async def model_group_usage(model_group: str) -> Mapping[str, Any] | None:
     """Return what remains of a model group's limits according to the proxy's router; `None` without a router."""
     router = running_router()
-    return None if router is None else await remaining_usage(router, group)
+    return None if router is None else await remaining_usage(router, model_group)
 
 
 def _in_memory(cache: Any, key: str) -> Any:

@@ -1,7 +1,7 @@
 """Gauges of what remains of a model group's limits, from the proxy's router, for providers that do not state it.
 
 LiteLLM asks its router, and thereby Redis, during each event. Here each model group is polled at intervals, outside of
-events, and the result is exported for all clients that used the group since the last poll.
+events, and the result is exported for all clients that used the model group since the last poll.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ LABEL_NAMES = (
     "api_key_alias",
     "model_id",
 )
-LabelSet = tuple[Any, ...]
 # Bound on the label sets of one model group that are kept until its next poll.
 MAX_LABEL_SETS = 10_000
 TIMEOUT_SECONDS = 5.0
@@ -54,7 +53,7 @@ class RemainingQuotaPoller:
     ) -> None:
         self._gauges = [(families[name], header) for name, header in GAUGES.items() if name in families]
         self._clean, self._read_usage, self._clock = clean, read_usage, clock
-        self._label_sets: dict[str, dict[LabelSet, None]] = {}
+        self._label_sets: dict[str, dict[tuple[Any, ...], None]] = {}
         """Label sets whose provider stated no remaining limit, by model group, in order of arrival.
 
         Each has a flag for each gauge whether the provider's value is missing, then the values of `LABEL_NAMES`.
@@ -65,18 +64,18 @@ class RemainingQuotaPoller:
     def observe(self, event: Raw) -> None:
         """Keep the labels of an event until its model group's next poll, if the provider stated no remaining limit."""
         payload = event["standard_logging_object"]
-        group = payload.get("model_group")
-        if not group or not self._gauges:
+        model_group = payload.get("model_group")
+        if not model_group or not self._gauges:
             return
         headers = payload["hidden_params"].get("additional_headers") or EMPTY
         is_missing = tuple([headers.get(name) is None for name in REMAINING_HEADERS])
-        label_sets = self._label_sets.setdefault(group, {})
+        label_sets = self._label_sets.setdefault(model_group, {})
         if not any(is_missing) or len(label_sets) >= MAX_LABEL_SETS:
             return
         metadata = payload["metadata"]
         label_set = (
             is_missing,
-            group,
+            model_group,
             payload.get("custom_llm_provider"),
             payload.get("api_base"),
             event.get("model", ""),
@@ -90,18 +89,18 @@ class RemainingQuotaPoller:
         """Start a poll of the model groups that were used and are due, unless one is running."""
         now = self._clock()
         due = [
-            group
-            for group, label_sets in self._label_sets.items()
-            if label_sets and now >= self._next_poll_at.get(group, 0.0)
+            model_group
+            for model_group, label_sets in self._label_sets.items()
+            if label_sets and now >= self._next_poll_at.get(model_group, 0.0)
         ]
         if due and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._poll_groups(due))
+            self._task = asyncio.get_running_loop().create_task(self._poll_model_groups(due))
 
-    async def _poll_groups(self, groups: Iterable[str]) -> None:
-        for group in groups:
+    async def _poll_model_groups(self, model_groups: Iterable[str]) -> None:
+        for model_group in model_groups:
             try:
                 async with asyncio.timeout(TIMEOUT_SECONDS):
-                    usage = await self._read_usage(group)
+                    usage = await self._read_usage(model_group)
             except Exception as error:  # noqa: BLE001 - LiteLLM's code may raise anything, and the next poll may succeed
                 LOG.warning(
                     "evenkeel: LiteLLM's router could not read the remaining limits of a model group (%s). "
@@ -110,12 +109,12 @@ class RemainingQuotaPoller:
                     RETRY_SECONDS,
                 )
                 usage = None
-            for is_missing, *values in self._label_sets.pop(group, ()):
+            for is_missing, *values in self._label_sets.pop(model_group, ()):
                 self._show(is_missing, dict(zip(LABEL_NAMES, values, strict=True)), usage or EMPTY)
-            self._next_poll_at[group] = self._clock() + (POLL_SECONDS if usage else RETRY_SECONDS)
+            self._next_poll_at[model_group] = self._clock() + (POLL_SECONDS if usage else RETRY_SECONDS)
 
     def _show(self, is_missing: Sequence[bool], labels: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
         for (gauge, header), is_wanted in zip(self._gauges, is_missing, strict=False):
             if is_wanted and usage.get(header) is not None:
                 values = tuple([str(self._clean(labels.get(name))) for name in gauge.labelnames])
-                gauge.series_of(values).set(usage[header])
+                gauge.get_or_create(values).set(usage[header])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets import BudgetEntity
 from litellm_evenkeel.instrumentation.definitions import MetricDefinition, MetricType
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge
 
@@ -122,13 +121,10 @@ class SelfMetrics:
             self._set_budgets(counts)
 
     def _set_budgets(self, counts: BudgetCounts) -> None:
-        for kind in BudgetEntity:
-            of_kind = counts.kinds.get(kind)
-            if of_kind is None:
-                continue
+        for kind, of_kind in counts.kinds.items():
             for outcome, counter in LOOKUP_OUTCOMES.items():
                 self._set(LOOKUPS, getattr(of_kind, counter), kind, outcome)
-            self._set(AGE, of_kind.oldest_age, kind)
+            self._set(AGE, of_kind.oldest_age_seconds, kind)
             self._set(KNOWN, of_kind.known, kind)
         for (kind, source, reason), number in counts.failures.items():
             self._set(FAILURES, number, kind, source, reason)
@@ -137,22 +133,15 @@ class SelfMetrics:
         self._set(LOOKUPS_IN_FLIGHT, counts.waiting)
 
     def _set(self, definition: MetricDefinition, number: float | None, *labels: str) -> None:
-        self._families[definition].series_of(labels).value = number
+        self._families[definition].get_or_create(labels).value = number
 
 
 def family(store: MetricStore, definition: MetricDefinition) -> Family:
     """Return a new family with this definition."""
-    new: Family
-    if definition.type is MetricType.COUNTER:
-        new = Counter(store, definition.base_name, definition.help, definition.labels)
-    else:
-        new = Gauge(
-            store,
-            definition.base_name,
-            definition.help,
-            definition.labels,
-            multiprocess_mode=definition.multiprocess_mode,
-        )
+    is_gauge = definition.type is MetricType.GAUGE
+    options = {"multiprocess_mode": definition.multiprocess_mode} if is_gauge else {}
+    family_class = Gauge if is_gauge else Counter
+    new = family_class(store, definition.base_name, definition.help, definition.labels, **options)
     # LiteLLM's limit on the number of series is meant for its own metrics.
     new.is_limited = False
     return new

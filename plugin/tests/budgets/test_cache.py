@@ -11,13 +11,13 @@ from litellm_evenkeel.budgets import (
     Budget,
     BudgetEntity,
     BudgetObservation,
-    DriverError,
     RequestOwners,
     Source,
     health,
     observations,
 )
 from litellm_evenkeel.budgets.cache import JITTER
+from litellm_evenkeel.support.driver_errors import DriverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ async def test_a_failed_lookup_keeps_what_was_known_and_its_age_is_told(world: W
     assert found is not None
     assert found.spend == 4.0
     counts = world.budgets.counts(world.now)
-    assert counts.kinds[BudgetEntity.TEAM].oldest_age == world.now - learned_at
+    assert counts.kinds[BudgetEntity.TEAM].oldest_age_seconds == world.now - learned_at
     assert counts.failures[BudgetEntity.TEAM, Source.POSTGRES, DriverError.REFUSED] >= 1
     world.database.error = None
     world.database.rows[TEAM] = (10.0, 7.0)
@@ -138,8 +138,8 @@ async def test_the_oldest_age_is_of_those_that_are_used(world: World) -> None:
         world.database.rows[BudgetEntity.USER, str(number)] = (1.0, 0.0)
         await world.known(BudgetEntity.USER, str(number))
         world.now += 50.0
-    assert world.budgets.counts(world.now).kinds[BudgetEntity.USER].oldest_age == 50.0
-    assert world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].oldest_age is None
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.USER].oldest_age_seconds == 50.0
+    assert world.budgets.counts(world.now).kinds[BudgetEntity.TEAM].oldest_age_seconds is None
 
 
 async def test_a_request_that_tells_all_spares_the_lookup(world: World) -> None:

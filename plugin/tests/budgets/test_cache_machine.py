@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from litellm_evenkeel.budgets import (
-    BreakerState,
-    Budget,
-    BudgetCache,
-    BudgetEntity,
-    BudgetObservation,
-    BudgetSettings,
-    Source,
-)
+from litellm_evenkeel.budgets import Budget, BudgetCache, BudgetEntity, BudgetObservation, BudgetSettings, Source
 from litellm_evenkeel.budgets.budget import absent, merge
 from litellm_evenkeel.budgets.cache import JITTER
 from litellm_evenkeel.budgets.stats import SourceFailures
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litellm_evenkeel.budgets import Entity
+    from litellm_evenkeel.support.circuit_breaker import BreakerState
 
 TERMS = BudgetSettings(max_entries=4)
 entities = st.tuples(st.sampled_from([BudgetEntity.TEAM, BudgetEntity.USER]), st.sampled_from("abcdef"))
@@ -38,9 +31,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.asked: dict[Entity, None] = {}
-
-    def on_loaded(self, learned: Callable[[Entity, Budget], None]) -> None:
-        self.learned = learned
+        self.listener: Callable[[Entity, Budget], None] = lambda *_: None
 
     def breaker_states(self) -> dict[Source, BreakerState]:
         return {}
@@ -113,7 +104,7 @@ class Cache(RuleBasedStateMachine):
         found = absent(as_of, Source.POSTGRES)
         if spend is not None:
             found = Budget(as_of, Source.POSTGRES, maximum=50.0, spend=spend, never_resets=True)
-        self.desk.learned(entity, found)
+        self.desk.listener(entity, found)
         self.learn(entity, found, is_answer=True)
 
     @rule(entity=entities, spend=st.none() | st.floats(0, 100), maximum=st.sampled_from([None, 5.0]))

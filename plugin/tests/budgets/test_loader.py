@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from litellm_evenkeel.budgets import BreakerState, Budget, BudgetEntity, DriverError, Source
+from litellm_evenkeel.budgets import Budget, BudgetEntity, Source
 from litellm_evenkeel.budgets.loader import BATCH_INTERVAL_SECONDS, MAX_BATCH_ENTITIES
-from litellm_evenkeel.support.circuit_breaker import FAILURE_THRESHOLD, JITTER
+from litellm_evenkeel.support.circuit_breaker import FAILURE_THRESHOLD, JITTER, BreakerState
+from litellm_evenkeel.support.driver_errors import DriverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

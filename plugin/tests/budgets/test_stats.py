@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 from redis import exceptions as of_redis
 
-from litellm_evenkeel.budgets import BudgetEntity, DriverError, Source
+from litellm_evenkeel.budgets import BudgetEntity, Source
 from litellm_evenkeel.budgets.stats import WARNING_INTERVAL_SECONDS, SourceFailures
-from litellm_evenkeel.support.driver_errors import cause, driver_error
+from litellm_evenkeel.support.driver_errors import DriverError, cause, driver_error
 
 SECRET = "postgresql://ann:hush@db.example.com/team-77"
 

@@ -41,7 +41,7 @@ def test_workers_that_open_a_new_file_at_once_all_write_it(tmp_path: Path, made:
         with ThreadPoolExecutor(WORKERS) as pool:
             assert list(pool.map(work, range(WORKERS))) == [10] * WORKERS
         store = SqliteStore(path)
-        assert {writer: span.rows for writer, span in store.writers().items()} == dict.fromkeys(range(WORKERS), 10)
+        assert {writer: span.records for writer, span in store.writers().items()} == dict.fromkeys(range(WORKERS), 10)
         store.close()
 
 
@@ -93,7 +93,7 @@ try:
 except sqlite3.OperationalError as error:
     print(error.sqlite_errorname)
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-print(kept, store.write(rows(501)), store.writers()[1].rows)
+print(kept, store.write(rows(501)), store.writers()[1].records)
 """
 
 

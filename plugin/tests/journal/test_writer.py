@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.journal.settings import JournalSettings
 from litellm_evenkeel.journal.store import JournalMissing, RecordsRejected
-from litellm_evenkeel.journal.writer import PRUNE_BATCH_ROWS, RecordWriter
+from litellm_evenkeel.journal.writer import PRUNE_BATCH_RECORDS, RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
     from litellm_evenkeel.journal.record import RequestRecord
-    from litellm_evenkeel.journal.stats import WriterCounts
+    from litellm_evenkeel.journal.writer import WriterCounts
 
     Eventually = Callable[[Callable[[], object]], None]
     Made = Callable[..., RequestRecord]
@@ -151,7 +151,7 @@ def test_a_worker_that_ends_waits_no_longer_than_it_may(
     writer.close()
     assert time.monotonic() - began < 5
     assert writer.counts().shutdown == 30
-    assert "30 rows" in caplog.text
+    assert "30 records" in caplog.text
     writer.enqueue(made(31))
     assert accounted(writer.counts()) == 31
 
@@ -167,17 +167,17 @@ def test_old_rows_are_deleted(shelf: Any, eventually: Eventually, made: Made) ->
 
 
 def test_old_rows_are_deleted_also_where_rows_keep_coming(shelf: Any, eventually: Eventually, made: Made) -> None:
-    now, numbers = 1_800_000_000.0, itertools.count(PRUNE_BATCH_ROWS + 2)
+    now, numbers = 1_800_000_000.0, itertools.count(PRUNE_BATCH_RECORDS + 2)
     old, young = int((now - 100) * 1e6), int((now - 1) * 1e6)
     # One more than are deleted before the first row comes.
-    shelf.write([made(number, time=old) for number in range(1, PRUNE_BATCH_ROWS + 2)])
+    shelf.write([made(number, time=old) for number in range(1, PRUNE_BATCH_RECORDS + 2)])
     writer = RecordWriter(
         shelf, TERMS.model_copy(update={"retention": 50.0, "flush_interval": 0.2, "batch_size": 1}), clock=lambda: now
     )
     # While a row is written, the next comes.
     shelf.fails = lambda _: writer.enqueue(made(next(numbers), time=young))
     writer.enqueue(made(next(numbers), time=young))
-    eventually(lambda: writer.counts().pruned == PRUNE_BATCH_ROWS + 1)
+    eventually(lambda: writer.counts().pruned == PRUNE_BATCH_RECORDS + 1)
     writer.close()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.budgets import BreakerState
 from litellm_evenkeel.support.circuit_breaker import (
     FAILURE_THRESHOLD,
     FIRST_PAUSE_SECONDS,
     JITTER,
     MAX_PAUSE_SECONDS,
+    BreakerState,
     CircuitBreaker,
 )
 

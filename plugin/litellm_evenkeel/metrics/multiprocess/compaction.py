@@ -1,4 +1,4 @@
-"""Compaction: the counters of dead workers are merged into one file, and their live gauges are removed.
+"""Compaction: the counters of workers that have ended are merged into one file, and their live gauges are removed.
 
 Otherwise each restarted worker would leave files behind for ever, and a proxy may restart its workers every thousand
 requests.
@@ -12,17 +12,18 @@ import json
 import os
 import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
+from litellm_evenkeel.metrics.multiprocess.directory import process_fields
 from litellm_evenkeel.metrics.multiprocess.writer import FILE_MARK, Sums, add_sums, encode_row, write_unfinished
 from litellm_evenkeel.metrics.registry.label_limits import DEFAULT_MAX_VALUES, IDLE_SECONDS, UNLIMITED_VALUES
 from litellm_evenkeel.metrics.self_metrics import REMOVED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 # The last group of each is the worker's process id. Live gauges may be ours or those of the Prometheus client.
 LIVE_GAUGE_FILE = re.compile(rf"gauge_live\w*_(?:{FILE_MARK}-\d+-)?(\d+)\.db")
@@ -32,7 +33,7 @@ UNFINISHED_SECONDS = 60.0
 # Histograms come first, because the totals of retired series of either kind are kept in a counter.
 KINDS = ("histogram", "counter")
 REMOVED_SUFFIXES = {"_bucket": "_count"}
-# The remaining steps are written to this file first, so that a worker killed in between counts nothing twice.
+# The remaining steps are written to this file first. So a worker that is killed between two steps counts nothing twice.
 PLAN_FILE = "evenkeel-will.json"
 LOCK_FILE = "evenkeel-lock"
 LOCK_TIMEOUT_SECONDS, LOCK_RETRY_SECONDS = 1.0, 0.01
@@ -41,7 +42,7 @@ IDLE_CHECK_SECONDS = 60.0
 
 
 class DeadWorkerCompactor:
-    """Compactor of the files of dead workers in one folder."""
+    """Compactor of the files of ended workers in one folder."""
 
     def __init__(self, folder: Path, idle_seconds: float = IDLE_SECONDS) -> None:
         self._folder, self._idle_seconds, self._next_idle_check_at = folder, idle_seconds, 0.0
@@ -58,7 +59,7 @@ class DeadWorkerCompactor:
             await asyncio.sleep(LOCK_RETRY_SECONDS)
 
     def compact(self) -> None:
-        """Merge the files of all dead workers, unless another process does so or reads the files."""
+        """Merge the files of all ended workers, unless another process does so or reads the files."""
         for path in self._folder.glob("gauge_live*.db"):
             match = LIVE_GAUGE_FILE.fullmatch(path.name)
             if match and not _is_alive(int(match[1])):
@@ -101,7 +102,7 @@ class DeadWorkerCompactor:
         if checks_idle:
             self._next_idle_check_at = time.monotonic() + IDLE_CHECK_SECONDS
         for kind in KINDS:
-            dead, removed_sums = sorted(self._dead_files(kind)), removed.get(kind, {})
+            dead, removed_sums = sorted(self._files(kind, of_live_workers=False)), removed.get(kind, {})
             # A killed worker may have left histograms only, and their retired totals still need a counter file.
             if not (dead or removed_sums or checks_idle or (kind == "counter" and retired)):
                 continue
@@ -114,7 +115,9 @@ class DeadWorkerCompactor:
                 continue
             obsolete += [path.name for path in dead]
             if kind == "counter":
-                _add_retired(sums, retired)
+                for name, total in retired.items():
+                    key = mmap_key(REMOVED.base_name, REMOVED.full_name, list(REMOVED.labels), [name], REMOVED.help)
+                    add_sums(sums, {key: (total, time.time())})
             rows = [encode_row(key, value, updated_at) for key, (value, updated_at) in sums.items()]
             renamed[write_unfinished(compacted, rows).name] = compacted.name
         if renamed:
@@ -136,17 +139,9 @@ class DeadWorkerCompactor:
             (self._folder / name).unlink(missing_ok=True)
         plan_path.unlink()
 
-    def _dead_files(self, kind: str) -> list[Path]:
-        return [path for path, is_alive in self._worker_files(kind) if not is_alive]
-
-    def _live_files(self, kind: str) -> list[Path]:
-        return [path for path, is_alive in self._worker_files(kind) if is_alive]
-
-    def _worker_files(self, kind: str) -> Iterator[tuple[Path, bool]]:
-        for path in self._folder.glob(f"{kind}_{FILE_MARK}-*.db"):
-            match = COUNTER_FILE.fullmatch(path.name)
-            if match:
-                yield path, _is_alive(int(match[2]))
+    def _files(self, kind: str, *, of_live_workers: bool) -> list[Path]:
+        matches = [COUNTER_FILE.fullmatch(path.name) for path in self._folder.glob(f"{kind}_{FILE_MARK}-*.db")]
+        return [self._folder / match[0] for match in matches if match and _is_alive(int(match[2])) is of_live_workers]
 
     def _pop_idle(self, kind: str, sums: Sums) -> Mapping[str, float]:
         """Remove idle series with a limited label from `sums`; return their totals by exported name."""
@@ -157,7 +152,7 @@ class DeadWorkerCompactor:
         }
         if idle:
             # A live worker still exports its part of a series, and without the rest that would look like a reset.
-            idle -= _read_sums(self._live_files(kind)).keys()
+            idle -= _read_sums(self._files(kind, of_live_workers=True)).keys()
         retired: dict[str, float] = {}
         for key in idle:
             value, _ = sums.pop(key)
@@ -175,13 +170,10 @@ class DeadWorkerCompactor:
         """
         try:
             import fcntl  # noqa: PLC0415 - some systems do not have it
-        except ImportError:
-            yield not is_exclusive
-            return
-        try:
+
             lock = (self._folder / LOCK_FILE).open("ab")
-        except OSError:
-            # The folder is not writable: nothing is compacted, and scrapes return the files as they are.
+        except (ImportError, OSError):
+            # Without locks, or if the folder is not writable, scrapes return the files as they are.
             yield not is_exclusive
             return
         with lock:
@@ -198,8 +190,7 @@ def _read_sums(paths: list[Path]) -> Sums:
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             rows = MmapedDict.read_all_values_from_file(str(path))  # type: ignore[no-untyped-call]
-            for key, value, updated_at, _ in rows:
-                add_sums(sums, {key: (value, updated_at)})
+            add_sums(sums, {key: (value, updated_at) for key, value, updated_at, _ in rows})
     return sums
 
 
@@ -209,12 +200,6 @@ def _has_limited_label(key: str) -> bool:
     return any(labels.get(label, "") not in UNLIMITED_VALUES for label in DEFAULT_MAX_VALUES)
 
 
-def _add_retired(sums: Sums, retired: Mapping[str, float]) -> None:
-    for name, amount in retired.items():
-        key = mmap_key(REMOVED.base_name, REMOVED.full_name, list(REMOVED.labels), [name], REMOVED.help)
-        sums[key] = sums.get(key, (0.0, 0.0))[0] + amount, time.time()
-
-
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -222,14 +207,5 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return not _is_zombie(pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and its parent has not collected its status, which may take minutes."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    # The process name stands in brackets and may contain anything, spaces and brackets included.
-    return stat.rpartition(")")[2].split()[:1] == ["Z"]
+    # A zombie has ended, but its parent has not collected its status, which may take minutes.
+    return process_fields(pid)[:1] != ["Z"]

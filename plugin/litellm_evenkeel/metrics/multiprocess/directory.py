@@ -93,9 +93,15 @@ def _remove_stale(root: Path) -> None:
 
 def _start_time(pid: int) -> int:
     """Return the start time of a process in the system's unit; 0 if it has ended or the time is unknown."""
+    fields = process_fields(pid)
+    return int(fields[19]) if fields else 0
+
+
+def process_fields(pid: int) -> list[str]:
+    """Return the fields of `/proc/{pid}/stat` after the process name; none if there is no such process or file."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return 0
+        return []
     # The process name stands in brackets and may contain anything, spaces and brackets included.
-    return int(stat.rpartition(")")[2].split()[19])
+    return stat.rpartition(")")[2].split()

@@ -20,7 +20,7 @@ from litellm_evenkeel.metrics.registry.metric_types import TOTAL, Counter, Gauge
 from litellm_evenkeel.metrics.registry.series import HistogramSeries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from litellm_evenkeel.metrics.registry.families import Family, MetricStore
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 FILE_MARK = "evenkeel"
 ALIGNMENT_BYTES = 8
 ROWS_PER_WRITE = 2_000
-Rows = dict[str, list[bytes]]
-"""Encoded rows by kind of file."""
 Sums = dict[str, tuple[float, float]]
 """Value and Unix time of the last update, by series key of the Prometheus client."""
 _HEAD, _LENGTH, _VALUE = struct.Struct("ii"), struct.Struct("i"), struct.Struct("dd")
@@ -49,7 +47,8 @@ class RemovedSeries:
 class PendingWrite:
     """Rows to be written, and removed series to be handed to the compactor."""
 
-    rows: Rows = field(default_factory=dict)
+    rows: dict[str, list[bytes]] = field(default_factory=dict)
+    """Encoded rows by kind of file."""
     removed: list[RemovedSeries] = field(default_factory=list)
 
 
@@ -100,14 +99,17 @@ class MultiprocessWriter:
         # A cleaner of temporary folders may have removed the folder.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {self._folder / f"{kind}_{self._file_suffix}.db": rows for kind, rows in pending.rows.items()}
-        if pending.removed and compactor is not None and compactor.absorb(_sum_by_kind(pending.removed), files):
+        sums: dict[str, Sums] = {}
+        for item in pending.removed:
+            add_sums(sums.setdefault(item.kind, {}), item.sums)
+        if sums and compactor is not None and compactor.absorb(sums, files):
             absorbed = set(map(id, pending.removed))
             with self._store.lock:
-                self._removed = [series for series in self._removed if id(series) not in absorbed]
+                self._removed = [removed for removed in self._removed if id(removed) not in absorbed]
             return
-        for series in pending.removed:
-            pending.rows[series.kind].extend(
-                encode_row(key, value, updated_at) for key, (value, updated_at) in series.sums.items()
+        for item in pending.removed:
+            pending.rows[item.kind].extend(
+                encode_row(key, value, updated_at) for key, (value, updated_at) in item.sums.items()
             )
         for path, rows in files.items():
             write_unfinished(path, rows).replace(path)
@@ -132,13 +134,6 @@ def _numbers(series: Series) -> list[float]:
     if series.value is None:
         return []
     return [*series.counts, series.value] if isinstance(series, HistogramSeries) else [series.value]
-
-
-def _sum_by_kind(removed: Iterable[RemovedSeries]) -> dict[str, Sums]:
-    sums: dict[str, Sums] = {}
-    for series in removed:
-        add_sums(sums.setdefault(series.kind, {}), series.sums)
-    return sums
 
 
 def add_sums(sums: Sums, added: Mapping[str, tuple[float, float]]) -> None:

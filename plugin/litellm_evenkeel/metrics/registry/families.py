@@ -1,7 +1,7 @@
 """Metric families with the interface of the Prometheus client, but so cheap to update that every request can do it.
 
 LiteLLM's own code creates and updates them through `labels(...)`, as it would with the client's classes. Code that runs
-for every request does not look up labels: it holds the series, which are plain objects with plain numbers.
+for every request looks up no labels: it holds the series, which are plain objects with plain numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from prometheus_client.metrics_core import Metric
 
@@ -18,7 +18,7 @@ from litellm_evenkeel.metrics.registry.label_limits import END_USER, OTHER, UNLI
 from litellm_evenkeel.metrics.registry.series import Labels, Series, require_non_negative
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics import MetricWrapperBase
@@ -58,26 +58,17 @@ class MetricStore:
         """
         self.removal_sink: Callable[[Family, Series], None] | None = None
         """Function that takes removed counters and histograms instead, if several workers have parts of a series."""
-        self._recording = threading.local()
-        self.defer: Callable[[Series, float | None], bool] = lambda _child, _value: False
+        self.recording = _Recording()
+        self.defer: Callable[[Series, float | None], bool] = lambda _series, _value: False
         """Function that queues a value behind waiting updates; it returns `False` if the caller has to set it."""
         self.has_waiting_updates: Callable[[], bool] = lambda: False
-        self._registry = registry
+        self.registry = registry
         self.has_created = os.environ.get(DISABLE_CREATED_VARIABLE, "").lower() not in {"true", "1", "t"}
 
     @property
     def is_limited(self) -> bool:
         """Whether the number of series in a family is limited, so that the order of their creation matters."""
         return self.max_series != math.inf
-
-    @property
-    def recorder(self) -> UpdateRecorder | None:
-        """Recorder of the current thread; while it is set, updates are recorded and not applied."""
-        return getattr(self._recording, "recorder", None)
-
-    @recorder.setter
-    def recorder(self, recorder: UpdateRecorder | None) -> None:
-        self._recording.recorder = recorder
 
     def retire(self, name: str, value: str) -> None:
         """Remove all series in which the label `name` has this value."""
@@ -87,29 +78,42 @@ class MetricStore:
                 if name in family.labelnames:
                     family.retire(family.labelnames.index(name), value)
 
-    def register(self, family: Family) -> None:
-        """Add a family, and register it with the Prometheus client."""
-        self._registry.register(family)
-        self.families[family.name] = family
+    def record(self, running: Coroutine[Any, Any, None]) -> list[RecordedUpdate] | None:
+        """Run a coroutine that updates metrics, and return the updates without applying them.
+
+        Return `None` if the coroutine suspends: other code could update metrics before it resumes, so the record would
+        be wrong.
+        """
+        with self.lock:
+            updates = self.recording.updates = list[RecordedUpdate]()
+            try:
+                running.send(None)
+            except StopIteration:
+                return updates
+            finally:
+                self.recording.updates = None
+                running.close()
+        return None
 
 
 class Family:
     """All series of one metric."""
 
     kind: ClassVar[str]
-    series_class: ClassVar[type[Series]] = Series
     client_class: ClassVar[type[MetricWrapperBase]]
     """Counterpart in the Prometheus client."""
 
     def __init__(
         self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
     ) -> None:
-        self._validate(name, documentation, labelnames, options)
+        # The client's class raises `ValueError` for wrong names and buckets. Without labels, it would create a series,
+        # and write it to the workers' folder.
+        self.client_class(name, documentation, labelnames or ("none",), registry=None, **options)
         self.store = store
         self.name = name
         self.documentation = documentation
         self.multiprocess_mode: str = options.get("multiprocess_mode", "livemostrecent")
-        """How a gauge's values from several workers become one; by default, the latest of a live worker."""
+        """Rule that merges a gauge's values from several workers; by default, the latest of a live worker."""
         self.labelnames = tuple(labelnames)
         self.series: dict[Labels, Series] = {}
         self.is_limited = bool(self.labelnames)
@@ -119,30 +123,25 @@ class Family:
         self._overflow: Series | None = None
         """Series in which further ones are counted. It does not count towards the maximum, and never expires."""
         if not self.labelnames:
-            self.series_of(())
-        store.register(self)
-
-    @classmethod
-    def _validate(cls, name: str, documentation: str, labelnames: Sequence[str], options: Mapping[str, Any]) -> None:
-        """Raise `ValueError` for the buckets and the names of metrics and labels that the Prometheus client refuses."""
-        # Without labels, the client would create a series, and write it to the workers' folder.
-        cls.client_class(name, documentation, labelnames or ("none",), registry=None, **options)
+            self.get_or_create(())
+        store.registry.register(self)
+        store.families[name] = self
 
     def labels(self, *values: object, **named: object) -> Any:
         """Return the series of these label values, given by position or by name."""
         labels = self._label_values(values, named)
-        recorder = self.store.recorder
-        return self.series_of(labels) if recorder is None else RecordingMetric(self, labels, recorder)
+        updates = self.store.recording.updates
+        return self.get_or_create(labels) if updates is None else RecordingMetric(self, labels, updates)
 
     def remove(self, *values: object) -> None:
         """Remove the series of these label values."""
         labels = self._label_values(values, {})
-        recorder = self.store.recorder
-        if recorder is not None:
-            recorder.record(RecordedUpdate(self, labels, "remove", math.nan))
+        updates = self.store.recording.updates
+        if updates is not None:
+            updates.append(RecordedUpdate(self, labels, "remove", math.nan))
         # A waiting update may still create the series, so the removal has to wait behind it.
         elif (labels in self.series or self.store.has_waiting_updates()) and not self.store.defer(
-            self.series_of(labels), None
+            self.get_or_create(labels), None
         ):
             self.hide(labels)
 
@@ -168,7 +167,7 @@ class Family:
         """Add an observation to the only series of a family without labels."""
         self.labels().observe(amount)
 
-    def series_of(self, labels: Labels) -> Series:
+    def get_or_create(self, labels: Labels) -> Series:
         """Return the series of `labels`, created if there is none; that of `other` if there are too many."""
         bound_value = self.store.bound_value
         bounded = tuple([bound_value(name, value) for name, value in zip(self.labelnames, labels, strict=True)])
@@ -206,11 +205,11 @@ class Family:
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metric without its samples, as the Prometheus client's registry requires."""
-        yield self._new_metric()
+        yield Metric(self.name, self.documentation, self.kind)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric with its samples."""
-        metric = self._new_metric()
+        metric = Metric(self.name, self.documentation, self.kind)
         for series in list(self.series.values()):
             if series.value is not None:
                 self._add_samples(metric, dict(zip(self.labelnames, series.labels, strict=True)), series, series.value)
@@ -219,7 +218,8 @@ class Family:
     def _admit(self, labels: Labels) -> Series:
         is_of_end_user = self._is_of_end_user(labels)
         if is_of_end_user and self._end_user_series >= self.store.max_end_user_series:
-            return self.series_of(self._without_end_user(labels))
+            index = self._end_user_index
+            return self.get_or_create(tuple([OTHER if i == index else label for i, label in enumerate(labels)]))
         if not self._has_room(labels):
             return self._overflow_series((OTHER,) * len(labels))
         series = self.series[labels] = self._new_series(labels)
@@ -249,10 +249,6 @@ class Family:
     def _is_of_end_user(self, labels: Labels) -> bool:
         return self._end_user_index is not None and labels[self._end_user_index] not in UNLIMITED_VALUES
 
-    def _without_end_user(self, labels: Labels) -> Labels:
-        assert self._end_user_index is not None
-        return (*labels[: self._end_user_index], OTHER, *labels[self._end_user_index + 1 :])
-
     def _overflow_series(self, labels: Labels) -> Series:
         series = self.series.get(labels)
         if series is None:
@@ -260,10 +256,7 @@ class Family:
         return series
 
     def _new_series(self, labels: Labels) -> Series:
-        return self.series_class(self.store, labels, None)
-
-    def _new_metric(self) -> Metric:
-        return Metric(self.name, self.documentation, self.kind)
+        raise NotImplementedError
 
     def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
         del series
@@ -290,20 +283,19 @@ class RecordedUpdate(NamedTuple):
     """`nan` if the series is removed."""
 
 
-class UpdateRecorder(Protocol):
-    """Recorder of updates that are not applied."""
+class _Recording(threading.local):
+    """Recorded updates of the current thread; while they are not `None`, updates are recorded and not applied."""
 
-    def record(self, update: RecordedUpdate) -> None:
-        """Record an update."""
+    updates: list[RecordedUpdate] | None = None
 
 
 class RecordingMetric:
     """Stand-in for a series while updates are recorded."""
 
-    __slots__ = ("_family", "_labels", "_recorder")
+    __slots__ = ("_family", "_labels", "_updates")
 
-    def __init__(self, family: Family, labels: Labels, recorder: UpdateRecorder) -> None:
-        self._family, self._labels, self._recorder = family, labels, recorder
+    def __init__(self, family: Family, labels: Labels, updates: list[RecordedUpdate]) -> None:
+        self._family, self._labels, self._updates = family, labels, updates
 
     def inc(self, amount: float = 1) -> None:
         """Record an addition."""
@@ -324,4 +316,4 @@ class RecordingMetric:
         self._record("observe", amount)
 
     def _record(self, operation: str, value: float) -> None:
-        self._recorder.record(RecordedUpdate(self._family, self._labels, operation, float(value)))
+        self._updates.append(RecordedUpdate(self._family, self._labels, operation, float(value)))

@@ -16,7 +16,8 @@ END_USER_SETTINGS = ("max_series_per_metric", "ttl_seconds", "cleanup_interval_s
 
 def apply_end_user_limits(store: MetricStore, settings: Any) -> SeriesTtl:
     """Limit the series of end users according to the attributes of `settings`. Return the lifetime of series."""
-    max_series, ttl, check_seconds = [_end_user_setting(settings, name) for name in END_USER_SETTINGS]
+    values = [getattr(settings, f"prometheus_end_user_metrics_{name}", None) for name in END_USER_SETTINGS]
+    max_series, ttl, check_seconds = [value if isinstance(value, int | float) else None for value in values]
     # As in LiteLLM, zero means no limit.
     store.max_end_user_series = max_series if max_series is not None and max_series > 0 else math.inf
     return SeriesTtl(
@@ -41,8 +42,3 @@ def apply_metric_limits(store: MetricStore, ttl: SeriesTtl, limits: Any, shared_
         return ttl
     check_seconds = limits.cleanup_interval_seconds or 0.0
     return dataclasses.replace(ttl, all_seconds=limits.ttl_seconds, all_check_seconds=check_seconds)
-
-
-def _end_user_setting(settings: Any, name: str) -> float | None:
-    value = getattr(settings, f"prometheus_end_user_metrics_{name}", None)
-    return value if isinstance(value, int | float) else None

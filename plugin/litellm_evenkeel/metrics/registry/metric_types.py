@@ -29,7 +29,6 @@ class Gauge(Family):
     """Family of series that increase and decrease."""
 
     kind = "gauge"
-    series_class = GaugeSeries
     client_class = prometheus_client.Gauge
 
     def _new_series(self, labels: Labels) -> Series:
@@ -39,9 +38,9 @@ class Gauge(Family):
             series.put(0.0, NEVER_SET_TIMESTAMP)
         return series
 
-    def series_of(self, labels: Labels) -> Series:
+    def get_or_create(self, labels: Labels) -> Series:
         """Return the series of `labels`; an unexported one if these labels would be collapsed to `other`."""
-        series = super().series_of(labels)
+        series = super().get_or_create(labels)
         return self._overflow_series(labels) if OTHER in series.labels and OTHER not in labels else series
 
     def _overflow_series(self, labels: Labels) -> Series:
@@ -53,13 +52,10 @@ class Counter(Family):
     """Family of series that only increase."""
 
     kind = "counter"
-    series_class = CounterSeries
     client_class = prometheus_client.Counter
 
-    def __init__(
-        self, store: MetricStore, name: str, documentation: str, labelnames: Sequence[str] = (), **options: Any
-    ) -> None:
-        super().__init__(store, name.removesuffix(TOTAL), documentation, labelnames, **options)
+    def __init__(self, store: MetricStore, name: str, *arguments: Any, **options: Any) -> None:
+        super().__init__(store, name.removesuffix(TOTAL), *arguments, **options)
 
     def _new_series(self, labels: Labels) -> Series:
         return CounterSeries(self.store, labels, 0.0)
@@ -77,22 +73,15 @@ class Histogram(Family):
     """Family of series that count observations by bucket."""
 
     kind = "histogram"
-    series_class = HistogramSeries
     client_class = prometheus_client.Histogram
 
     def __init__(
-        self,
-        store: MetricStore,
-        name: str,
-        documentation: str,
-        labelnames: Sequence[str] = (),
-        buckets: Sequence[float] = ClientHistogram.DEFAULT_BUCKETS,
-        **options: Any,
+        self, *arguments: Any, buckets: Sequence[float] = ClientHistogram.DEFAULT_BUCKETS, **options: Any
     ) -> None:
         bounds = tuple(float(bound) for bound in buckets)
         self.bounds = bounds if bounds and bounds[-1] == math.inf else (*bounds, math.inf)
         self._bound_texts = [floatToGoString(bound) for bound in self.bounds]  # type: ignore[no-untyped-call]
-        super().__init__(store, name, documentation, labelnames, buckets=buckets, **options)
+        super().__init__(*arguments, buckets=buckets, **options)
 
     def _new_series(self, labels: Labels) -> Series:
         return HistogramSeries(self.store, labels, self.bounds)

@@ -250,10 +250,10 @@ def _times(event: Raw, start: datetime, end: datetime, queued: float | None, com
     return first_token, provider, total, queued, per_token
 
 
-def _key_remaining(request_metadata: Raw, headers: Mapping[str, Any] | None, group: str | None) -> Numbers:
+def _key_remaining(request_metadata: Raw, headers: Mapping[str, Any] | None, model_group: str | None) -> Numbers:
     """Return the requests and tokens that remain of a key's limits for a model group; `None` if unknown."""
-    requests = request_metadata.get(f"litellm-key-remaining-requests-{group}")
-    tokens = request_metadata.get(f"litellm-key-remaining-tokens-{group}")
+    requests = request_metadata.get(f"litellm-key-remaining-requests-{model_group}")
+    tokens = request_metadata.get(f"litellm-key-remaining-tokens-{model_group}")
     if headers:
         requests = headers.get(f"{KEY_REMAINING_HEADER}requests") if requests is None else requests
         tokens = headers.get(f"{KEY_REMAINING_HEADER}tokens") if tokens is None else tokens

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders
 
 ABSENT = "evenkeel: absent"
-REQUIRED_FAILURE_METADATA = (
-    "user_api_key_user_id",
-    "user_api_key_hash",
-    "user_api_key_alias",
-    "user_api_key_team_id",
-    "user_api_key_team_alias",
-)
+REQUIRED_FAILURE_METADATA = tuple(name for name in REQUIRED_METADATA if name != "user_api_key_user_email")
 EXCEPTION_FIELDS = (
     "status_code",
     "code",
@@ -59,11 +53,8 @@ KEY_FIELDS = (
 def event_key(event: Raw, readers: LiteLLMReaders) -> Hashable:
     """Return the key of a failure event; raise an error if its form is unexpected."""
     payload, params = _mapping(event, "standard_logging_object"), _mapping(event, "litellm_params")
-    metadata, request_metadata, litellm_metadata = (
-        _mapping(payload, "metadata"),
-        _mapping(params, "metadata"),
-        _mapping(params, "litellm_metadata"),
-    )
+    metadata = _mapping(payload, "metadata")
+    request_metadata, litellm_metadata = _mapping(params, "metadata"), _mapping(params, "litellm_metadata")
     zero_cost = payload.get("zero_cost_diagnostic")
     return (
         "event",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -34,19 +34,8 @@ LOG = logging.getLogger("litellm_evenkeel.metrics")
 EVENTS_PER_CHECK = 1024
 # Number of bound plans that are compared when they are made, for each plan.
 FIRST_CHECKS = 3
-MAX_PLANS = 1024
+MAX_PLANS, MAX_BOUND_PLANS, MAX_FAILURES = 1024, 20_000, 5_000
 FAILURE_PLAN_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class PlanCacheSettings:
-    """Bounds of a plan cache."""
-
-    flush_seconds: float = 1.0
-    """Seconds from an event to its metric updates."""
-    max_waiting: int = 50_000
-    max_bound_plans: int = 20_000
-    max_failures: int = 5_000
 
 
 class PlanCache:
@@ -60,18 +49,16 @@ class PlanCache:
         record: RecordSuccess,
         *,
         clock: Callable[[], float],
-        settings: PlanCacheSettings | None = None,
+        flush_seconds: float = 1.0,
+        max_waiting: int = 50_000,
     ) -> None:
         self._store, self._readers, self._clean, self._record = store, readers, clean, record
         self._clock = clock
         self._unbounded = replace(readers, bound_value=lambda _name, value: value)
-        self._settings = settings or PlanCacheSettings()
-        self.queue = UpdateQueue(
-            store, flush_seconds=self._settings.flush_seconds, max_waiting=self._settings.max_waiting
-        )
-        self._bound_plans: LruDict[Hashable, BoundPlan] = LruDict(self._settings.max_bound_plans)
-        self._plans: OrderedDict[Hashable, _CachedPlan] = OrderedDict()
-        self._failures: LruDict[Hashable, tuple[BoundPlan | None, float]] = LruDict(self._settings.max_failures)
+        self.queue = UpdateQueue(store, flush_seconds=flush_seconds, max_waiting=max_waiting)
+        self._bound_plans: LruDict[Hashable, BoundPlan] = LruDict(MAX_BOUND_PLANS)
+        self._plans: LruDict[Hashable, _CachedPlan] = LruDict(MAX_PLANS)
+        self._failures: LruDict[Hashable, tuple[BoundPlan | None, float]] = LruDict(MAX_FAILURES)
         self.counts: Counter[str] = Counter()
         """Number of events by outcome."""
 
@@ -126,9 +113,8 @@ class PlanCache:
         plan_key = _plan_key(facts)
         cached = self._plans.get(plan_key)
         if cached is None:
-            cached = self._plans[plan_key] = _CachedPlan(self._derive(event, answer, start, end))
-            while len(self._plans) > MAX_PLANS:
-                self._plans.popitem(last=False)
+            cached = _CachedPlan(self._derive(event, answer, start, end))
+            self._plans.put(plan_key, cached)
         if cached.plan is None:
             return None
         if cached.checks < FIRST_CHECKS:

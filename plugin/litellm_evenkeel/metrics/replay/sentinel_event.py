@@ -95,14 +95,14 @@ class SentinelEvent:
         return copy
 
     def _request_metadata(self, metadata: Raw) -> Raw:
-        group = metadata.get("model_group")
+        model_group = metadata.get("model_group")
         copy = self._with_sentinels(
             metadata, ("user_api_key_end_user_id", "model_group", "original_model_group", "queue_time_seconds")
         )
         for unit in ("requests", "tokens"):
             name = f"litellm-key-remaining-{unit}-"
-            if f"{name}{group}" in copy:
-                copy[f"{name}{copy['model_group']}"] = self._sentinel(copy[f"{name}{group}"])
+            if f"{name}{model_group}" in copy:
+                copy[f"{name}{copy['model_group']}"] = self._sentinel(copy[f"{name}{model_group}"])
         if isinstance(copy.get("model_info"), dict):
             copy["model_info"] = self._with_sentinels(copy["model_info"], ("id", "tpm", "rpm"))
         return copy

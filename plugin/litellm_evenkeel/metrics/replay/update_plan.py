@@ -63,14 +63,13 @@ class BoundPlan:
         "_additions",
         "_assignments",
         "_clean",
+        "_constant_additions",
         "_constant_assignments",
         "_constant_observations",
         "_epoch",
-        "_increments",
         "_label_values",
         "_observations",
         "_removals",
-        "_zero_additions",
         "plan",
     )
 
@@ -82,13 +81,12 @@ class BoundPlan:
 
     def _look_up(self) -> None:
         # An `int` is an index in the event's numbers, a `float` a constant.
-        self._increments: list[Series] = []
         self._additions: list[tuple[Series, int]] = []
+        self._constant_additions: list[tuple[Series, float]] = []
         self._assignments: list[tuple[Series, int]] = []
         self._constant_assignments: list[tuple[Series, float]] = []
         self._observations: list[tuple[HistogramSeries, int]] = []
         self._constant_observations: list[tuple[HistogramSeries, float]] = []
-        self._zero_additions: list[Series] = []
         self._removals: list[tuple[Family, Labels]] = []
         for step in self.plan.steps:
             self._add(step, resolve_labels(step, self._label_values, self._clean))
@@ -102,7 +100,7 @@ class BoundPlan:
         if step.operation == "remove":
             self._removals.append((step.family, labels))
             return
-        series = step.family.series_of(labels)
+        series = step.family.get_or_create(labels)
         if isinstance(series, HistogramSeries):
             if isinstance(step.value, int):
                 self._observations.append((series, step.value))
@@ -115,11 +113,8 @@ class BoundPlan:
                 self._constant_assignments.append((series, step.value))
         elif isinstance(step.value, int):
             self._additions.append((series, step.value))
-        elif step.value == 1:
-            self._increments.append(series)
         else:
-            # An addition of zero only has to create the series.
-            self._zero_additions.append(series)
+            self._constant_additions.append((series, step.value))
 
     def prepare(self) -> None:
         """Look up the series if they are not known or out of date. The caller holds the store's lock."""
@@ -128,13 +123,10 @@ class BoundPlan:
 
     def apply(self, batch: Sequence[Sequence[Any]], now: float) -> None:
         """Apply the plan to a batch of events, given their numbers in order of arrival. The caller holds the lock."""
-        if self._epoch != self._store_epoch:
-            self._look_up()
+        self.prepare()
         count = len(batch)
-        for series in self._increments:
-            series.add(count)
-            series.updated_at = now
-        for series in self._zero_additions:
+        for series, amount in self._constant_additions:
+            series.add(amount * count)
             series.updated_at = now
         for series, index in self._additions:
             series.add(sum([numbers[index] for numbers in batch]))
@@ -214,9 +206,7 @@ def constant_plan(updates: Sequence[RecordedUpdate]) -> UpdatePlan | None:
     """Return a plan that repeats `updates` exactly; `None` if LiteLLM's updates would differ from event to event."""
     if any(update.operation == "observe" or (update.operation == "inc" and update.value != 1) for update in updates):
         return None
-    return UpdatePlan(
-        tuple([MetricUpdate(update.family, update.labels, update.operation, update.value) for update in updates])
-    )
+    return UpdatePlan(tuple([MetricUpdate(*update) for update in updates]))
 
 
 SENTINEL_PREFIX = 'evenkeel"'

@@ -42,10 +42,6 @@ async def in_slices(steps: Iterable[None]) -> None:
             ends = time.perf_counter() + SLICE_SECONDS
 
 
-def _nothing() -> None:
-    pass
-
-
 class UpdateQueue:
     """Queue of one worker. Updates may come from any thread, and are applied in one event loop.
 
@@ -68,11 +64,11 @@ class UpdateQueue:
         """Number of updates that were not applied, by reason."""
         self.busy_seconds = 0.0
         """Total time spent applying updates."""
-        self.before_round: Callable[[], None] = _nothing
+        self.before_round: Callable[[], None] = lambda: None
         """Hook that runs before a round applies its first update."""
         self.after_round: Callable[[], Iterable[None]] = tuple
         """Hook that runs after a round's last update, and yields where it may be interrupted."""
-        store.defer, store.has_waiting_updates = self.defer, self._has_waiting
+        store.defer, store.has_waiting_updates = self.defer, lambda: self.waiting > 0
 
     @property
     def waiting(self) -> int:
@@ -92,7 +88,7 @@ class UpdateQueue:
 
         Return `False` if the caller has to apply it itself, because nothing waits or the queue is full.
         """
-        if not self._has_waiting() or len(self._waiting) >= self._max_waiting:
+        if not self.waiting or len(self._waiting) >= self._max_waiting:
             return False
         self._waiting.append((series, value))
         return True
@@ -110,9 +106,6 @@ class UpdateQueue:
         while self._finished_rounds < target:
             self._run_slice()
             await asyncio.sleep(0)
-
-    def _has_waiting(self) -> bool:
-        return self.waiting > 0
 
     def _run_slice(self) -> None:
         ends = time.perf_counter() + SLICE_SECONDS * (1 + len(self._waiting) / SLICE_GROWTH_UPDATES)
@@ -141,7 +134,7 @@ class UpdateQueue:
         try:
             self.before_round()
         except Exception as error:  # noqa: BLE001 - an error in the hook must not stop the queue
-            self._warn("idle series could not be removed; they are removed later", error)
+            self._warn("idle series could not be removed; the next round tries again", error)
         remaining = len(self._waiting)
         while remaining > 0 and self._waiting:
             remaining -= min(len(self._waiting), BATCH_SIZE)

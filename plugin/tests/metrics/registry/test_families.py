@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import prometheus_client
 import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from litellm_evenkeel.metrics.registry.families import MetricStore
+from litellm_evenkeel.metrics.registry.families import MetricStore, RecordedUpdate
 from litellm_evenkeel.metrics.registry.label_limits import OTHER
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 from litellm_evenkeel.metrics.registry.series import HistogramSeries
-
-if TYPE_CHECKING:
-    from litellm_evenkeel.metrics.registry.families import RecordedUpdate
 
 amounts = st.floats(0, 1e9, allow_nan=False) | st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0, math.inf])
 labels = st.tuples(st.sampled_from(["a", "b", 'q"\\\n', ""]), st.sampled_from(["x", None, 7]))
@@ -102,24 +99,16 @@ def test_a_scrape_for_some_names_asks_only_for_those() -> None:
     assert ("size 3.0" in scrape, "calls" in scrape) == (True, False)
 
 
-class Notes:
-    def __init__(self) -> None:
-        self.taken: list[RecordedUpdate] = []
-
-    def record(self, updates: RecordedUpdate) -> None:
-        self.taken.append(updates)
-
-
 def test_while_somebody_takes_notes_nothing_is_written() -> None:
     ours, registry = store()
     counter, gauge = Counter(ours, "calls", "Calls.", ("who",)), Gauge(ours, "size", "Size.", ("who",))
 
-    notes = ours.recorder = Notes()
-    counter.labels("a").inc(2)
-    gauge.labels("a").set(5)
-    gauge.remove("b")
-    ours.recorder = None
-    assert [(one.family.name, one.labels, one.operation) for one in notes.taken] == [
+    async def update() -> None:
+        counter.labels("a").inc(2)
+        gauge.labels("a").set(5)
+        gauge.remove("b")
+
+    assert [(one.family.name, one.labels, one.operation) for one in ours.record(update()) or ()] == [
         ("calls", ("a",), "inc"),
         ("size", ("a",), "set"),
         ("size", ("b",), "remove"),
@@ -130,13 +119,13 @@ def test_while_somebody_takes_notes_nothing_is_written() -> None:
 def test_what_another_thread_writes_meanwhile_is_written() -> None:
     ours, registry = store()
     calls = Counter(ours, "calls", "Calls.", ("who",))
-    notes = ours.recorder = Notes()
+    recorded = ours.recording.updates = list[RecordedUpdate]()
     other = threading.Thread(target=lambda: calls.labels("a").inc())
     other.start()
     other.join()
     calls.labels("b").inc()
-    ours.recorder = None
-    assert [one.labels for one in notes.taken] == [("b",)]
+    ours.recording.updates = None
+    assert [one.labels for one in recorded] == [("b",)]
     assert [registry.get_sample_value("calls_total", {"who": who}) for who in "ab"] == [1, None]
 
 
@@ -170,7 +159,7 @@ def test_a_family_has_no_more_series_than_it_may() -> None:
 
 def test_what_is_no_number_is_in_no_bucket() -> None:
     ours, _ = store()
-    series = Histogram(ours, "took", "Took.", buckets=BUCKETS).series_of(())
+    series = Histogram(ours, "took", "Took.", buckets=BUCKETS).get_or_create(())
     assert isinstance(series, HistogramSeries)
     series.observe(math.nan)
     assert sum(series.counts) == 0
@@ -181,7 +170,7 @@ def test_what_goes_beyond_takes_no_place_and_stays() -> None:
     calls = Counter(ours, "calls", "Calls.", ("who",))
     for who in "abc":
         calls.labels(who).inc()
-    calls.series_of((OTHER,)).updated_at = 0.0
+    calls.get_or_create((OTHER,)).updated_at = 0.0
     calls.expire(1.0, 1.0)
     calls.remove_series(("a",))
     calls.labels("d").inc()

@@ -14,8 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from litellm_evenkeel.metrics.registry.families import MetricStore
 from litellm_evenkeel.metrics.registry.metric_types import Counter, Gauge, Histogram
 from litellm_evenkeel.metrics.replay.event_facts import LiteLLMReaders, Raw
-from litellm_evenkeel.metrics.replay.plan_cache import PlanCache, PlanCacheSettings
-from litellm_evenkeel.metrics.replay.recorder import record_updates
+from litellm_evenkeel.metrics.replay.plan_cache import PlanCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,11 +117,11 @@ def cleaned(value: Any) -> Any:
     return value if value is None else str(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def series(theirs: Theirs, settings: PlanCacheSettings | None = None) -> PlanCache:
+def series(theirs: Theirs, **settings: Any) -> PlanCache:
     def record(event: Raw, *arguments: Any) -> Any:
-        return record_updates(theirs.store, theirs.count(event, *arguments))
+        return theirs.store.record(theirs.count(event, *arguments))
 
-    return PlanCache(theirs.store, READERS, cleaned, record, clock=lambda: 0.0, settings=settings)
+    return PlanCache(theirs.store, READERS, cleaned, record, clock=lambda: 0.0, **settings)
 
 
 def scraped(theirs: Theirs) -> list[str]:
@@ -204,7 +203,7 @@ async def test_what_their_code_does_otherwise_later_is_found_out(theirs: Theirs)
 
 
 async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(max_waiting=10))
+    counted = series(theirs, max_waiting=10)
     assert all(counted.take_success(event(), None, BEGAN, after(1)) for _ in range(15))
     assert (counted.queue.waiting, counted.queue.dropped["queue_full"]) == (10, 5)
     await counted.queue.drain()
@@ -212,7 +211,7 @@ async def test_what_waits_is_bounded_and_what_is_dropped_is_counted(theirs: Thei
 
 
 async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(flush_seconds=0.01))
+    counted = series(theirs, flush_seconds=0.01)
     counted.take_success(event(), None, BEGAN, after(1))
     for _ in range(500):
         if not counted.queue.waiting:
@@ -224,7 +223,7 @@ async def test_events_are_counted_by_and_by_without_being_asked_for(theirs: Thei
 
 
 async def test_events_of_other_threads_are_counted_in_the_loop(theirs: Theirs) -> None:
-    counted = series(theirs, PlanCacheSettings(flush_seconds=0.01))
+    counted = series(theirs, flush_seconds=0.01)
     counted.take_success(event(), None, BEGAN, after(1))
 
     def elsewhere() -> None:
@@ -278,7 +277,7 @@ async def test_failures_that_are_alike_are_counted_alike(theirs: Theirs) -> None
 
     counted = series(theirs)
     for _ in range(5):
-        assert counted.take_failure("key", lambda: record_updates(theirs.store, fails()))
+        assert counted.take_failure("key", lambda: theirs.store.record(fails()))
     await counted.queue.drain()
     value = theirs.registry.get_sample_value
     assert (len(runs), value("failed_total", {"why": "429"}), value("state", {"where": "here"})) == (1, 5, 1)
