@@ -17,7 +17,7 @@ from evenkeel_lab.stack.http import client
 from evenkeel_lab.stack.stack import Options, stack
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 
@@ -58,7 +58,7 @@ def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRoute
         clock=time.monotonic,
         random=chance.random,
         spec=lambda deployment, model: DeploymentSpec.from_litellm(deployment, {}, model),
-        observer=NullObserver(),
+        observer=Observer(),
     )
 
 

@@ -27,7 +27,7 @@ import psutil
 
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.settings import RotationSettings
 from litellm_evenkeel.support.error_log import ErrorReporter
 
@@ -91,7 +91,7 @@ def deployments(number: int) -> list[dict[str, Any]]:
     ]
 
 
-class Rebuilds(NullObserver):
+class Rebuilds(Observer):
     """Adds up what snapshots cost."""
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Interface for observers of the rotation, such as its metrics."""
+"""Observer of the rotation, such as its metrics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from litellm_evenkeel.providers.classifier import Failure
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 
 
-class Observer(Protocol):
-    """Receiver of rotation events, as they happen. Its methods must be fast and must not raise."""
+class Observer:
+    """Receiver of rotation events, which ignores them. Methods of subclasses must be fast and must not raise."""
 
-    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
@@ -34,28 +34,3 @@ class Observer(Protocol):
 
     def on_snapshot(self, seconds: float) -> None:
         """Record that a snapshot was rebuilt in `seconds`."""
-
-
-class NullObserver:
-    """Observer that ignores all events."""
-
-    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
-        """Ignore the event."""
-
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
-        """Ignore the event."""
-
-    def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:
-        """Ignore the event."""
-
-    def on_failure(self, attempt: Attempt, failure: Failure) -> None:
-        """Ignore the event."""
-
-    def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        """Ignore the event."""
-
-    def on_lost(self, attempt: Attempt) -> None:
-        """Ignore the event."""
-
-    def on_snapshot(self, seconds: float) -> None:
-        """Ignore the event."""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from litellm_evenkeel.providers.classifier import Failure, FailureKind, FailureScope, clamp_retry_after, classify
 from litellm_evenkeel.providers.rules import ALL_RULES
-from litellm_evenkeel.rotation import Failure, FailureKind, FailureScope, clamp_retry_after, classify
 
 NOW = 1767225600.0
 RESPONSES: list[dict[str, Any]] = tomllib.loads(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation import LimitReading, parse_limit_headers
+from litellm_evenkeel.providers.limit_headers import LimitReading, parse_limit_headers
 
 NOW = 1767225600.0
 OPENAI = {

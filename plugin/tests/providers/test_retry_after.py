@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from litellm_evenkeel.rotation import until_reset
+from litellm_evenkeel.providers.retry_after import until_reset
 
 NOW = 1767225600.0
 FULL_LATER = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "50s"}

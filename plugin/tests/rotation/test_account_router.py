@@ -15,7 +15,7 @@ from litellm_evenkeel.providers.response_usage import parse_usage
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.attempts import ClientRequest
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
 from litellm_evenkeel.rotation.settings import RotationSettings
 
@@ -31,7 +31,7 @@ ANSWER = SimpleNamespace(usage={"prompt_tokens": 60, "completion_tokens": 40, "t
 CACHED = SimpleNamespace(usage=ANSWER.usage, _hidden_params={"cache_hit": True})
 
 
-class Watcher(NullObserver):
+class Watcher(Observer):
     def __init__(self) -> None:
         self.told: list[str] = []
         self.meant: list[FailureKind] = []
@@ -43,7 +43,7 @@ class Watcher(NullObserver):
         self.told.append(f"failed at {attempt.deployment}")
         self.meant.append(failure.kind)
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         self.told.append("served" if is_served else "not served")
 
 

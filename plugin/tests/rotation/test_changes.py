@@ -17,7 +17,7 @@ from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
 from litellm_evenkeel.rotation.model.limits import DAY, UNLIMITED, Limits
 from litellm_evenkeel.rotation.model.request import SINGLE_REQUEST, PickRequest
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
 from litellm_evenkeel.rotation.state import registry
@@ -38,7 +38,7 @@ async def test_who_waits_goes_on_waiting_when_the_candidates_change(world: World
         clock=world.clock,
         random=random.Random(3).random,
         spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
-        observer=NullObserver(),
+        observer=Observer(),
     )
     over = asyncio.Event()
 

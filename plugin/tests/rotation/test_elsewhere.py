@@ -17,7 +17,7 @@ from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.inspection.inspector import ExplainQuery, RotationInspector
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings, StrategyName
 
@@ -44,7 +44,7 @@ class Rig:
             clock=world.clock,
             random=random.Random(3).random,
             spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
-            observer=NullObserver(),
+            observer=Observer(),
             sessions=self.sessions,
             replicator=replicator,
         )

@@ -83,10 +83,6 @@ class SessionAffinity:
         is_spread = decision is AffinityDecision.OVERLOADED
         return self.sessions.record(key, account, now, is_fallback=is_fallback, is_spread=is_spread)
 
-    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
-        """Count the cached tokens of a session's response."""
-        self.sessions.observe_cache(outcome, prompt_tokens, cached_tokens)
-
     def forget_account(self, account: str) -> None:
         """Unpin all sessions of an account."""
         self.sessions.forget_account(account)

@@ -77,7 +77,7 @@ class SessionTable:
         self._generations: dict[str, int] = {}
         self._groups: OrderedDict[str, DecayingCounter] = OrderedDict()
         self._events: Counter[str] = Counter()
-        self._savings = CacheSavingsCounter()
+        self.savings = CacheSavingsCounter()
 
     def account_of(self, key: SessionKey, now: float) -> str | None:
         """Return the account that a session is pinned to, `None` without a pin. This does not prolong the pin."""
@@ -166,16 +166,12 @@ class SessionTable:
         if self._counts.pop(account, 0):
             self._generations[account] = self._generations.get(account, 0) + 1
 
-    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
-        """Record how many of a request's prompt tokens its provider read from its cache."""
-        self._savings.observe(outcome, prompt_tokens, cached_tokens)
-
     def counts(self) -> SessionCounts:
         """Return the counters."""
         names = ("hits", "new", "fallbacks", "moved", "rejected", "evicted", "merged")
         events = {name: self._events[name] for name in names}
         accounts = {account: count for account, count in self._counts.items() if count}
-        return SessionCounts(sum(accounts.values()), accounts, **events, savings=self._savings.savings())
+        return SessionCounts(sum(accounts.values()), accounts, **events, savings=self.savings.savings())
 
     def _hit(self, key: SessionKey, pin: _Pin, now: float) -> SessionOutcome:
         self._events["hits"] += 1

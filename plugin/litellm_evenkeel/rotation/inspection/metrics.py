@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 from litellm_evenkeel.instrumentation.export import made
 from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
 from litellm_evenkeel.rotation.inspection import metric_definitions
+from litellm_evenkeel.rotation.observer import Observer
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -49,7 +50,7 @@ MAX_MODEL_GROUPS = 200
 NO_CANDIDATES = "no_candidates"
 
 
-class RotationMetrics:
+class RotationMetrics(Observer):
     """Observer that records metrics. Once a series exists, recording costs one look-up in a dictionary."""
 
     def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, max_accounts: int = MAX_ACCOUNTS) -> None:
@@ -64,9 +65,8 @@ class RotationMetrics:
         waits = self._metrics[metric_definitions.QUEUE_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("timeout")}
 
-    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
-        del model_group
         key = (pick.deployment.spec.account, pick.reason)
         self.counts.picks[key] += 1
         series = self._pick_series.get(key)
@@ -77,9 +77,8 @@ class RotationMetrics:
         series.inc()
         self._pick_seconds.observe(seconds)
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
-        del model_group
         self._waits[is_served].observe(seconds)
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:

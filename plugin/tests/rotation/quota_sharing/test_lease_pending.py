@@ -13,7 +13,7 @@ from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.inspection.account_status import account_statuses
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-from litellm_evenkeel.rotation.observer import NullObserver
+from litellm_evenkeel.rotation.observer import Observer
 from litellm_evenkeel.rotation.quota_sharing import CoordinatorSettings, QuotaCoordinator
 from litellm_evenkeel.rotation.selection.pick import Pick
 from litellm_evenkeel.rotation.settings import RotationSettings
@@ -64,7 +64,7 @@ class Rig:
             clock=time.monotonic,
             random=random.Random(1).random,
             spec=lambda one, requested: DeploymentSpec.from_litellm(one, {}, requested),
-            observer=NullObserver(),
+            observer=Observer(),
             sharing=self.coordinator,
         )
         self.calls = 0
