@@ -59,7 +59,7 @@ def rotation() -> AccountRotation_PROXY_:
         sharing=coordinator,
         errors=errors.report,
     )
-    inspector = RotationInspector(router, metrics.counts, clock=clock.unstepped, deployments=observability.deployments)
+    inspector = RotationInspector(router, metrics.counts, deployments=observability.deployments)
     observability.expose(
         inspector,
         metrics,

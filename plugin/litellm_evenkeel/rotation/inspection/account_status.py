@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.support.formatting import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping, Sequence
+    from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 
     from litellm_evenkeel.providers.failure import FailureKind
     from litellm_evenkeel.rotation.affinity.session_table import SessionCounts
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
     from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 
-# After so many accounts, others get the event loop.
+# The event loop may run other tasks after this number of accounts.
 ACCOUNTS_PER_SLICE = 16
 # From full traffic to none.
 BY_SEVERITY = (
@@ -36,15 +36,14 @@ class WindowStatus:
     """Status of one limit."""
 
     name: str
-    amount: float
+    limit: float
     remaining: float
     used_share: float
-    resets_in: float
-    """Seconds."""
-    rate: float
-    """Recent usage per second."""
-    exhausted_in: float | None
-    """Seconds until it is used up at this rate; `None` if it resets before."""
+    resets_in_seconds: float
+    rate_per_second: float
+    """Recent usage."""
+    exhausted_in_seconds: float | None
+    """Time until the limit is used up at this rate; `None` if it resets before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +54,20 @@ class ScopeStatus:
     """`None` for the account itself."""
     state: HealthState
     traffic_share: float
-    """The share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
+    """Share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
     cooldown_seconds: float | None
     """Seconds until its cooldown ends; `None` without one, or in quarantine."""
-    failure_kind: FailureKind | None
-    """The kind of failure that caused the cooldown."""
+    failure: FailureKind | None
+    """Kind of the failure that caused the cooldown; `None` without one."""
     reason: str
-    """The rule that the failure matched, and no text from a provider or a user; empty without a cooldown."""
-    is_provider_stated: bool
+    """Rule that the failure matched, never a text of a provider or a user; empty without a cooldown."""
+    provider_stated: bool
     """Whether the provider stated the length of the cooldown; otherwise it is an estimate."""
     in_flight: int
     concurrent: int | None
     windows: tuple[WindowStatus, ...]
-    latency: float | None
-    """Seconds, lately, of its slowest deployment; `None` if unknown."""
+    latency_seconds: float | None
+    """Recent latency of its slowest deployment; `None` if unknown."""
     deployments: tuple[str, ...]
     priorities: tuple[int, ...]
     weights: tuple[float, ...]
@@ -90,16 +89,11 @@ class AccountStatus:
     """By kind, since the start of this worker."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document of the route; infinite and unknown values are null."""
-        return {
-            "account": self.account,
-            "state": self.state,
-            **_scope_as_json(self.account_scope),
-            "pins": self.pins,
-            "picks": dict(self.picks),
-            "failures": dict(self.failures),
-            "models": [{"model": scope.model, "state": scope.state, **_scope_as_json(scope)} for scope in self.models],
-        }
+        """Return the document of the route: the fields, with those of the account's own scope among them."""
+        document = asdict(self, dict_factory=json_object)
+        scope = document.pop("account_scope")
+        del scope["model"]
+        return {**document, **scope, "state": self.state}
 
 
 def account_statuses(
@@ -110,10 +104,7 @@ def account_statuses(
     *,
     only: Sequence[str] | None = None,
 ) -> Generator[None, None, tuple[AccountStatus, ...]]:
-    """Return the status of all accounts, or of those in `only`, by name.
-
-    Yields now and then, so that others get the event loop.
-    """
+    """Return the status of all accounts, or of those in `only`, by name. Yield where other tasks may run."""
     by_account = scopes_by_account(pool)
     picks, failures = pick_counts.by_account()
     pins = session_counts.accounts if session_counts else {}
@@ -122,15 +113,11 @@ def account_statuses(
     for number, name in enumerate(sorted(wanted), 1):
         if number % ACCOUNTS_PER_SLICE == 0:
             yield
-        statuses.append(
-            account_status(
-                name,
-                [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]],
-                pins.get(name, 0),
-                picks.get(name, {}),
-                failures.get(name, {}),
-            )
-        )
+        own, *models = [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]]
+        best = min((BY_SEVERITY.index(model.state) for model in models), default=0)
+        state = BY_SEVERITY[max(BY_SEVERITY.index(own.state), best)]
+        counts = pins.get(name, 0), picks.get(name, {}), failures.get(name, {})
+        statuses.append(AccountStatus(name, state, own, tuple(models), *counts))
     return tuple(statuses)
 
 
@@ -143,16 +130,6 @@ def scopes_by_account(pool: AccountPool) -> dict[str, list[AccountScope]]:
     return by_account
 
 
-def account_status(
-    name: str, scopes: Sequence[ScopeStatus], pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
-) -> AccountStatus:
-    """Return the status of one account. The first of `scopes` is the account's own, the others are its models'."""
-    account_scope, *models = scopes
-    best = min((BY_SEVERITY.index(model.state) for model in models), default=0)
-    state = BY_SEVERITY[max(BY_SEVERITY.index(account_scope.state), best)]
-    return AccountStatus(name, state, account_scope, tuple(models), pins, picks, failures)
-
-
 def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], now: float) -> ScopeStatus:
     """Return the status of one scope with its deployments."""
     cooldown = scope.cooldown
@@ -163,13 +140,13 @@ def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], 
         state=state,
         traffic_share=cooldown.traffic_share(now),
         cooldown_seconds=cooldown.until - now if state is HealthState.COOLING_DOWN else None,
-        failure_kind=cooldown.kind,
+        failure=cooldown.kind,
         reason=cooldown.reason if has_cooldown else "",
-        is_provider_stated=has_cooldown and cooldown.is_provider_stated,
+        provider_stated=has_cooldown and cooldown.is_provider_stated,
         in_flight=scope.in_flight,
         concurrent=scope.concurrent,
         windows=tuple([_window_status(window, now) for window in scope.windows]),
-        latency=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
+        latency_seconds=max((deployment.latency.current(now) for deployment in deployments), default=0.0) or None,
         deployments=tuple([deployment.spec.id for deployment in deployments]),
         priorities=_distinct(deployments, "priority"),
         weights=_distinct(deployments, "weight"),
@@ -182,42 +159,19 @@ def _distinct(deployments: Collection[DeploymentState], field: str) -> tuple[Any
 
 def _window_status(window: QuotaWindow, now: float) -> WindowStatus:
     limit = window.limit
-    # `available` would be this worker's lease only.
+    # `available` would be only what is leased to this worker.
     remaining = min(max(window.available_total(now), 0.0), limit.amount)
     return WindowStatus(
         name=limit.name,
-        amount=limit.amount,
+        limit=limit.amount,
         remaining=remaining,
         used_share=1 - remaining / limit.amount,
-        resets_in=window.resets_in(now),
-        rate=window.rate(now),
-        exhausted_in=finite(window.exhausted_in(now)),
+        resets_in_seconds=window.resets_in(now),
+        rate_per_second=window.rate(now),
+        exhausted_in_seconds=finite(window.exhausted_in(now)),
     )
 
 
-def _scope_as_json(scope: ScopeStatus) -> dict[str, Any]:
-    return {
-        "traffic_share": finite(scope.traffic_share),
-        "cooldown_seconds": finite(scope.cooldown_seconds),
-        "failure": scope.failure_kind,
-        "reason": scope.reason,
-        "provider_stated": scope.is_provider_stated,
-        "in_flight": scope.in_flight,
-        "concurrent": scope.concurrent,
-        "latency_seconds": finite(scope.latency),
-        "deployments": list(scope.deployments),
-        "priorities": list(scope.priorities),
-        "weights": list(scope.weights),
-        "windows": [
-            {
-                "name": window.name,
-                "limit": finite(window.amount),
-                "remaining": finite(window.remaining),
-                "used_share": finite(window.used_share),
-                "resets_in_seconds": finite(window.resets_in),
-                "rate_per_second": finite(window.rate),
-                "exhausted_in_seconds": finite(window.exhausted_in),
-            }
-            for window in scope.windows
-        ],
-    }
+def json_object(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a dataclass as a JSON object; infinite numbers are null."""
+    return {name: finite(value) if isinstance(value, float) else value for name, value in fields}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.instrumentation.export import Sample
 from litellm_evenkeel.instrumentation.label_limit import OTHER
@@ -12,40 +13,15 @@ from litellm_evenkeel.rotation.inspection.account_status import scope_status, sc
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
-    from litellm_evenkeel.rotation.affinity.session_table import SessionCounts
     from litellm_evenkeel.rotation.inspection.account_status import ScopeStatus
-    from litellm_evenkeel.rotation.pool.account_pool import AccountPool
-    from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
+    from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
     from litellm_evenkeel.rotation.state.account_scope import AccountScope
 
 # Sampling more scopes, accounts and models together, would block the event loop and delay requests.
 MAX_SCOPES = 500
-
-
-class GaugeSource(Protocol):
-    """The rotation of one worker, as the gauges read it."""
-
-    @property
-    def pool(self) -> AccountPool:
-        """All accounts."""
-
-    def now(self) -> float:
-        """Return the time by the pool's clock, in seconds."""
-
-    def candidate_sets(self) -> Sequence[CandidateSet]:
-        """Return all candidate sets that are in use."""
-
-    def session_counts(self) -> SessionCounts:
-        """Return the counters of sessions."""
-
-    def queue_lengths(self) -> Mapping[str, int]:
-        """Return the number of queued requests by model group."""
-
-    def route_cache(self) -> tuple[int, int]:
-        """Return the hits and misses of the cache of candidate sets."""
 
 
 class Gauges:
@@ -53,27 +29,26 @@ class Gauges:
 
     def __init__(
         self,
-        source: GaugeSource,
+        inspector: RotationInspector,
         accounts: LabelLimiter,
         models: LabelLimiter,
         is_shared: Callable[[], bool | None] = lambda: None,
     ) -> None:
-        self._source, self._accounts, self._models, self._is_shared = source, accounts, models, is_shared
+        self._inspector, self._accounts, self._models, self._is_shared = inspector, accounts, models, is_shared
 
     def samples(self) -> Iterator[Sample]:
         """Yield the current samples."""
-        now = self._source.now()
+        now = self._inspector.pool.now()
         yield from self._account_samples(now)
         yield from self._session_samples()
-        queued: dict[str, int] = {}
-        for model_group, number in self._source.queue_lengths().items():
-            label = self._models.bound(model_group)
-            queued[label] = queued.get(label, 0) + number
+        queued: Counter[str] = Counter()
+        for model_group, number in self._inspector.queue_lengths().items():
+            queued[self._models.bound(model_group)] += number
         for label, number in queued.items():
             yield Sample(metric_definitions.QUEUE_LENGTH, (label,), number)
-        ages = [now - candidates.snapshot.taken for candidates in self._source.candidate_sets()]
+        ages = [now - candidates.snapshot.taken for candidates in self._inspector.candidate_sets()]
         yield Sample(metric_definitions.SNAPSHOT_AGE, (), max(ages, default=0.0))
-        hits, misses = self._source.route_cache()
+        hits, misses = self._inspector.candidate_cache_counts()
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("hit",), hits)
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("miss",), misses)
         is_shared = self._is_shared()
@@ -83,7 +58,7 @@ class Gauges:
     def _account_samples(self, now: float) -> Iterator[Sample]:
         scope_count = 0
         collapsed: list[AccountScope] = []
-        pool = self._source.pool
+        pool = self._inspector.pool
         for account, scopes in scopes_by_account(pool).items():
             scope_count += len(scopes)
             if self._accounts.bound(account) == OTHER or scope_count > MAX_SCOPES:
@@ -92,17 +67,16 @@ class Gauges:
             for scope in scopes:
                 yield from _scope_samples(account, scope_status(scope, pool.deployments_of(scope), now))
         if collapsed:
-            # There may be thousands, so only what is cheap to read.
+            # There may be thousands of collapsed accounts, so only cheap values are read.
             yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in collapsed))
             cooldowns = [scope.cooldown.until - now for scope in collapsed if scope.cooldown.kind is not None]
             yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
 
     def _session_samples(self) -> Iterator[Sample]:
-        counts = self._source.session_counts()
-        pins: dict[str, int] = {}
+        counts = self._inspector.session_counts()
+        pins: Counter[str] = Counter()
         for account, number in counts.accounts.items():
-            label = self._accounts.bound(account)
-            pins[label] = pins.get(label, 0) + number
+            pins[self._accounts.bound(account)] += number
         for label, number in pins.items():
             yield Sample(metric_definitions.SESSIONS, (label,), number)
         requests = (("hit", counts.hits), ("new", counts.new), ("fallback", counts.fallbacks), ("moved", counts.moved))
@@ -121,14 +95,14 @@ def _scope_samples(account: str, scope: ScopeStatus) -> Iterator[Sample]:
     model = scope.model or ""
     if scope.model is None:
         yield Sample(metric_definitions.IN_FLIGHT, (account,), scope.in_flight)
-    if scope.failure_kind is not None:
+    if scope.failure is not None:
         left = math.inf if scope.state is HealthState.QUARANTINED else scope.cooldown_seconds or 0.0
-        yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure_kind.value), left)
+        yield Sample(metric_definitions.COOLDOWN_SECONDS, (account, model, scope.failure.value), left)
     yield Sample(metric_definitions.TRAFFIC_RATIO, (account, model), scope.traffic_share)
-    if scope.latency is not None and scope.model is not None:
-        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency)
+    if scope.latency_seconds is not None and scope.model is not None:
+        yield Sample(metric_definitions.LATENCY_SECONDS, (account, model), scope.latency_seconds)
     for window in scope.windows:
         labels = (account, model, window.name)
         yield Sample(metric_definitions.LIMIT_REMAINING_RATIO, labels, 1 - window.used_share)
-        exhausted_in = math.inf if window.exhausted_in is None else window.exhausted_in
+        exhausted_in = math.inf if window.exhausted_in_seconds is None else window.exhausted_in_seconds
         yield Sample(metric_definitions.EXHAUSTION_SECONDS, labels, exhausted_in)

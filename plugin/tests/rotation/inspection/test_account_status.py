@@ -56,7 +56,7 @@ def test_a_window_tells_what_is_left_and_when_it_runs_out() -> None:
     found = on.standings()["a"]
     (window,) = found.account_scope.windows
     assert (window.name, window.remaining, round(window.used_share, 6)) == ("tokens/1h", 400, 0.6)
-    assert 150 < window.exhausted_in < 250
+    assert 150 < window.exhausted_in_seconds < 250
     assert (found.account_scope.in_flight, found.account_scope.concurrent) == (3, 4)
     assert [model.in_flight for model in found.models] == [3, 0]
 
@@ -73,7 +73,7 @@ def test_an_account_is_in_the_state_of_the_gravest_that_concerns_all_of_it() -> 
         HealthState.QUARANTINED,
     ]
     small, _ = found["a"].models
-    assert (small.state, small.failure_kind, small.reason, small.is_provider_stated) == (
+    assert (small.state, small.failure, small.reason, small.provider_stated) == (
         HealthState.COOLING_DOWN,
         FailureKind.RATE_LIMIT,
         "rule",

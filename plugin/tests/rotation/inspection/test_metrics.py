@@ -64,7 +64,7 @@ class World:
     def queue_lengths(self) -> dict[str, int]:
         return {"m": 3}
 
-    def route_cache(self) -> tuple[int, int]:
+    def candidate_cache_counts(self) -> tuple[int, int]:
         return 7, 2
 
     def attempt(self, account: str, tokens: float = 0.0) -> Attempt:
