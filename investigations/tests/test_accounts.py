@@ -77,7 +77,7 @@ class Server:
             spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
             observer=metrics,
         )
-        inspector = RotationInspector(router, metrics.counts, clock=time.time)
+        inspector = RotationInspector(router, metrics.counts)
         mount(
             app,
             AdminHandlers(inspector, Worker(4711, 4)),

@@ -18,7 +18,8 @@ from evenkeel_lab.stack.postgres import Postgres
 from evenkeel_lab.stack.valkey import valkey
 from litellm_evenkeel.rotation.affinity.postgres_store import PRUNE_INTERVAL_SECONDS, PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
-from litellm_evenkeel.rotation.affinity.replicator import FAILURE_THRESHOLD, SessionReplicator, open_replicator
+from litellm_evenkeel.rotation.affinity.replicator import FAILURE_THRESHOLD, SessionReplicator
+from litellm_evenkeel.rotation.affinity.session_store import open_session_store
 from litellm_evenkeel.rotation.affinity.session_table import PinChange
 from litellm_evenkeel.rotation.settings import AffinitySettings, SessionBackend
 from litellm_evenkeel.settings_schema.types import LITELLM, ServerUrl
@@ -44,7 +45,7 @@ async def pins(request: pytest.FixtureRequest, addresses: dict[SessionBackend, s
     backend: SessionBackend = request.param
     await empty(addresses)
     address = ServerUrl(addresses.get(backend, LITELLM))
-    kept = open_replicator(AffinitySettings(backend=backend, url=address), time.monotonic)
+    kept = open_session_store(AffinitySettings(backend=backend, url=address), time.monotonic)
     kept = kept or MemorySessionStore(time.monotonic)
     yield kept
     await kept.close()
@@ -188,11 +189,11 @@ def test_a_secret_is_not_shown() -> None:
 async def sharing(address: str, backend: SessionBackend) -> AsyncIterator[SessionReplicator]:
     """A worker whose server holds a pin, and is known to answer."""
     settings = AffinitySettings(backend=backend, url=ServerUrl(address))
-    kept = open_replicator(settings, time.monotonic)
+    kept = open_session_store(settings, time.monotonic)
     assert kept is not None
     replicator = SessionReplicator(kept, settings, lambda *_: None, time.monotonic)
     replicator.put(PinChange("k", "a", replaces=False))
-    await until(lambda: replicator.counts().written == 1)
+    await until(lambda: replicator.counts.written == 1)
     assert await replicator.fetch("k") == "a"
     yield replicator
     await replicator.close()
@@ -208,8 +209,8 @@ async def test_a_server_that_dies_costs_no_request_anything(backend: SessionBack
         async with sharing(address, backend) as replicator:
             await server.aclose()
             assert [await replicator.fetch(str(number)) for number in range(100)] == [None] * 100
-            counts = replicator.counts()
-            assert not counts.is_available
+            counts = replicator.counts
+            assert not replicator.is_available
             assert (counts.failed, counts.skipped) == (FAILURE_THRESHOLD, 100 - FAILURE_THRESHOLD)
             assert address not in repr(counts)
 
@@ -235,8 +236,8 @@ async def test_a_server_that_hangs_holds_up_no_request(backend: SessionBackend, 
             finally:
                 for process in hung:
                     process.resume()
-            assert replicator.counts().failed == FAILURE_THRESHOLD
-            await until(lambda: replicator.counts().is_available)
+            assert replicator.counts.failed == FAILURE_THRESHOLD
+            await until(lambda: replicator.is_available)
             assert await replicator.fetch("k") == "a"
 
 
@@ -251,7 +252,7 @@ async def test_a_restarted_postgres_is_used_again(tmp_path: Path) -> None:
             await replicator.fetch("k")
             await asyncio.sleep(0.01)
         await restarting
-        await until(lambda: replicator.counts().is_available)
+        await until(lambda: replicator.is_available)
         assert await replicator.fetch("k") == "a"
 
 
@@ -262,6 +263,6 @@ async def test_a_valkey_that_was_silent_is_used_again(addresses: dict[SessionBac
         await client.execute_command("CLIENT", "PAUSE", "500", "ALL")
         for _ in range(100):
             assert await replicator.fetch("k") in {None, "a"}
-        assert not replicator.counts().is_available
-        await until(lambda: replicator.counts().is_available)
+        assert not replicator.is_available
+        await until(lambda: replicator.is_available)
         assert await replicator.fetch("k") == "a"

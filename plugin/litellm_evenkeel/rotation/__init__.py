@@ -1,1 +1,3 @@
 """Account rotation: picks the account for each request, and learns from the outcome of each attempt."""
+
+from __future__ import annotations

@@ -1,16 +1,16 @@
-"""AccountRouter: a request prefers, is admitted, gets a deployment; then the router learns from how it went."""
+"""Router of requests to accounts: picks the deployment, and learns from the outcome of each attempt."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.providers.failure import FailureKind
 from litellm_evenkeel.providers.limit_headers import parse_limit_headers
 from litellm_evenkeel.rotation.admission.admission import Admission
 from litellm_evenkeel.rotation.affinity.session_affinity import SessionAffinity
 from litellm_evenkeel.rotation.attempts import Attempt, AttemptTracker, ClientRequest
-from litellm_evenkeel.rotation.client import client_of
 from litellm_evenkeel.rotation.model.request import PickRequest, Usage
 from litellm_evenkeel.rotation.pool.account_pool import AccountPool
 from litellm_evenkeel.rotation.pool.candidate_cache import CandidateCache
@@ -26,29 +26,16 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
     from litellm_evenkeel.rotation.affinity.session_table import SessionTable
     from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
-    from litellm_evenkeel.rotation.model.limits import RateLimit
     from litellm_evenkeel.rotation.observer import Observer
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, Deployment
+    from litellm_evenkeel.rotation.quota_sharing.coordinator import QuotaCoordinator
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.settings import RotationSettings
-    from litellm_evenkeel.rotation.state.account_scope import AccountScope, ScopeKey
-    from litellm_evenkeel.rotation.state.cooldown import CooldownUpdate
-    from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 
 NO_USAGE = Usage(0.0, 0.0, 0.0)
-
-
-class QuotaSharing(Protocol):
-    """What workers share through Redis."""
-
-    def broadcast(self, update: CooldownUpdate) -> None:
-        """Send a cooldown to the other workers."""
-
-    def make_window(self, key: ScopeKey, limit: RateLimit) -> QuotaWindow:
-        """Return the window of a limit that all workers use together."""
-
-    def share_slots(self, scope: AccountScope) -> None:
-        """Bound the requests in flight of a scope for all workers together."""
+# The length of LiteLLM's hash of a client's key. A value of another length is a key that is not hashed yet.
+LITELLM_HASH_DIGITS = 64
+OWN_HASH_DIGITS = 16
 
 
 class AccountRouter:
@@ -62,7 +49,7 @@ class AccountRouter:
         random: Callable[[], float],
         spec: Callable[[Deployment, str], DeploymentSpec],
         observer: Observer,
-        sharing: QuotaSharing | None = None,
+        sharing: QuotaCoordinator | None = None,
         sessions: SessionTable | None = None,
         replicator: SessionReplicator | None = None,
         errors: Callable[[str, Exception], None] = lambda _where, _error: None,
@@ -84,7 +71,7 @@ class AccountRouter:
             self.candidates,
             queue_timeout=settings.queue_timeout,
             clock=clock,
-            on_queued=lambda model, seconds, is_served: observer.on_queued(model, seconds, is_served=is_served),
+            on_queued=lambda seconds, is_served: observer.on_queued(seconds, is_served=is_served),
             errors=errors,
         )
         self.affinity = SessionAffinity(settings.affinity, clock=clock, sessions=sessions, replicator=replicator)
@@ -99,7 +86,7 @@ class AccountRouter:
         kwargs: Mapping[str, Any],
         cached: CachedCandidates | None = None,
     ) -> Pick | NoCapacity:
-        """Pick a deployment for a request, or say why there is none.
+        """Pick a deployment for a request, or return why there is none.
 
         `kwargs` is the request as LiteLLM passes it on; `cached` are its candidates, if they were looked up already.
         """
@@ -114,7 +101,7 @@ class AccountRouter:
             self.estimator.estimate(model, kwargs, messages),
             attempts.excluded.union(skipped) if skipped else attempts.excluded,
             is_stream=bool(kwargs.get("stream")),
-            client=client_of(kwargs),
+            client=_client_of(kwargs),
         )
         preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
         pick, cached, waited = await self.admission.acquire(cached, deployments, preference.request, attempts.waited)
@@ -125,7 +112,7 @@ class AccountRouter:
         outcome = self.affinity.record(preference, pick, cached.candidates)
         attempts.current = Attempt(pick, model, client_request, outcome)
         client_request.record_pick(pick.deployment.spec.account, pick.reason)
-        self._observer.on_pick(pick, model, time.perf_counter() - began)
+        self._observer.on_pick(pick, time.perf_counter() - began)
         return pick
 
     def on_failure(self, deployment: str, failure: Failure, headers: object, wall: float) -> None:
@@ -149,7 +136,21 @@ class AccountRouter:
     def on_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
         """Record a response."""
         try:
-            self._record_success(attempt, usage)
+            reservation = attempt.pick.reservation
+            if usage.is_from_cache:
+                self.pool.settle(reservation, NO_USAGE, is_success=False)
+                return
+            used = Usage(1.0, usage.total_tokens, usage.dollars) if usage.is_known else reservation.usage
+            readings = parse_limit_headers(usage.headers, now=time.time()) if usage.headers else ()
+            # The length of a stream says nothing of its account: its latency is the time until it began.
+            ended = self._clock() if reservation.stream_started_at is None else reservation.stream_started_at
+            self.pool.settle(reservation, used, latency=ended - reservation.started_at, readings=readings)
+            if usage.is_known:
+                self.estimator.observe(attempt.model_group, usage.output_tokens, usage.total_tokens, usage.dollars)
+                if attempt.outcome is not None:
+                    savings = self.affinity.sessions.savings
+                    savings.observe(attempt.outcome, int(usage.prompt_tokens), int(usage.cached_tokens))
+            self._observer.on_success(attempt, usage)
         finally:
             self.release(attempt)
 
@@ -167,22 +168,6 @@ class AccountRouter:
         """Release the reservation of an attempt if it is still open: no error may keep it."""
         self.pool.release(attempt.pick.reservation)
 
-    def _record_success(self, attempt: Attempt, usage: ResponseUsage) -> None:
-        reservation = attempt.pick.reservation
-        if usage.is_from_cache:
-            self.pool.settle(reservation, NO_USAGE, is_success=False)
-            return
-        used = Usage(1.0, usage.total_tokens, usage.dollars) if usage.is_known else reservation.usage
-        readings = parse_limit_headers(usage.headers, now=time.time()) if usage.headers else ()
-        # The length of a stream says nothing of its account: its latency is the time until it began.
-        ended = self._clock() if reservation.stream_started_at is None else reservation.stream_started_at
-        self.pool.settle(reservation, used, latency=ended - reservation.started_at, readings=readings)
-        if usage.is_known:
-            self.estimator.observe(attempt.model_group, usage.output_tokens, usage.total_tokens, usage.dollars)
-            if attempt.outcome is not None:
-                self.affinity.observe_cache(attempt.outcome, int(usage.prompt_tokens), int(usage.cached_tokens))
-        self._observer.on_success(attempt, usage)
-
     def _record_failure(self, attempt: Attempt, failure: Failure, headers: object, wall: float) -> None:
         try:
             readings = parse_limit_headers(headers, now=wall) if headers else ()
@@ -195,3 +180,19 @@ class AccountRouter:
 
     def _on_capacity(self, candidates: CandidateSet) -> None:
         self.admission.queue.wake(candidates)
+
+
+def _client_of(request: Mapping[str, Any]) -> str:
+    """Return the hash of the client's key; empty without a key, so that all such clients count as a single one.
+
+    Some kinds of authentication leave the key itself in the request. It is hashed, and never kept.
+    """
+    for name in ("litellm_metadata", "metadata"):
+        metadata = request.get(name)
+        if metadata and isinstance(metadata, dict):
+            key = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+            if isinstance(key, str):
+                if len(key) == LITELLM_HASH_DIGITS:
+                    return key
+                return sha256(key.encode(errors="surrogatepass")).hexdigest()[:OWN_HASH_DIGITS]
+    return ""

@@ -67,7 +67,7 @@ CLIENT_CREDENTIALS = ("api_key", "api_base", "base_url")
 
 
 # If a client turns logging off, LiteLLM skips callbacks, except those with `_PROXY_` in the name of their class. The
-# end of a stream is known from such a call only, and would be missed. This class logs no content of requests.
+# ends of its streams would be missed otherwise. This class logs no content of requests.
 class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
     """Callback that picks an account for each request."""
 
@@ -123,9 +123,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         del call_type
         try:
             info = request_data.get("model_info") or {}
-            headers = _headers(exception)
-            wall = time.time()
-            self.router.on_failure(str(info.get("id") or ""), _failure(exception, headers, wall), headers, wall)
+            self.router.on_failure(str(info.get("id") or ""), *_classify(exception))
         except Exception as error:  # noqa: BLE001
             self._errors.report("learning from a failure", error)
 
@@ -163,8 +161,7 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         try:
             client_request, exception = ClientRequest.from_event(kwargs), kwargs.get("exception")
             if client_request is not None and isinstance(exception, Exception):
-                headers, wall = _headers(exception), time.time()
-                self.router.on_stream_failure(client_request, _failure(exception, headers, wall), headers, wall)
+                self.router.on_stream_failure(client_request, *_classify(exception))
         except Exception as error:  # noqa: BLE001
             self._errors.report("learning from a broken stream", error)
 
@@ -215,14 +212,11 @@ class AccountRotation_PROXY_(CustomLogger):  # noqa: N801
         if router is not None and router is not self._litellm_router:
             self._litellm_router = router
             if not self.settings.litellm_cooldowns:
-                self._disable_cooldowns(router)
+                try:
+                    disable_cooldowns(router)
+                except Exception as error:  # noqa: BLE001 - the rotation also works beside LiteLLM's cooldowns
+                    self._errors.report("switching off LiteLLM's cooldowns", error)
         return router
-
-    def _disable_cooldowns(self, router: Any) -> None:
-        try:
-            disable_cooldowns(router)
-        except Exception as error:  # noqa: BLE001 - the rotation also works beside LiteLLM's cooldowns
-            self._errors.report("switching off LiteLLM's cooldowns", error)
 
 
 class AccountRotationWithHeader_PROXY_(AccountRotation_PROXY_):  # noqa: N801 - see above
@@ -240,7 +234,7 @@ class AccountRotationWithHeader_PROXY_(AccountRotation_PROXY_):  # noqa: N801 - 
         litellm_call_info: Mapping[str, Any] | None = None,
     ) -> dict[str, str] | None:
         """Return the header that names the account of the final attempt."""
-        # The response does not always tell its deployment: non-streamed ones of /v1/messages do not.
+        # Not every response states its deployment: non-streamed ones of /v1/messages do not.
         del user_api_key_dict, response, request_headers, litellm_call_info
         picked = ClientRequest.of(data).picked
         # The name of an account may contain characters that a header may not.
@@ -248,7 +242,7 @@ class AccountRotationWithHeader_PROXY_(AccountRotation_PROXY_):  # noqa: N801 - 
 
 
 def _has_client_credentials(request: Mapping[str, Any] | None) -> bool:
-    """Return whether the client's own credentials are used. Their failures say nothing about the accounts."""
+    """Return whether a request brings its own credentials, whose failures do not concern the accounts."""
     if request is not None:
         # Not `any`, whose generator costs more than the loop itself.
         for name in CLIENT_CREDENTIALS:
@@ -258,35 +252,25 @@ def _has_client_credentials(request: Mapping[str, Any] | None) -> bool:
 
 
 def _rejection(model: str, no_capacity: NoCapacity) -> Exception:
-    """Return the error that LiteLLM answers with. LiteLLM does not retry it, but tries fallbacks of the model group."""
+    """Return the error of the response. LiteLLM does not retry it, but tries fallbacks of the model group."""
+    error_class = litellm.ServiceUnavailableError if is_permanent(no_capacity) else litellm.RateLimitError
     message = rejection_message(model, no_capacity)
-    if is_permanent(no_capacity):
-        unavailable: Exception = litellm.ServiceUnavailableError(message, llm_provider="", model=model, num_retries=0)
-        return unavailable
-    error: Exception = litellm.RateLimitError(message, llm_provider="", model=model, num_retries=0)
-    # LiteLLM sends these headers to the client.
-    error.headers = {"retry-after": str(retry_after(no_capacity))}  # type: ignore[attr-defined]
+    error: Exception = error_class(message, llm_provider="", model=model, num_retries=0)
+    if not is_permanent(no_capacity):
+        # LiteLLM sends these headers to the client.
+        error.headers = {"retry-after": str(retry_after(no_capacity))}  # type: ignore[attr-defined]
     return error
 
 
-def _headers(exception: Exception) -> Mapping[str, Any] | None:
-    for headers in (
-        getattr(exception, "litellm_response_headers", None),
-        getattr(getattr(exception, "response", None), "headers", None),
-    ):
-        if headers:
-            return dict(headers)
-    return None
-
-
-def _failure(exception: Exception, headers: Mapping[str, Any] | None, wall: float) -> Failure:
+def _classify(exception: Exception) -> tuple[Failure, Mapping[str, Any] | None, float]:
+    """Return the failure of an attempt, the response headers, and the Unix time."""
+    now = time.time()
+    response = getattr(exception, "response", None)
+    headers = getattr(exception, "litellm_response_headers", None) or getattr(response, "headers", None)
+    headers = dict(headers) if headers else None
     status, body = getattr(exception, "status_code", None), getattr(exception, "body", None)
     # Without the last three, which every exception has: `Exception`, `BaseException` and `object`.
     class_names = [cls.__name__ for cls in type(exception).__mro__[:-3]]
-    return classify(
-        status if isinstance(status, int) else None,
-        body if isinstance(body, Mapping) else str(exception),
-        headers,
-        class_names,
-        now=wall,
-    )
+    status = status if isinstance(status, int) else None
+    body = body if isinstance(body, Mapping) else str(exception)
+    return classify(status, body, headers, class_names, now=now), headers, now

@@ -1,4 +1,4 @@
-"""Base class for observers of the rotation, such as its metrics."""
+"""Observer of the rotation, such as its metrics."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class Observer:
     """Receiver of rotation events, which ignores them. Methods of subclasses must be fast and must not raise."""
 
-    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:

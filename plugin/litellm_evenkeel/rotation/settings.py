@@ -40,41 +40,40 @@ class CoordinatorSettings:
     prefix: str = "evenkeel"
     """The prefix of all keys."""
     workers: int = 1
-    """The number of workers until Redis has said how many there are."""
+    """The number of workers until Redis reports how many there are."""
     timeout: float = 0.1
     """Time without an answer after which each worker uses its local share."""
     heartbeat: float = 1.0
     gone: float = 3.0
     """Time without a heartbeat after which a worker's leases are free."""
     settle: float = 3.0
-    """Time after an outage in which Redis grants nothing, until all workers have reported what they used meanwhile."""
+    """Time after an outage in which Redis grants nothing, until all workers have reported their usage."""
     tick: float = 0.1
     """Interval at which leases are renewed and returned."""
 
 
 class KeySource(StrEnum):
-    """What identifies a session."""
+    """Source of the key that identifies a session."""
 
     SESSION_ID = "session_id"
     """The id in the request's metadata, which LiteLLM also fills from a header."""
     HEADER = "header"
     """One of the configured headers."""
     CACHE_KEY = "cache_key"
-    """`prompt_cache_key`, by which OpenAI's clients name what belongs together in the provider's cache."""
+    """`prompt_cache_key`, with which OpenAI's clients group requests in the provider's cache."""
     USER = "user"
     """The end user of the request."""
     PROMPT = "prompt"
-    """The beginning of the prompt: the system prompt and the first user message, which stay while a conversation
-    grows."""
+    """The system prompt and the first user message, which stay the same while a conversation grows."""
 
     @property
     def names_a_session(self) -> bool:
-        """Whether it belongs to one conversation; the other sources may be shared by many."""
+        """Whether the key belongs to one conversation. Many conversations may share a key of another source."""
         return self is KeySource.SESSION_ID or self is KeySource.HEADER
 
 
 class SessionBackend(StrEnum):
-    """Where pins are stored for other workers and for later."""
+    """Store of pins for other workers and for later."""
 
     MEMORY = "memory"
     REDIS = "redis"
@@ -84,11 +83,11 @@ class SessionBackend(StrEnum):
 class AffinitySettings(SettingsModel):
     """When a session stays with an account.
 
-    On by default, by explicit ids and by the beginning of the prompt: a provider's prompt cache belongs to an account,
-    so a conversation that changes accounts pays for its whole history at each turn, and most clients name no session.
-    That is safe: a session leaves an account that cools down, is slow or fails, and what many conversations share (a
-    prompt, a cache key, a user) never brings an account more than its share of the traffic. `user` is off by default:
-    one end user is often a whole application.
+    On by default, by explicit ids and by the beginning of the prompt, as most clients name no session. A provider's
+    prompt cache belongs to an account, so a conversation that changes accounts pays for its whole history at each turn.
+    That is safe: a session leaves an account that cools down, is slow or fails, and a key that many conversations share
+    (a prompt, a cache key, a user) never brings an account more than its share of the traffic. `user` is off by
+    default, as one end user is often a whole application.
     """
 
     RENAMED: ClassVar[Mapping[str, str]] = {
@@ -105,7 +104,7 @@ class AffinitySettings(SettingsModel):
     enabled: Switch = True
     """Whether sessions stay with their account."""
     keys: tuple[KeySource, ...] = (KeySource.SESSION_ID, KeySource.HEADER, KeySource.CACHE_KEY, KeySource.PROMPT)
-    """What identifies a session. The first source that a request has counts."""
+    """Sources of the key that identifies a session. The first one that a request has counts."""
     headers: tuple[Text, ...] = (
         "x-litellm-session-id",
         "x-claude-code-session-id",
@@ -124,7 +123,7 @@ class AffinitySettings(SettingsModel):
     max_sessions_per_account: Count = 10_000
     """Maximum number of sessions of an account. Further ones are not pinned."""
     slow_factor: Factor = 3.0
-    """How many times the median latency of the candidates an account may need before its sessions use a fallback."""
+    """Multiple of the candidates' median latency from which an account's sessions use a fallback."""
     slow_floor: Duration = 2.0
     """Latency up to which an account is never slow, whatever the median."""
     failure_threshold: Count = 2
@@ -133,7 +132,7 @@ class AffinitySettings(SettingsModel):
     """Time that an account may be unavailable before its sessions move for good. Until then they use one fallback
     account, and come back."""
     overload_factor: Factor = 1.5
-    """How many times an even share of the traffic one prompt, cache key or user may bring its account."""
+    """Multiple of an even share of the traffic that one prompt, cache key or user may bring its account."""
     overload_min_requests: Count = 20
     """Requests in a minute up to which a shared prompt, cache key or user is never an overload."""
     backend: SessionBackend = SessionBackend.MEMORY
@@ -143,7 +142,7 @@ class AffinitySettings(SettingsModel):
     fetch_timeout: Duration = 0.05
     """Maximum time that a request waits for a pin from the backend."""
     max_pending_writes: Count = 10_000
-    """Maximum number of pins that wait to be written. Further ones are not written, and counted."""
+    """Maximum number of pins that wait to be written. Further ones are not written."""
 
 
 class StrategyName(StrEnum):
@@ -158,11 +157,10 @@ class StrategyName(StrEnum):
 
 
 class SharingSettings(SettingsModel):
-    """What the workers and replicas of a proxy share."""
+    """State that the workers and replicas of a proxy share."""
 
     redis_url: RedisUrl | None = None
-    """The Redis that workers share limits and cooldowns through. Without one, each worker knows only its own
-    requests."""
+    """Redis through which workers share limits and cooldowns. Without one, each worker knows only its own requests."""
     prefix: Text = "evenkeel"
     """The prefix of all keys in Redis. Proxies with the same prefix share their accounts."""
 
@@ -186,7 +184,7 @@ class RotationSettings(SettingsModel):
     queue_timeout: Duration = 5.0
     """Maximum time that a request waits for an account with capacity. 0: it is rejected at once."""
     reservation_ttl: PositiveDuration = 600.0
-    """Time after which a reservation expires, if nothing is reported of its request."""
+    """Time after which a reservation expires if the end of its request is not reported."""
     expected_output: Count = 500
     """Number of tokens reserved for a response whose request states no maximum, until actual responses are known."""
     account_header: Switch = False

@@ -35,10 +35,10 @@ def settings_warnings(
     models: dict[str, set[tuple[str, str]]] = {}
     for deployment in deployments:
         params, info = deployment.get("litellm_params") or {}, deployment.get("model_info") or {}
-        account, group = Account.from_deployment(params, info).name, str(deployment.get("model_name"))
-        models.setdefault(account, set()).add((str(params.get("model") or ""), group))
+        account, model_group = Account.from_deployment(params, info).name, str(deployment.get("model_name"))
+        models.setdefault(account, set()).add((str(params.get("model") or ""), model_group))
         if looks_like_key(str(info.get("account") or "")):
-            location = f"model_info.account of a deployment of {group[:60]!r}"
+            location = f"model_info.account of a deployment of {model_group[:60]!r}"
             yield SettingsWarning(
                 location, f"this looks like a key, so the account is called {account}.", "Hint: give it a name."
             )
@@ -55,7 +55,9 @@ def settings_warnings(
             continue
         for name, limits in settings.models.items():
             # A wildcard deployment serves any model.
-            if not any("*" in model or named_model({name: limits}, model, group) for model, group in models[account]):
-                message = "no deployment of this account in the configuration has such a model."
-                known = {label for model, group in models[account] for label in (model.rpartition("/")[2], group)}
-                yield SettingsWarning(f"{account_path}.models.{name}", message, nearest(name, sorted(known)))
+            served = models[account]
+            if any("*" in model or named_model({name: limits}, model, model_group) for model, model_group in served):
+                continue
+            known = {label for model, model_group in served for label in (model.rpartition("/")[2], model_group)}
+            message = "no deployment of this account in the configuration has such a model."
+            yield SettingsWarning(f"{account_path}.models.{name}", message, nearest(name, sorted(known)))

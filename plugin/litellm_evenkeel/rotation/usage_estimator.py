@@ -9,7 +9,7 @@ from litellm_evenkeel.rotation.model.request import Usage
 from litellm_evenkeel.support.lru_dict import LruDict
 
 CHARACTERS_PER_TOKEN = 4
-# An image, a recording or a file of any size: most providers count between a few hundred and a thousand tokens.
+# An image, a recording or a file, of any size. Most providers count a few hundred to a thousand tokens.
 TOKENS_PER_ATTACHMENT = 800
 ATTACHMENT_TYPES = frozenset(
     {"image_url", "image", "input_image", "input_audio", "audio", "file", "input_file", "document"}
@@ -25,7 +25,7 @@ OUTPUT_LIMIT_FIELDS = ("max_completion_tokens", "max_tokens", "max_output_tokens
 INSTRUCTION_FIELDS = ("system", "instructions")
 NUMBER_TYPES = (int, float)
 OLD_VALUE_WEIGHT = 0.9
-MAX_GROUPS = 1000
+MAX_MODEL_GROUPS = 1000
 
 
 class UsageEstimator:
@@ -33,11 +33,11 @@ class UsageEstimator:
 
     def __init__(self, expected_output: int) -> None:
         self._expected = float(expected_output)
-        self._groups: LruDict[str, tuple[float, float]] = LruDict(MAX_GROUPS)
+        self._averages: LruDict[str, tuple[float, float]] = LruDict(MAX_MODEL_GROUPS)
 
-    def estimate(self, group: str, request: Mapping[str, Any], messages: object) -> Usage:
+    def estimate(self, model_group: str, request: Mapping[str, Any], messages: object) -> Usage:
         """Return the estimated usage of a request. No content of a request makes this raise."""
-        output, price = self._groups.get(group, (self._expected, 0.0))
+        output, price = self._averages.get(model_group, (self._expected, 0.0))
         for name in OUTPUT_LIMIT_FIELDS:
             limit = request.get(name)
             if limit and isinstance(limit, NUMBER_TYPES) and limit > 0:
@@ -55,16 +55,16 @@ class UsageEstimator:
             tokens += _text_length(sample) / CHARACTERS_PER_TOKEN * len(tools) / len(sample)
         return Usage(1.0, tokens, tokens * price)
 
-    def observe(self, group: str, output: float, total: float, dollars: float) -> None:
+    def observe(self, model_group: str, output: float, total: float, dollars: float) -> None:
         """Update the averages of a model group with the tokens and the price of a response."""
         if total <= 0:
             return
         price = dollars / total
-        known = self._groups.get(group)
+        known = self._averages.get(model_group)
         if known is not None:
             output = OLD_VALUE_WEIGHT * known[0] + (1 - OLD_VALUE_WEIGHT) * output
             price = OLD_VALUE_WEIGHT * known[1] + (1 - OLD_VALUE_WEIGHT) * price
-        self._groups.put(group, (output, price))
+        self._averages.put(model_group, (output, price))
 
 
 def _characters(prompt: object) -> float:
@@ -75,17 +75,14 @@ def _characters(prompt: object) -> float:
     sample = prompt if len(prompt) <= MAX_PARTS else prompt[:MAX_PARTS]
     characters = 0.0
     for part in sample:
-        # Nearly all parts are dictionaries, and a check for an abstract class takes longer than everything else here.
+        # Not `isinstance(part, Mapping)`: a check for an abstract class takes longer than everything else here.
         content = part.get("content") if type(part) is dict and "tool_calls" not in part else None
-        characters += len(content) if isinstance(content, str) else _part_length(part)
+        if isinstance(content, str):
+            characters += len(content)
+        else:
+            # An embedding request may contain token numbers instead of text.
+            characters += CHARACTERS_PER_TOKEN if isinstance(part, int) else _text_length(part)
     return characters * len(prompt) / len(sample) if len(prompt) > len(sample) else characters
-
-
-def _part_length(part: object) -> float:
-    if isinstance(part, int):
-        # An embedding request may contain token numbers instead of text.
-        return CHARACTERS_PER_TOKEN
-    return _text_length(part)
 
 
 def _text_length(value: object) -> float:

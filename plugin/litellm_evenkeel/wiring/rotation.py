@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel import proxy_process
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.account_router import AccountRouter
-from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator, open_replicator
+from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
+from litellm_evenkeel.rotation.affinity.session_store import open_session_store
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
 from litellm_evenkeel.rotation.inspection.inspector import RotationInspector
 from litellm_evenkeel.rotation.litellm_callback import AccountRotation_PROXY_, AccountRotationWithHeader_PROXY_
@@ -60,7 +61,7 @@ def rotation() -> AccountRotation_PROXY_:
         sharing=coordinator,
         errors=errors.report,
     )
-    inspector = RotationInspector(router, metrics.counts, clock=clock.unstepped, deployments=observability.deployments)
+    inspector = RotationInspector(router, metrics.counts, deployments=observability.deployments)
     observability.expose(
         inspector,
         metrics,
@@ -93,7 +94,7 @@ def _replicator(
         is_postgres = own.backend is SessionBackend.POSTGRES
         url = (server_urls.postgres if is_postgres else server_urls.redis)(config, os.environ, path)
         own = own.model_copy(update={"url": ServerUrl(url)})
-    pins = open_replicator(own, clock.unstepped, settings.shared.prefix)
+    pins = open_session_store(own, clock.unstepped, settings.shared.prefix)
     if pins is None:
         return None
     return SessionReplicator(

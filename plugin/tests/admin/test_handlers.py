@@ -55,9 +55,7 @@ class World:
             observer=metrics,
         )
         self.router: list[dict[str, Any]] = []
-        inspector = RotationInspector(
-            self.account_router, metrics.counts, clock=self.clock, deployments=lambda _: self.router
-        )
+        inspector = RotationInspector(self.account_router, metrics.counts, deployments=lambda _: self.router)
         self.handlers = AdminHandlers(inspector, Worker(4711, workers, lambda: is_shared))
 
     def clock(self) -> float:

@@ -43,7 +43,7 @@ class Watcher(Observer):
         self.told.append(f"failed at {attempt.deployment}")
         self.meant.append(failure.kind)
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         self.told.append("served" if is_served else "not served")
 
 

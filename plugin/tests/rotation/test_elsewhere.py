@@ -169,7 +169,7 @@ async def test_an_explanation_names_where_it_goes_meanwhile(world: World, tokens
     rig = Rig(world, rpm=3)
     own = [await rig.went() for _ in range(3)]
     other = await rig.went()
-    inspector = RotationInspector(rig.router, PickCounts(), clock=world.clock)
+    inspector = RotationInspector(rig.router, PickCounts())
     told = await inspector.explain(ExplainQuery("g", tokens, session="s"))
     assert told is not None
     assert (told.pinned_to, told.explanation.chosen) == (own[0], other)

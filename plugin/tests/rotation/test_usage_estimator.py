@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from litellm_evenkeel.rotation.model.request import Usage
-from litellm_evenkeel.rotation.usage_estimator import MAX_GROUPS, UsageEstimator
+from litellm_evenkeel.rotation.usage_estimator import MAX_MODEL_GROUPS, UsageEstimator
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5),
@@ -69,10 +69,10 @@ def test_it_learns_how_long_and_how_dear_answers_are() -> None:
 
 def test_it_remembers_no_more_groups_than_it_may() -> None:
     estimates = UsageEstimator(500)
-    for number in range(MAX_GROUPS + 5):
+    for number in range(MAX_MODEL_GROUPS + 5):
         estimates.observe(str(number), 7.0, 10.0, 0.0)
     assert estimates.estimate("0", {}, "") == Usage(1.0, 500.0, 0.0)
-    assert estimates.estimate(str(MAX_GROUPS), {}, "").tokens == 7
+    assert estimates.estimate(str(MAX_MODEL_GROUPS), {}, "").tokens == 7
 
 
 def test_what_agents_send_is_seen() -> None:

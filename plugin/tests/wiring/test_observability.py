@@ -29,7 +29,7 @@ def begun(counted: RotationMetrics, environ: dict[str, str]) -> None:
         spec=lambda one, model: DeploymentSpec.from_litellm(one, {}, model),
         observer=counted,
     )
-    inspector = RotationInspector(router, counted.counts, clock=lambda: 1e6)
+    inspector = RotationInspector(router, counted.counts)
     observability.expose(inspector, counted, lambda where, error: pytest.fail(f"{where}: {error}"), environ=environ)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from litellm_evenkeel.rotation.admission.queue import AdmissionQueue
@@ -24,11 +25,11 @@ MAX_REPLACEMENTS = 4
 
 
 class AdmissionResult(NamedTuple):
-    """What came of an admission."""
+    """Outcome of an admission."""
 
     outcome: Pick | NoCapacity
     candidates: CachedCandidates
-    """The candidates that were picked from: a changed list is resolved anew."""
+    """The candidates of the pick: a changed list is resolved anew."""
     waited: float
     """Seconds in the queue."""
 
@@ -43,7 +44,7 @@ class Admission:
         *,
         queue_timeout: float,
         clock: Callable[[], float],
-        on_queued: Callable[[str, float, bool], None],
+        on_queued: Callable[[float, bool], None],
         errors: Callable[[str, Exception], None],
     ) -> None:
         self._pool, self._candidates, self._queue_timeout = pool, candidates, queue_timeout
@@ -55,7 +56,7 @@ class Admission:
     ) -> AdmissionResult:
         """Pick a deployment as soon as one is available, within the queue timeout.
 
-        `waited` is how many seconds earlier attempts of the request spent in the queue.
+        `waited` is the time that earlier attempts of the request spent in the queue, in seconds.
         """
         outcome = self.try_now(cached, deployments, request)
         if not isinstance(outcome, Pick) and self._candidates.has_changed(cached, deployments):
@@ -101,14 +102,14 @@ class Admission:
             outcome = await self._queue_until(attempt, request, timeout)
             seconds = self._clock() - now
             attempt.waited += seconds
-            self._on_queued(candidates.name, seconds, isinstance(outcome, Pick))
+            self._on_queued(seconds, isinstance(outcome, Pick))
             if isinstance(outcome, Pick):
                 return outcome
             no_capacity = outcome
         if no_capacity is not None and no_capacity.blocker is not None and no_capacity.blocker.may_be_exceeded:
             return self._pick(attempt.cached, attempt.deployments, request._replace(is_final_try=True))
         if no_capacity is None and not is_over_share:
-            # No request is rejected without a look at the candidates, but for one that is over its fair share.
+            # A request is rejected only after a look at the candidates, unless its client is over its fair share.
             return self._pick(attempt.cached, attempt.deployments, request)
         return no_capacity or NoCapacity(1.0, candidates.saturation.blocker)
 
@@ -117,7 +118,7 @@ class Admission:
         cached, ends = attempt.cached, self._clock() + seconds
         for _ in range(MAX_REPLACEMENTS):
             matches_at = self._candidates.matches_at(cached, attempt.deployments)
-            served = await self.queue.wait(cached.candidates, request, request.client, seconds, matches_at)
+            served = await self.queue.wait(cached.candidates, request, seconds, matches_at)
             outcome = served or self._pick(cached, attempt.deployments, request)
             seconds = ends - self._clock()
             if served is not None or isinstance(outcome, Pick) or seconds <= 0:
@@ -150,10 +151,11 @@ class Admission:
         return outcome or NoCapacity(0.0, None)
 
 
+@dataclass(slots=True)
 class _Wait:
     """One request that waits."""
 
-    __slots__ = ("cached", "deployments", "waited")
-
-    def __init__(self, cached: CachedCandidates, deployments: Sequence[Deployment], waited: float) -> None:
-        self.cached, self.deployments, self.waited = cached, deployments, waited
+    cached: CachedCandidates
+    deployments: Sequence[Deployment]
+    waited: float
+    """Seconds in the queue, earlier attempts of the request included."""

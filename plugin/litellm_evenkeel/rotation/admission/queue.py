@@ -31,9 +31,7 @@ SLICE_SECONDS = 0.004
 class AdmissionQueue:
     """The queues of all candidate sets, in one event loop."""
 
-    def __init__(
-        self, pool: AccountPool, errors: Callable[[str, Exception], None] = lambda _operation, _error: None
-    ) -> None:
+    def __init__(self, pool: AccountPool, errors: Callable[[str, Exception], None]) -> None:
         self._pool, self._errors = pool, errors
         self._queues: dict[CandidateSet, _CandidateQueue] = {}
 
@@ -48,7 +46,7 @@ class AdmissionQueue:
             queue.serve_soon()
 
     async def wait(
-        self, candidates: CandidateSet, request: PickRequest, client: str, seconds: float, matches: Matches
+        self, candidates: CandidateSet, request: PickRequest, seconds: float, matches: Matches
     ) -> Pick | NoCapacity | None:
         """Wait up to `seconds` for a pick. Return `None` if the candidates have changed meanwhile."""
         queue = self._queues.get(candidates)
@@ -56,9 +54,9 @@ class AdmissionQueue:
             queue = self._queues[candidates] = _CandidateQueue(self._pool, candidates, self._errors)
         if len(queue.requests) >= MAX_QUEUED:
             return queue.no_capacity
-        queued = _QueuedRequest(request, client, matches)
+        queued = _QueuedRequest(request, matches)
         timer = asyncio.get_running_loop().call_later(seconds, queue.time_out, queued)
-        queue.requests.add(client, queued)
+        queue.requests.add(request.client, queued)
         queue.on_added(queued)
         try:
             return await queued.result
@@ -70,7 +68,7 @@ class AdmissionQueue:
             raise
         finally:
             timer.cancel()
-            is_unserved = queue.requests.remove(client, queued)
+            is_unserved = queue.requests.remove(request.client, queued)
             if not queue.requests:
                 queue.stop()
                 if self._queues.get(candidates) is queue:
@@ -88,18 +86,18 @@ class AdmissionQueue:
 
 
 class _QueuedRequest:
-    __slots__ = ("client", "matches", "request", "result")
+    __slots__ = ("matches", "request", "result")
 
-    def __init__(self, request: PickRequest, client: str, matches: Matches) -> None:
-        self.request, self.client, self.matches = request, client, matches
+    def __init__(self, request: PickRequest, matches: Matches) -> None:
+        self.request, self.matches = request, matches
         self.result: asyncio.Future[Pick | NoCapacity | None] = asyncio.get_running_loop().create_future()
 
 
 class _CandidateQueue:
     """The queue of one candidate set, which is served in rounds.
 
-    When a request is blocked, all that need as many tokens or more are passed over in this round; when the smallest one
-    is blocked, the round is over. So a round in vain looks at each candidate only twice.
+    When a request is blocked, requests that need as many tokens or more are skipped in this round; when the smallest
+    one is blocked, the round is over. So a round without any pick looks at each candidate only twice.
     """
 
     def __init__(self, pool: AccountPool, candidates: CandidateSet, errors: Callable[[str, Exception], None]) -> None:
@@ -113,14 +111,14 @@ class _CandidateQueue:
         """Whether another round follows this one at once."""
         self._available_in = MAX_PAUSE_SECONDS
         self._blocked_tokens = math.inf
-        """Requests that need as many tokens are blocked, for the rest of the round."""
+        """Requests that need this many tokens or more are blocked for the rest of the round; `inf` if none is."""
         self._is_round_over = False
         """Whether all requests are blocked."""
         self._is_smallest_available = False
-        """Whether the smallest request was found available in this round."""
+        """Whether a candidate was available for the smallest request in this round."""
 
     def on_added(self, queued: _QueuedRequest) -> None:
-        """Serve the queue for a new request, unless it is known to be blocked."""
+        """Serve the queue for a new request, unless a cached result says that it is blocked."""
         no_capacity = self._pool.cached_no_capacity(self._candidates, queued.request)
         if no_capacity is None:
             self.serve_soon()
@@ -139,7 +137,7 @@ class _CandidateQueue:
                 self._schedule(asyncio.get_running_loop().call_soon(self._serve))
 
     def stop(self) -> None:
-        """Stop serving."""
+        """Cancel the current round and the next one."""
         self._is_triggered, self._round = False, None
         self._schedule(None)
 
@@ -149,16 +147,16 @@ class _CandidateQueue:
             queued.result.set_result(self.no_capacity)
 
     def _serve(self) -> None:
-        # The timer that has called this is over. A request that is added now has to schedule a new one.
+        # The timer that called this is over. A request that is added now has to schedule a new one.
         self._timer = None
         try:
             self._continue_round()
-        except Exception as error:  # noqa: BLE001 - no request may wait in vain because of an error of ours
+        except Exception as error:  # noqa: BLE001 - no request may wait because of an error of the plugin
             self.stop()
             self._errors("serving the queue", error)
             for queued in self.requests:
                 if not queued.result.done():
-                    # The requests look for a candidate themselves.
+                    # `None` makes the request look for a candidate itself.
                     queued.result.set_result(None)
 
     def _continue_round(self) -> None:
@@ -195,7 +193,7 @@ class _CandidateQueue:
         if queued.request.usage.tokens >= self._blocked_tokens:
             return OfferResult.BLOCKED
         fair_share, now = self._candidates.fair_share, self._pool.now()
-        delay = fair_share.delay(queued.client, now)
+        delay = fair_share.delay(queued.request.client, now)
         if delay:
             # There may be no pick that would refresh the snapshot, and with it the shares.
             self._pool.ensure_fresh(self._candidates, now)
@@ -208,7 +206,7 @@ class _CandidateQueue:
             self._available_in = min(self._available_in, result.available_in)
             self._note_blocked(queued.request)
             return OfferResult.BLOCKED
-        fair_share.record_pick(queued.client)
+        fair_share.record_pick(queued.request.client)
         queued.result.set_result(result)
         self._is_smallest_available = False
         return OfferResult.ACCEPTED

@@ -20,7 +20,7 @@ class AffinityDecision(StrEnum):
     FAILING = "failing"
     SLOW = "slow"
     OVERLOADED = "overloaded"
-    """The session's key is shared by so many requests that they would overload the account."""
+    """Many sessions share the key, and their requests would overload the account."""
     COOLING_DOWN_LONG = "cooling_down_long"
     QUARANTINED = "quarantined"
 

@@ -2,7 +2,7 @@
 
 Reads wait for `fetch_timeout` at most, and are skipped while the store does not answer. Writes happen in the
 background, where the newest change of a session replaces older ones. Probes of the store run in the background too: no
-request waits for a store that is not known to answer.
+request waits for a store of which the last call failed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from redis.asyncio import Redis
-
-from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
-from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
-from litellm_evenkeel.rotation.settings import SessionBackend
 from litellm_evenkeel.support.circuit_breaker import CircuitBreaker
 from litellm_evenkeel.support.timeouts import run_with_timeout
 
@@ -30,19 +25,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.settings import AffinitySettings
 
 
-def open_replicator(
-    settings: AffinitySettings, clock: Callable[[], float], prefix: str = "evenkeel"
-) -> SessionStore | None:
-    """Return the store of pins; `None` if each worker keeps its own. This does not connect to a server yet."""
-    if settings.backend is SessionBackend.MEMORY:
-        return None
-    opening: dict[SessionBackend, Callable[[str], SessionStore]] = {
-        SessionBackend.REDIS: lambda url: RedisSessionStore(Redis.from_url(url), prefix),
-        SessionBackend.POSTGRES: lambda url: PostgresSessionStore(url, clock),
-    }
-    return opening[settings.backend](settings.url.get_secret_value())
-
-
 # For background operations, which no request waits for.
 OPERATION_TIMEOUT_SECONDS = 3.0
 CLOSE_TIMEOUT_SECONDS = 1.0
@@ -51,27 +33,24 @@ FAILURE_THRESHOLD = 3
 PROBE_KEY = "probe"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReplicatorCounts:
     """Counters of one worker's replication, since its start."""
 
-    is_available: bool
-    """Whether the circuit breaker is closed."""
-    fetched: int
+    fetched: int = 0
     """Fetches that called the store."""
-    fetch_hits: int
+    fetch_hits: int = 0
     """Fetches that returned a pin."""
-    failed: int
+    failed: int = 0
     """Fetches without a result because the store was too slow or failed."""
-    skipped: int
+    skipped: int = 0
     """Fetches that were skipped because the circuit breaker was open."""
-    written: int
-    write_failures: int
-    """Writes that failed and were given up. A pin in use is written again later."""
-    dropped: int
-    """Writes that were given up because the queue was full."""
-    queued: int
-    last_error: str
+    written: int = 0
+    write_failures: int = 0
+    """Writes that failed. They are not repeated: a pin in use is written again later."""
+    dropped: int = 0
+    """Changes that were not queued, because the queue was full or closed."""
+    last_error: str = ""
     """Class name of the last error; empty if there was none."""
 
 
@@ -94,9 +73,17 @@ class SessionReplicator:
         self._wake = asyncio.Event()
         self._background_task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self._fetched = self._fetch_hits = self._failed = self._skipped = 0
-        self._written = self._write_failures = self._dropped = 0
-        self._last_error = ""
+        self.counts = ReplicatorCounts()
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the store is used: its circuit breaker is closed."""
+        return not self._breaker.is_open
+
+    @property
+    def queued(self) -> int:
+        """Number of changes that wait to be written."""
+        return len(self._queue) + len(self._drops)
 
     async def fetch(self, key: str) -> str | None:
         """Return the account that another worker pinned a session to; `None` if unknown within `fetch_timeout`.
@@ -105,23 +92,23 @@ class SessionReplicator:
         """
         self._start()
         if self._breaker.is_open or self._is_closed:
-            self._skipped += 1
+            self.counts.skipped += 1
             return None
-        self._fetched += 1
+        self.counts.fetched += 1
         try:
             account = await run_with_timeout(self._store.get(key), self._settings.fetch_timeout)
         except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
-            self._failed += 1
+            self.counts.failed += 1
             self._record_failure(error)
             return None
         self._breaker.record_success(self._clock())
-        self._fetch_hits += account is not None
+        self.counts.fetch_hits += account is not None
         return account
 
     def put(self, change: PinChange) -> None:
         """Queue a pin for writing to the store."""
         if self._is_closed or (len(self._queue) >= self._settings.max_pending_writes and change.key not in self._queue):
-            self._dropped += 1
+            self.counts.dropped += 1
             return
         queued = self._queue.get(change.key)
         if queued and queued.replaces and queued.account == change.account:
@@ -136,21 +123,6 @@ class SessionReplicator:
         self._drops[account] = None
         self._start()
 
-    def counts(self) -> ReplicatorCounts:
-        """Return the counters."""
-        return ReplicatorCounts(
-            is_available=not self._breaker.is_open,
-            fetched=self._fetched,
-            fetch_hits=self._fetch_hits,
-            failed=self._failed,
-            skipped=self._skipped,
-            written=self._written,
-            write_failures=self._write_failures,
-            dropped=self._dropped,
-            queued=len(self._queue) + len(self._drops),
-            last_error=self._last_error,
-        )
-
     async def close(self) -> None:
         """Write queued changes, for `CLOSE_TIMEOUT_SECONDS` at most, and close the store."""
         self._is_closed = True
@@ -159,7 +131,7 @@ class SessionReplicator:
             await asyncio.wait([self._background_task])
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
-                while (self._queue or self._drops) and not self._breaker.is_open:
+                while self.queued and self.is_available:
                     await self._write()
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
@@ -174,7 +146,7 @@ class SessionReplicator:
         while True:
             if self._breaker.is_open:
                 await self._probe()
-            elif self._queue or self._drops:
+            elif self.queued:
                 await self._write()
             else:
                 self._wake.clear()
@@ -186,28 +158,27 @@ class SessionReplicator:
             async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
                 await self._store.get(PROBE_KEY)
         except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
-            self._last_error = type(error).__name__
-            self._breaker.record_failure(self._clock())
+            self._record_failure(error)
         else:
             self._breaker.record_success(self._clock())
 
     async def _write(self) -> None:
-        """Write one queued change, without a retry: a change that cannot be written would be retried for ever."""
+        """Write one queued change, once: a change that can never be written would be retried for ever."""
         try:
             async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
-                await (self._write_drop() if self._drops else self._write_pin())
+                await self._write_next()
         except Exception as error:  # noqa: BLE001 - drivers raise many classes; pins are optional
-            self._write_failures += 1
+            self.counts.write_failures += 1
             self._record_failure(error)
         else:
             self._breaker.record_success(self._clock())
-            self._written += 1
+            self.counts.written += 1
 
-    async def _write_drop(self) -> None:
-        account, _ = self._drops.popitem(last=False)
-        await self._store.drop_account(account)
-
-    async def _write_pin(self) -> None:
+    async def _write_next(self) -> None:
+        if self._drops:
+            account, _ = self._drops.popitem(last=False)
+            await self._store.drop_account(account)
+            return
         key, change = self._queue.popitem(last=False)
         pinned = await self._store.put(key, change.account, self._settings.ttl, only_if_absent=not change.replaces)
         # Unless this worker has changed the pin again since.
@@ -215,7 +186,7 @@ class SessionReplicator:
             self._adopt(key, pinned)
 
     def _record_failure(self, error: BaseException) -> None:
-        self._last_error = type(error).__name__
+        self.counts.last_error = type(error).__name__
         self._breaker.record_failure(self._clock())
-        # Wakes the background task, which waits for changes to write, so that it probes the store instead.
+        # The background task may wait for changes; now it has to probe the store.
         self._wake.set()

@@ -1,4 +1,4 @@
-"""Session affinity: which account a session prefers, and what becomes of its pin."""
+"""Session affinity: the account that a session prefers, and the changes of its pin."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Preference(NamedTuple):
-    """What affinity wants for one request."""
+    """Preference of one request for an account."""
 
     request: PickRequest
-    """The request, with the account that it prefers."""
+    """The request, with its preferred account."""
     key: SessionKey | None = None
     """The session; `None` if the request belongs to none."""
     pinned: str | None = None
-    """The account that the session is pinned to."""
+    """The account that the session is pinned to; `None` without a pin."""
     decision: AffinityDecision | None = None
-    """What becomes of the pin for this request."""
+    """Whether the request follows the pin, and why; `None` without a pin."""
 
 
 class SessionAffinity:
@@ -83,10 +83,6 @@ class SessionAffinity:
         is_spread = decision is AffinityDecision.OVERLOADED
         return self.sessions.record(key, account, now, is_fallback=is_fallback, is_spread=is_spread)
 
-    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
-        """Count the cached tokens of a session's response."""
-        self.sessions.observe_cache(outcome, prompt_tokens, cached_tokens)
-
     def forget_account(self, account: str) -> None:
         """Unpin all sessions of an account."""
         self.sessions.forget_account(account)
@@ -97,7 +93,7 @@ class SessionAffinity:
         account = await replicator.fetch(key.text)
         if account is not None:
             self.sessions.merge(key.text, account, self._clock())
-        # Another request of the session may have been picked for meanwhile.
+        # Another request of the session may have been pinned in the meantime.
         return self.sessions.account_of(key, self._clock())
 
     def _preference(
@@ -118,7 +114,7 @@ class SessionAffinity:
         fallback = self.sessions.fallback_of(key, now)
         if fallback is None:
             return request
-        # During its ramp-up an account takes only a share: then the session stays where it is.
+        # `_never`: during the ramp-up of its own account, the session stays with its fallback account.
         if select_pinned(candidates, request, now, _never) is not None:
             return request
         if pending_lease(candidates, request, now) is not None:
@@ -149,7 +145,7 @@ class SessionAffinity:
         )
 
     def _is_lasting(self, preference: Preference, candidates: CandidateSet, now: float) -> bool:
-        """Return whether a session was away from its account, or will be, for longer than a pin waits."""
+        """Return whether a session was, or will be, away from its account for longer than `move_after`."""
         # A quota window is up to a part longer than its name says.
         longest = self._settings.move_after * (1 + 1 / PARTS)
         if preference.key is not None and self.sessions.away_for(preference.key, now) > longest:

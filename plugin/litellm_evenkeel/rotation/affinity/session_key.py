@@ -1,7 +1,7 @@
 """Session key of a request: a hash that distinguishes sessions and reveals nothing else.
 
 The source of the key is hashed together with the client's own key and the model group. So two clients never share a
-session, whatever they name it, and a session has a pin for each model group that it uses.
+session, even if they use the same id, and a session has a pin for each model group that it uses.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from litellm_evenkeel.rotation.settings import AffinitySettings, KeySource
+from litellm_evenkeel.rotation.settings import KeySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from litellm_evenkeel.rotation.settings import AffinitySettings
 
     Metadata: TypeAlias = tuple[dict[str, Any], ...]
     Reader: TypeAlias = Callable[[dict[str, Any], Metadata, object], str | None]
-    from collections.abc import Mapping
 
 # If the first user message comes later than this, the instructions before it alone identify the prompt.
 MAX_MESSAGES = 32
@@ -74,8 +75,8 @@ def text(content: object, characters: int) -> str:
     return beginning
 
 
+# The rest of a longer session id is ignored. Real ids are shorter.
 MAX_ID_CHARACTERS = 512
-"""Length of a session id that is used; the rest is ignored, as real ids are shorter."""
 KEY_DIGITS = 32
 NUMBER_BOUND = 2**63
 # If so configured, LiteLLM generates a session id for each request without one; such a session has one request only.
@@ -90,14 +91,13 @@ class SessionKey(NamedTuple):
     text: str
     """32 hexadecimal digits."""
     source: KeySource
-    group: str
+    model_group: str
 
 
 class SessionKeyReader:
-    """Reader of session keys. Requests contain whatever clients send; no content makes this raise."""
+    """Reader of session keys. No content of a request makes it raise, as clients may send anything."""
 
-    def __init__(self, settings: AffinitySettings | None = None) -> None:
-        settings = settings or AffinitySettings()
+    def __init__(self, settings: AffinitySettings) -> None:
         self._headers = tuple(name.lower() for name in settings.headers)
         self._characters = settings.prompt_characters
         readers: dict[KeySource, Reader] = {
@@ -107,11 +107,10 @@ class SessionKeyReader:
             KeySource.USER: lambda request, _, __: _id(request.get("user")),
             KeySource.PROMPT: self._prompt,
         }
-        self._readers = (
-            tuple((source, source.value, readers[source]) for source in settings.keys) if settings.enabled else ()
-        )
+        sources = settings.keys if settings.enabled else ()
+        self._readers = tuple((source, source.value, readers[source]) for source in sources)
 
-    def read(self, group: str, request: object, messages: object = None) -> SessionKey | None:
+    def read(self, model_group: str, request: object, messages: object = None) -> SessionKey | None:
         """Return the session key of a request, as LiteLLM passes it to its hooks; `None` without a session."""
         if not isinstance(request, dict):
             return None
@@ -123,9 +122,10 @@ class SessionKeyReader:
             session = read(request, metadata, messages)
             if session:
                 client = _client(metadata)
-                # With the lengths, no two different sessions are joined to the same text.
-                joined = f"{len(client)}:{client}{len(group)}:{group}{name}:{session}".encode("utf-8", "surrogatepass")
-                return SessionKey(sha256(joined).hexdigest()[:KEY_DIGITS], source, group)
+                # The lengths keep apart sessions whose parts would be the same text when joined.
+                parts = f"{len(client)}:{client}{len(model_group)}:{model_group}{name}:{session}"
+                digest = sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+                return SessionKey(digest[:KEY_DIGITS], source, model_group)
         return None
 
     def _header(self, request: dict[str, Any], _: Metadata, __: object) -> str | None:

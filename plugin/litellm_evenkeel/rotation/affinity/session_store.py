@@ -1,8 +1,19 @@
-"""Interface of the stores that share pins between workers; each store has a module of its own."""
+"""Stores that share pins between workers: their interface, and which one the settings ask for."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from redis.asyncio import Redis
+
+from litellm_evenkeel.rotation.affinity.postgres_store import PostgresSessionStore
+from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
+from litellm_evenkeel.rotation.settings import SessionBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litellm_evenkeel.rotation.settings import AffinitySettings
 
 
 class SessionStore(Protocol):
@@ -22,3 +33,15 @@ class SessionStore(Protocol):
 
     async def close(self) -> None:
         """Close the connections. The store is not used afterwards."""
+
+
+def open_session_store(
+    settings: AffinitySettings, clock: Callable[[], float], prefix: str = "evenkeel"
+) -> SessionStore | None:
+    """Return the store of pins; `None` if each worker keeps its own. This does not connect to a server yet."""
+    if settings.backend is SessionBackend.MEMORY:
+        return None
+    url = settings.url.get_secret_value()
+    if settings.backend is SessionBackend.REDIS:
+        return RedisSessionStore(Redis.from_url(url), prefix)
+    return PostgresSessionStore(url, clock)

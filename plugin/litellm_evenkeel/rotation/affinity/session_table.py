@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from litellm_evenkeel.rotation.affinity.cache_savings import CacheSavings, CacheSavingsCounter, SessionOutcome
 from litellm_evenkeel.support.decay import DecayingCounter
+from litellm_evenkeel.support.lru_dict import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # A pin in use is shared again after this share of its time to live, rather than at each request.
 RESHARE_TTL_SHARE = 0.25
-MAX_GROUPS = 1_000
+MAX_MODEL_GROUPS = 1_000
 # Traffic is counted over about this time.
 TRAFFIC_SECONDS = 60.0
 MAX_EXPIRED_PER_CALL = 64
@@ -75,9 +76,9 @@ class SessionTable:
         self._counts: dict[str, int] = {}
         # Dropping an account's pins starts a new generation; its pins of former generations are invalid.
         self._generations: dict[str, int] = {}
-        self._groups: OrderedDict[str, DecayingCounter] = OrderedDict()
+        self._traffic: LruDict[str, DecayingCounter] = LruDict(MAX_MODEL_GROUPS)
         self._events: Counter[str] = Counter()
-        self._savings = CacheSavingsCounter()
+        self.savings = CacheSavingsCounter()
 
     def account_of(self, key: SessionKey, now: float) -> str | None:
         """Return the account that a session is pinned to, `None` without a pin. This does not prolong the pin."""
@@ -107,7 +108,7 @@ class SessionTable:
         no pin.
         """
         if self._settings.overload_factor and not key.source.names_a_session:
-            self._group_traffic(key.group).add(now)
+            self._count_traffic(key.model_group, now)
         pin = self._valid_pin(key.text, now) if key.text in self._pins else None
         if pin and pin.account == account:
             return self._hit(key, pin, now)
@@ -129,7 +130,7 @@ class SessionTable:
         return outcome
 
     def merge(self, key: str, account: str, now: float) -> None:
-        """Take over a pin of another worker. It counts as one of the account's pins, even beyond their maximum."""
+        """Take over a pin of another worker, even if the account has its maximum number of pins."""
         pin = self._valid_pin(key, now)
         if pin and pin.account == account:
             return
@@ -139,21 +140,21 @@ class SessionTable:
         self._pin(key, account, now)
 
     def is_overloaded(self, key: SessionKey, now: float, accounts: int) -> bool:
-        """Return whether a key that many sessions share has brought its account too much recent traffic.
+        """Return whether the recent traffic of a key that many sessions share overloads its account.
 
-        `False` for keys that name a session. Of the model group's traffic with shared keys in about the last minute,
-        any other key may bring its account `overload_factor` times an equal share per account. The strategy distributes
-        the rest: with so much traffic, the prompt is soon in the caches of other accounts as well.
+        `False` for keys that name a session. Any other key may bring its account `overload_factor` times an equal share
+        of the model group's traffic with such keys in about the last minute. The strategy distributes the rest: with
+        this much traffic, the prompt is soon in the caches of other accounts as well.
         """
         if key.source.names_a_session or not self._settings.overload_factor:
             return False
         pin = self._valid_pin(key.text, now)
-        group = self._groups.get(key.group)
-        if pin is None or pin.traffic is None or group is None:
+        of_model_group = self._traffic.get(key.model_group)
+        if pin is None or pin.traffic is None or of_model_group is None:
             return False
         traffic = pin.traffic.count(now)
         share = self._settings.overload_factor / max(accounts, 1)
-        return traffic >= self._settings.overload_min_requests and traffic >= share * group.count(now)
+        return traffic >= self._settings.overload_min_requests and traffic >= share * of_model_group.count(now)
 
     def has_room(self, account: str, now: float) -> bool:
         """Return whether an account may have another pin."""
@@ -166,16 +167,12 @@ class SessionTable:
         if self._counts.pop(account, 0):
             self._generations[account] = self._generations.get(account, 0) + 1
 
-    def observe_cache(self, outcome: SessionOutcome, prompt_tokens: int, cached_tokens: int) -> None:
-        """Record how many of a request's prompt tokens its provider read from its cache."""
-        self._savings.observe(outcome, prompt_tokens, cached_tokens)
-
     def counts(self) -> SessionCounts:
         """Return the counters."""
         names = ("hits", "new", "fallbacks", "moved", "rejected", "evicted", "merged")
         events = {name: self._events[name] for name in names}
         accounts = {account: count for account, count in self._counts.items() if count}
-        return SessionCounts(sum(accounts.values()), accounts, **events, savings=self._savings.savings())
+        return SessionCounts(sum(accounts.values()), accounts, **events, savings=self.savings.savings())
 
     def _hit(self, key: SessionKey, pin: _Pin, now: float) -> SessionOutcome:
         self._events["hits"] += 1
@@ -248,13 +245,12 @@ class SessionTable:
                 return
             self._remove(key)
 
-    def _group_traffic(self, name: str) -> DecayingCounter:
-        counter = self._groups.get(name)
+    def _count_traffic(self, model_group: str, now: float) -> None:
+        counter = self._traffic.get(model_group)
         if counter is None:
-            counter = self._groups[name] = DecayingCounter(TRAFFIC_SECONDS)
-            if len(self._groups) > MAX_GROUPS:
-                self._groups.popitem(last=False)
-        return counter
+            counter = DecayingCounter(TRAFFIC_SECONDS)
+            self._traffic.put(model_group, counter)
+        counter.add(now)
 
 
 class _Pin:

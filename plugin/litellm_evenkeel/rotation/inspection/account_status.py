@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
     from litellm_evenkeel.rotation.state.quota_window import QuotaWindow
 
-# After so many accounts, others get the event loop.
+# The event loop may run other tasks after this number of accounts.
 ACCOUNTS_PER_SLICE = 16
 # From full traffic to none.
 BY_SEVERITY = (
@@ -45,7 +45,7 @@ class WindowStatus:
     rate_per_second: float
     """Recent usage."""
     exhausted_in_seconds: float | None
-    """Time until it is used up at this rate; `None` if it resets before."""
+    """Time until the limit is used up at this rate; `None` if it resets before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class ScopeStatus:
     """`None` for the account itself."""
     state: HealthState
     traffic_share: float
-    """The share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
+    """Share of its traffic that it takes: 0 during a cooldown, below 1 during its ramp-up."""
     cooldown_seconds: float | None
     """Seconds until its cooldown ends; `None` without one, or in quarantine."""
     failure: FailureKind | None
-    """The kind of failure that caused the cooldown."""
+    """Kind of the failure that caused the cooldown; `None` without one."""
     reason: str
-    """The rule that the failure matched, and no text from a provider or a user; empty without a cooldown."""
+    """Rule that the failure matched, never a text of a provider or a user; empty without a cooldown."""
     provider_stated: bool
     """Whether the provider stated the length of the cooldown; otherwise it is an estimate."""
     in_flight: int
@@ -91,11 +91,11 @@ class AccountStatus:
     """By kind, since the start of this worker."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document of the route; infinite and unknown values are null."""
+        """Return the document of the route: the fields, with those of the account's own scope among them."""
         document = to_jsonable_python(self, inf_nan_mode="null")
         scope = document.pop("account_scope")
         del scope["model"]
-        return {"account": self.account, **scope, **document}
+        return {**document, **scope, "state": self.state}
 
 
 def account_statuses(
@@ -106,10 +106,7 @@ def account_statuses(
     *,
     only: Sequence[str] | None = None,
 ) -> Generator[None, None, tuple[AccountStatus, ...]]:
-    """Return the status of all accounts, or of those in `only`, by name.
-
-    Yields now and then, so that others get the event loop.
-    """
+    """Return the status of all accounts, or of those in `only`, by name. Yield where other tasks may run."""
     by_account = scopes_by_account(pool)
     picks, failures = pick_counts.by_account()
     pins = session_counts.accounts if session_counts else {}
@@ -118,15 +115,11 @@ def account_statuses(
     for number, name in enumerate(sorted(wanted), 1):
         if number % ACCOUNTS_PER_SLICE == 0:
             yield
-        statuses.append(
-            account_status(
-                name,
-                [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]],
-                pins.get(name, 0),
-                picks.get(name, {}),
-                failures.get(name, {}),
-            )
-        )
+        own, *models = [scope_status(scope, pool.deployments_of(scope), now) for scope in by_account[name]]
+        best = min((BY_SEVERITY.index(model.state) for model in models), default=0)
+        state = BY_SEVERITY[max(BY_SEVERITY.index(own.state), best)]
+        counts = pins.get(name, 0), picks.get(name, {}), failures.get(name, {})
+        statuses.append(AccountStatus(name, state, own, tuple(models), *counts))
     return tuple(statuses)
 
 
@@ -137,16 +130,6 @@ def scopes_by_account(pool: AccountPool) -> dict[str, list[AccountScope]]:
         scopes = by_account.setdefault(account, [])
         scopes.insert(0 if model is None else len(scopes), scope)
     return by_account
-
-
-def account_status(
-    name: str, scopes: Sequence[ScopeStatus], pins: int, picks: Mapping[str, int], failures: Mapping[str, int]
-) -> AccountStatus:
-    """Return the status of one account. The first of `scopes` is the account's own, the others are its models'."""
-    account_scope, *models = scopes
-    best = min((BY_SEVERITY.index(model.state) for model in models), default=0)
-    state = BY_SEVERITY[max(BY_SEVERITY.index(account_scope.state), best)]
-    return AccountStatus(name, state, account_scope, tuple(models), pins, picks, failures)
 
 
 def scope_status(scope: AccountScope, deployments: Collection[DeploymentState], now: float) -> ScopeStatus:
@@ -178,7 +161,7 @@ def _distinct(deployments: Collection[DeploymentState], field: str) -> tuple[Any
 
 def _window_status(window: QuotaWindow, now: float) -> WindowStatus:
     limit = window.limit
-    # `available` would be this worker's lease only.
+    # `available` would be only what is leased to this worker.
     remaining = min(max(window.available_total(now), 0.0), limit.amount)
     return WindowStatus(
         name=limit.name,

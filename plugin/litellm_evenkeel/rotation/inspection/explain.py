@@ -1,4 +1,4 @@
-"""Why the next pick is what it is, as values for routes and commands.
+"""Explanation of the next pick, as values for routes and commands.
 
 The explanation calls the selection itself, on the same state: nothing is reserved, and no lease is requested.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.state.cooldown import HealthState
 
-# After so many candidates, others get the event loop.
+# The event loop may run other tasks after this number of candidates.
 CANDIDATES_PER_SLICE = 64
 
 
@@ -37,8 +37,8 @@ class CandidateBlocker:
     reason: BlockReason
     detail: str
     """The name of the limit, or the reason of the failure."""
-    ends_in_seconds: float | None
-    """`None` if waiting does not help."""
+    ends_in_seconds: float
+    """`inf` if waiting does not help."""
     certainty: Certainty
     needed: float
     available: float
@@ -53,22 +53,22 @@ class Candidate:
     model: str
     priority: int
     rank: int
-    """Its place among all candidates, from 1: available ones first, by priority and score."""
+    """Position among all candidates, from 1: available ones first, by priority and score."""
     score: float
-    """How good the strategy rates it for this request; more is better."""
+    """The strategy's rating for this request; more is better."""
     weight: float
-    """How often it is drawn, beside others of its priority; 0 if it was blocked when the snapshot was built."""
+    """Weight of the draw among candidates of its priority; 0 if it was blocked when the snapshot was built."""
     account_state: HealthState
     model_state: HealthState
     blocker: CandidateBlocker | None
     traffic_share: float
-    """The share of its traffic that it takes: below 1 during its ramp-up."""
+    """Share of its traffic that it takes: below 1 during its ramp-up."""
     in_flight: int
     """Requests in flight at its account, over all models."""
     latency_seconds: float | None
     """Recent latency; `None` if unknown."""
     change: str
-    """The change after which it would be picked; empty for the one that is picked."""
+    """The change after which it would be picked; empty for the picked candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,45 +78,37 @@ class Explanation:
     model: str
     request: PickRequest
     strategy: str
-    snapshot_age: float
+    snapshot_age_seconds: float
     verdict: str
     """The outcome in one sentence."""
     chosen: str | None
     """The account that ranks first; `None` if no candidate is available."""
     reason: PickReason | None
     """Why it is picked."""
-    available_in: float | None
-    """Seconds until a candidate may be available; `None` if there is one now, or if waiting does not help."""
+    available_in_seconds: float | None
+    """Time until a candidate may be available; `None` if there is one now, `inf` if waiting does not help."""
     candidates: tuple[Candidate, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of the route; infinite and unknown values are null."""
         request = self.request
-        return {
-            "model": self.model,
-            "request": {
-                "tokens": request.usage.tokens,
-                "dollars": request.usage.dollars,
-                "excluded": sorted(request.excluded),
-                "pinned_to": request.preferred_account,
-                "stream": request.is_stream,
-            },
-            "strategy": self.strategy,
-            "snapshot_age_seconds": formatting.finite(self.snapshot_age),
-            "verdict": self.verdict,
-            "chosen": self.chosen,
-            "reason": self.reason,
-            "available_in_seconds": formatting.finite(self.available_in),
-            "candidates": to_jsonable_python(self.candidates, inf_nan_mode="null"),
+        document: dict[str, Any] = to_jsonable_python(self, inf_nan_mode="null")
+        document["request"] = {
+            "tokens": request.usage.tokens,
+            "dollars": request.usage.dollars,
+            "excluded": sorted(request.excluded),
+            "pinned_to": request.preferred_account,
+            "stream": request.is_stream,
         }
+        return document
 
 
 def explain(
     pool: AccountPool, candidates: CandidateSet, request: PickRequest, *, random: Callable[[], float]
 ) -> Generator[None, None, Explanation]:
-    """Explain the next pick. Yields now and then, so that others get the event loop.
+    """Explain the next pick. Yield where other tasks may run.
 
-    `random` is not the pool's source, whose next numbers stay the same.
+    `random` must not be the pool's source, as the next picks must stay the same.
     """
     now = pool.now()
     pool.expire_reservations(now)
@@ -131,7 +123,7 @@ def explain(
     order = sorted(range(len(measured)), key=lambda position: (measured[position].sort_key, position))
     selected = None
     if isinstance(result, Selected):
-        # Of those that are drawn by chance, the one that ranks first stands for all.
+        # If the pick is drawn by chance, the explanation takes the candidate that ranks first.
         is_by_rank = result.reason is PickReason.STRATEGY
         selected = Selected(order[0], result.reason) if is_by_rank else result
     rows = []
@@ -146,11 +138,11 @@ def explain(
         model=candidates.name,
         request=request,
         strategy=str(pool.settings.strategy),
-        snapshot_age=max(now - candidates.snapshot.taken, 0.0),
-        verdict=_no_capacity(no_capacity) if no_capacity else _verdict(rows, candidates, selected),
+        snapshot_age_seconds=max(now - candidates.snapshot.taken, 0.0),
+        verdict=_rejection(no_capacity) if no_capacity else _verdict(rows, candidates, selected),
         chosen=None if selected is None else candidates.deployments[selected.position].spec.account,
         reason=None if selected is None else selected.reason,
-        available_in=no_capacity.available_in if no_capacity else None,
+        available_in_seconds=no_capacity.available_in if no_capacity else None,
         candidates=tuple(rows),
     )
 
@@ -237,7 +229,7 @@ def _verdict(rows: Sequence[Candidate], candidates: CandidateSet, selected: Sele
     return f"{account} is picked: it ranks first"
 
 
-def _no_capacity(no_capacity: NoCapacity) -> str:
+def _rejection(no_capacity: NoCapacity) -> str:
     blocker = no_capacity.blocker
     if blocker is None:
         return "no account is picked: there are no candidates"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from litellm_evenkeel.instrumentation.export import Sample
@@ -37,18 +38,17 @@ class Gauges:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the current samples."""
-        now = self._inspector.now()
+        now = self._inspector.pool.now()
         yield from self._account_samples(now)
         yield from self._session_samples()
-        queued: dict[str, int] = {}
+        queued: Counter[str] = Counter()
         for model_group, number in self._inspector.queue_lengths().items():
-            label = self._models.bound(model_group)
-            queued[label] = queued.get(label, 0) + number
+            queued[self._models.bound(model_group)] += number
         for label, number in queued.items():
             yield Sample(metric_definitions.QUEUE_LENGTH, (label,), number)
         ages = [now - candidates.snapshot.taken for candidates in self._inspector.candidate_sets()]
         yield Sample(metric_definitions.SNAPSHOT_AGE, (), max(ages, default=0.0))
-        hits, misses = self._inspector.route_cache()
+        hits, misses = self._inspector.candidate_cache_counts()
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("hit",), hits)
         yield Sample(metric_definitions.CANDIDATE_CACHE, ("miss",), misses)
         is_shared = self._is_shared()
@@ -67,17 +67,16 @@ class Gauges:
             for scope in scopes:
                 yield from _scope_samples(account, scope_status(scope, pool.deployments_of(scope), now))
         if collapsed:
-            # There may be thousands, so only what is cheap to read.
+            # There may be thousands of collapsed accounts, so only cheap values are read.
             yield Sample(metric_definitions.IN_FLIGHT, (OTHER,), sum(scope.in_flight for scope in collapsed))
             cooldowns = [scope.cooldown.until - now for scope in collapsed if scope.cooldown.kind is not None]
             yield Sample(metric_definitions.COOLDOWN_SECONDS, (OTHER, "", "any"), max(cooldowns, default=0.0))
 
     def _session_samples(self) -> Iterator[Sample]:
         counts = self._inspector.session_counts()
-        pins: dict[str, int] = {}
+        pins: Counter[str] = Counter()
         for account, number in counts.accounts.items():
-            label = self._accounts.bound(account)
-            pins[label] = pins.get(label, 0) + number
+            pins[self._accounts.bound(account)] += number
         for label, number in pins.items():
             yield Sample(metric_definitions.SESSIONS, (label,), number)
         requests = (("hit", counts.hits), ("new", counts.new), ("fallback", counts.fallbacks), ("moved", counts.moved))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random as randomness
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,7 +34,7 @@ class ExplainQuery:
 
     model: str
     tokens: float | None = None
-    """`None` for the number that is usually reserved for a request to this model group."""
+    """`None`: the number that is usually reserved for a request to this model group."""
     session: str | None = None
     client: str = ""
     """The hash of the client's key. Sessions of different keys are different, even with the same id."""
@@ -65,22 +65,16 @@ class RotationInspector:
         router: AccountRouter,
         pick_counts: PickCounts,
         *,
-        clock: Callable[[], float],
         deployments: Callable[[str], Sequence[Deployment]] = lambda _: (),
-        random: Callable[[], float] | None = None,
     ) -> None:
-        self._router, self._pick_counts, self._clock, self._deployments = router, pick_counts, clock, deployments
+        self._router, self._pick_counts, self._deployments = router, pick_counts, deployments
         # Not the pool's source, as an explanation must not change the next picks.
-        self._random = random or randomness.Random().random  # noqa: S311 - no secret depends on it
+        self._random = random.Random().random  # noqa: S311 - no secret depends on it
 
     @property
     def pool(self) -> AccountPool:
         """All accounts."""
         return self._router.pool
-
-    def now(self) -> float:
-        """Return the time by the pool's clock, in seconds."""
-        return self._clock()
 
     def candidate_sets(self) -> Sequence[CandidateSet]:
         """Return all candidate sets that are in use."""
@@ -94,25 +88,25 @@ class RotationInspector:
         """Return the number of queued requests by model group."""
         return self._router.admission.queue.lengths()
 
-    def route_cache(self) -> tuple[int, int]:
+    def candidate_cache_counts(self) -> tuple[int, int]:
         """Return the hits and misses of the cache of candidate sets."""
         return self._router.candidates.hits, self._router.candidates.misses
 
     def models(self) -> list[str]:
-        """Return the model groups that this worker has had requests for."""
+        """Return the names of the model groups that this worker had requests for, sorted."""
         return sorted({candidates.name for candidates in self.candidate_sets()})
 
     def account_names(self) -> list[str]:
-        """Return the names of all accounts that this worker knows."""
+        """Return the names of all accounts that this worker has a state of, sorted."""
         return sorted({account for account, _ in self.pool.scopes})
 
     async def accounts(self, only: Sequence[str] | None = None) -> tuple[AccountStatus, ...]:
         """Return the status of all accounts, or of those in `only`."""
-        counts = self._router.affinity.sessions.counts()
-        return await _run_in_slices(account_statuses(self.pool, self._clock(), self._pick_counts, counts, only=only))
+        pool, counts = self.pool, self.session_counts()
+        return await _run_in_slices(account_statuses(pool, pool.now(), self._pick_counts, counts, only=only))
 
     async def explain(self, query: ExplainQuery) -> ExplainResult | None:
-        """Explain what would be picked now; `None` for an unknown model group."""
+        """Explain what would be picked now. Return `None` for an unknown model group."""
         candidates = self._candidate_set(query.model)
         if candidates is None:
             return None
@@ -153,7 +147,7 @@ class RotationInspector:
 
 
 async def _run_in_slices(steps: Generator[None, None, T]) -> T:
-    """Run `steps` to the end, and let others have the event loop at each step."""
+    """Run `steps` to the end. Other tasks may run after each step."""
     while True:
         try:
             next(steps)

@@ -65,9 +65,8 @@ class RotationMetrics(Observer):
         waits = self._metrics[metric_definitions.QUEUE_SECONDS]
         self._waits = {True: waits.labels("served"), False: waits.labels("timeout")}
 
-    def on_pick(self, pick: Pick, model_group: str, seconds: float) -> None:
+    def on_pick(self, pick: Pick, seconds: float) -> None:
         """Record a pick, and the seconds it took, time in the queue included."""
-        del model_group
         key = (pick.deployment.spec.account, pick.reason)
         self.counts.picks[key] += 1
         series = self._pick_series.get(key)
@@ -78,9 +77,8 @@ class RotationMetrics(Observer):
         series.inc()
         self._pick_seconds.observe(seconds)
 
-    def on_queued(self, model_group: str, seconds: float, *, is_served: bool) -> None:
+    def on_queued(self, seconds: float, *, is_served: bool) -> None:
         """Record that a request left the queue after `seconds`."""
-        del model_group
         self._waits[is_served].observe(seconds)
 
     def on_rejection(self, model_group: str, no_capacity: NoCapacity) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 from urllib.parse import quote
 
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
@@ -12,8 +12,6 @@ from litellm_evenkeel.rotation.selection.selector import blocker_of
 from litellm_evenkeel.support import formatting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.selection.selector import Selected
@@ -59,56 +57,32 @@ def _behind(position: int, selected: Selected, candidates: CandidateSet, request
 
 
 def _end_of(blocker: Blocker, deployment: DeploymentState, now: float) -> str:
+    """Return what ends a blocker, and in which time."""
     seconds = max(blocker.until - now, 0.0)
-    return SENTENCES[blocker.reason](blocker, deployment, formatting.time(seconds) if seconds < math.inf else "")
-
-
-def _quarantined(blocker: Blocker, deployment: DeploymentState, _: str) -> str:
-    return f"needs a release by an operator ({blocker.detail}): POST {release_path(deployment.spec.account)}"
-
-
-def _cooldown(blocker: Blocker, _: DeploymentState, ends_in: str) -> str:
-    is_estimate = blocker.certainty is Certainty.ESTIMATED
-    estimate = "; that is an estimate, so it is picked earlier if all others are blocked" if is_estimate else ""
-    return f"its cooldown ends in {ends_in} ({blocker.detail}){estimate}"
-
-
-def _probing(blocker: Blocker, _: DeploymentState, ends_in: str) -> str:
-    return f"its probe has to succeed, or times out in {ends_in} ({blocker.detail})"
-
-
-def _estimate_probe(blocker: Blocker, _: DeploymentState, ends_in: str) -> str:
-    return f"the probe at {blocker.detail} has to end, or times out in {ends_in}"
-
-
-def _limit(blocker: Blocker, _: DeploymentState, free_in: str) -> str:
-    missing = max(blocker.needed - blocker.available, 0.0)
-    unit = blocker.detail.partition("/")[0]
-    unit = unit.removesuffix("s") if missing == 1 else unit
-    left = formatting.amount(max(blocker.available, 0.0))
-    when = f"free in {free_in}" if free_in else "which is never free"
-    return f"needs {formatting.amount(missing)} {unit}, {when} ({blocker.detail}: {left} left)"
-
-
-def _concurrency(_: Blocker, deployment: DeploymentState, __: str) -> str:
-    return f"one of its {deployment.account.in_flight} requests in flight has to end"
-
-
-def _fair_share(_: Blocker, __: DeploymentState, ends_in: str) -> str:
-    return f"the client has used its fair share, and gets more in {ends_in}"
-
-
-SENTENCES: Mapping[BlockReason, Callable[[Blocker, DeploymentState, str], str]] = {
-    BlockReason.QUARANTINED: _quarantined,
-    BlockReason.COOLDOWN: _cooldown,
-    BlockReason.PROBING: _probing,
-    BlockReason.ESTIMATE_PROBE: _estimate_probe,
-    BlockReason.LIMIT: _limit,
-    BlockReason.CONCURRENCY: _concurrency,
-    BlockReason.FAIR_SHARE: _fair_share,
-}
-
-
-def release_path(account: str) -> str:
-    """Return the route that releases an account."""
-    return f"/evenkeel/accounts/{quote(account)}/release"
+    ends_in = formatting.time(seconds)
+    match blocker.reason:
+        case BlockReason.QUARANTINED:
+            route = f"POST /evenkeel/accounts/{quote(deployment.spec.account)}/release"
+            sentence = f"needs a release by an operator ({blocker.detail}): {route}"
+        case BlockReason.COOLDOWN:
+            is_estimate = blocker.certainty is Certainty.ESTIMATED
+            estimate = "; that is an estimate, so it is picked earlier if all others are blocked" if is_estimate else ""
+            sentence = f"its cooldown ends in {ends_in} ({blocker.detail}){estimate}"
+        case BlockReason.PROBING:
+            sentence = f"its probe has to succeed, or times out in {ends_in} ({blocker.detail})"
+        case BlockReason.ESTIMATE_PROBE:
+            sentence = f"the probe at {blocker.detail} has to end, or times out in {ends_in}"
+        case BlockReason.LIMIT:
+            missing = max(blocker.needed - blocker.available, 0.0)
+            unit = blocker.detail.partition("/")[0]
+            unit = unit.removesuffix("s") if missing == 1 else unit
+            left = formatting.amount(max(blocker.available, 0.0))
+            when = f"free in {ends_in}" if seconds < math.inf else "which is never free"
+            sentence = f"needs {formatting.amount(missing)} {unit}, {when} ({blocker.detail}: {left} left)"
+        case BlockReason.CONCURRENCY:
+            sentence = f"one of its {deployment.account.in_flight} requests in flight has to end"
+        case BlockReason.FAIR_SHARE:
+            sentence = f"the client has used its fair share, and gets more in {ends_in}"
+        case _:
+            assert_never(blocker.reason)
+    return sentence

@@ -41,9 +41,9 @@ class Before:
     def come(
         self, client: str = "c", seconds: float = LONG, *, tokens: float = 0.0, is_there: bool = True
     ) -> asyncio.Task:
-        request = PickRequest(Usage(1.0, tokens))
+        request = PickRequest(Usage(1.0, tokens), client=client)
         return asyncio.create_task(
-            self.waiting.wait(self.candidates, request, client, seconds, lambda _position, _place: is_there)
+            self.waiting.wait(self.candidates, request, seconds, lambda _position, _place: is_there)
         )
 
     @property
@@ -112,7 +112,7 @@ async def test_nobody_waits_longer_than_it_may(before: Before) -> None:
 async def test_what_opens_by_itself_is_noticed(before: Before) -> None:
     candidates = before.world.group(before.world.seat("limited", {"rpm": 1}))
     before.world.pick(candidates)
-    waiter = asyncio.create_task(before.waiting.wait(candidates, PickRequest(), "c", LONG, lambda *_: True))
+    waiter = asyncio.create_task(before.waiting.wait(candidates, PickRequest(client="c"), LONG, lambda *_: True))
     await turns()
     before.world.now += 90
     assert isinstance(await waiter, Pick)

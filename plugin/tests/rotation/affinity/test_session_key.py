@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from litellm_evenkeel.rotation.affinity.session_key import SessionKey, SessionKeyReader
 from litellm_evenkeel.rotation.settings import AffinitySettings, KeySource
 
-KEYS = SessionKeyReader()
+KEYS = SessionKeyReader(AffinitySettings())
 ASK = {"role": "user", "content": "Why is the sky blue?"}
 RULES = {"role": "system", "content": "Be brief."}
 
@@ -48,7 +48,7 @@ def key(**fields: Any) -> SessionKey | None:
 def test_a_session_is_known_by_the_first_thing_that_tells_it(fields: dict[str, Any], source: KeySource) -> None:
     found = key(**fields)
     assert found is not None
-    assert (found.source, found.group, len(found.text)) == (source, "gpt", 32)
+    assert (found.source, found.model_group, len(found.text)) == (source, "gpt", 32)
     assert key(**fields) == found
 
 

@@ -154,7 +154,7 @@ def test_a_shared_prompt_brings_its_account_no_more_than_its_share(source: KeySo
 
 
 def test_one_system_prompt_does_not_put_most_of_a_few_requests_on_one_account() -> None:
-    sessions, keys, turn = SessionTable(TERMS), SessionKeyReader(), 0
+    sessions, keys, turn = SessionTable(TERMS), SessionKeyReader(AffinitySettings()), 0
 
     def went(first_words: Callable[[int], str]) -> Counter[str]:
         nonlocal turn

@@ -68,12 +68,12 @@ class World:
     def queue_lengths(self) -> dict[str, int]:
         return {"m": 3}
 
-    def route_cache(self) -> tuple[int, int]:
+    def candidate_cache_counts(self) -> tuple[int, int]:
         return 7, 2
 
     def attempt(self, account: str, tokens: float = 0.0) -> Attempt:
         pick = self.pool.pick(self.candidates, PickRequest(Usage(1, tokens), preferred_account=account))
-        self.metrics.on_pick(pick, "m", 2e-5)
+        self.metrics.on_pick(pick, 2e-5)
         return Attempt(pick, "m", ClientRequest())
 
     def value(self, name: str, **labels: str) -> float | None:
@@ -87,7 +87,7 @@ def test_what_happens_is_counted() -> None:
     on.metrics.on_success(other, ResponseUsage(prompt_tokens=10, output_tokens=5, cached_tokens=4))
     on.metrics.on_success(on.attempt("b"), ResponseUsage(is_from_cache=True))
     on.metrics.on_lost(on.attempt("b"))
-    on.metrics.on_queued("m", 0.3, is_served=False)
+    on.metrics.on_queued(0.3, is_served=False)
     on.metrics.on_rejection("m", NoCapacity(3.0, Blocker(BlockReason.LIMIT, 1.0, "rpm")))
     on.metrics.on_rejection("m", NoCapacity(math.inf, None))
     on.metrics.on_snapshot(1e-4)
