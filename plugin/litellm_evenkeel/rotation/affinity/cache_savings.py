@@ -41,7 +41,7 @@ class CacheSavings:
     misses: CachedPrompts
     """Mostly first requests of a session, whose own history cannot be in any cache yet."""
     away: CachedPrompts
-    """Fallbacks and moves: later requests of a session that went elsewhere. They show the share without a pin."""
+    """Fallbacks and moves: later requests of a session at another account. They show the share without a pin."""
 
     @property
     def saved_over_new(self) -> float | None:

@@ -63,11 +63,10 @@ class SessionReplicator:
         settings: AffinitySettings,
         adopt: Callable[[str, str], None],
         clock: Callable[[], float],
-        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._store, self._settings, self._adopt, self._clock = store, settings, adopt, clock
         # The store is probed before the first request may wait for it.
-        self._breaker = CircuitBreaker(jitter, failure_threshold=FAILURE_THRESHOLD, starts_open=True)
+        self._breaker = CircuitBreaker(random.random, failure_threshold=FAILURE_THRESHOLD, starts_open=True)
         self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()

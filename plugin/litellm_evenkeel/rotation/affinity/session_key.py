@@ -141,7 +141,10 @@ class SessionKeyReader:
         return None
 
     def _prompt(self, request: dict[str, Any], metadata: Metadata, messages: object) -> str | None:
-        return prompt_prefix(request, messages, _first_of(metadata, "user_api_key_request_route"), self._characters)
+        route = None
+        for fields in metadata:
+            route = fields.get("user_api_key_request_route") if route is None else route
+        return prompt_prefix(request, messages, route, self._characters)
 
 
 def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str | None:
@@ -155,7 +158,7 @@ def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str |
 
 
 def _client(metadata: Metadata) -> str:
-    """Return the client, with the name of the field: a user name is no hash of a key, even if it looks like one."""
+    """Return the client after the name of its field, as a user's name may look like the hash of a key."""
     for name in CLIENT_FIELDS:
         for fields in metadata:
             value = fields.get(name)
@@ -163,15 +166,6 @@ def _client(metadata: Metadata) -> str:
             if client:
                 return f"{name}={client}"
     return ""
-
-
-def _first_of(metadata: Metadata, name: str) -> object:
-    """Return the first value of a field that is not `None`; `None` if there is none."""
-    for fields in metadata:
-        value = fields.get(name)
-        if value is not None:
-            return value
-    return None
 
 
 def _id(value: object) -> str | None:

@@ -32,7 +32,7 @@ class Gauges:
         inspector: RotationInspector,
         accounts: LabelLimiter,
         models: LabelLimiter,
-        is_shared: Callable[[], bool | None] = lambda: None,
+        is_shared: Callable[[], bool | None],
     ) -> None:
         self._inspector, self._accounts, self._models, self._is_shared = inspector, accounts, models, is_shared
 
