@@ -54,7 +54,7 @@ class CacheSavings:
 
     @property
     def saved_over_moved(self) -> float | None:
-        """The same, compared with `away`: fewer requests, but the fairer comparison."""
+        """As `saved_over_new`, compared with `away`: fewer requests, but the fairer comparison."""
         return _gained(self.hits, self.away)
 
 

@@ -162,7 +162,7 @@ class SessionReplicator:
             self._breaker.record_success(self._clock())
 
     async def _write(self) -> None:
-        """Write one queued change, once: a change that can never be written would be retried for ever."""
+        """Write one queued change. It is not retried, as an impossible write would be retried for ever."""
         try:
             async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
                 await self._write_next()

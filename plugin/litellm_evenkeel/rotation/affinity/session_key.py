@@ -79,7 +79,7 @@ def text(content: object, characters: int) -> str:
 MAX_ID_CHARACTERS = 512
 KEY_DIGITS = 32
 NUMBER_BOUND = 2**63
-# If so configured, LiteLLM generates a session id for each request without one; such a session has one request only.
+# LiteLLM can generate an id for each request that has none. The session of a generated id has a single request.
 GENERATED_FLAG = "litellm_session_id_generated"
 # Metadata fields that identify the client, the most reliable first. LiteLLM removes those that clients set themselves.
 CLIENT_FIELDS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
