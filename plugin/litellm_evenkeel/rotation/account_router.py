@@ -39,7 +39,7 @@ OWN_HASH_DIGITS = 16
 
 
 class AccountRouter:
-    """The rotation of one event loop."""
+    """Rotation of one event loop: candidates, queue, sessions, attempts and the state of all accounts."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class AccountRouter:
             self._record_failure(attempt, failure, headers, wall)
 
     def on_stream_end(self, client_request: ClientRequest, deployment: str | None, usage: ResponseUsage) -> None:
-        """Record the end of a stream. Other responses were recorded before their event comes."""
+        """Record the end of a stream. Other responses are recorded before their event."""
         attempt = self.attempts.stream_ended(client_request, deployment)
         if attempt is not None:
             self.on_success(attempt, usage)
@@ -142,7 +142,7 @@ class AccountRouter:
                 return
             used = Usage(1.0, usage.total_tokens, usage.dollars) if usage.is_known else reservation.usage
             readings = parse_limit_headers(usage.headers, now=time.time()) if usage.headers else ()
-            # The length of a stream says nothing of its account: its latency is the time until it began.
+            # The latency of a stream is the time until it began: its length does not depend on the account.
             ended = self._clock() if reservation.stream_started_at is None else reservation.stream_started_at
             self.pool.settle(reservation, used, latency=ended - reservation.started_at, readings=readings)
             if usage.is_known:
@@ -183,9 +183,9 @@ class AccountRouter:
 
 
 def _client_of(request: Mapping[str, Any]) -> str:
-    """Return the hash of the client's key; empty without a key, so that all such clients count as a single one.
+    """Return the hash of the client's key; empty without a key: all clients without a key count as a single one.
 
-    Some kinds of authentication leave the key itself in the request. It is hashed, and never kept.
+    Some kinds of authentication leave the key itself in the request. It is hashed, and never stored.
     """
     for name in ("litellm_metadata", "metadata"):
         metadata = request.get(name)

@@ -1,4 +1,4 @@
-"""Attempts, from the pick to their end: which attempt runs in which task, and how it ended.
+"""Attempts, from the pick to their end: the task in which each attempt runs, and its outcome.
 
 LiteLLM makes the attempts of one request one after another in a task of their own, whose result is the whole response
 or a stream. So an attempt ends with one of the following: the failure that LiteLLM's hook reports; the next pick in the
@@ -111,7 +111,7 @@ class AttemptListener(Protocol):
         """Record the start of a stream, with the provider's response headers; `None` if there are none."""
 
     def on_lost(self, attempt: Attempt) -> None:
-        """Record that the end of the attempt will never be known."""
+        """Record that the end of the attempt stays unknown."""
 
     def release(self, attempt: Attempt) -> None:
         """Release the attempt's reservation after an error of the plugin itself."""
@@ -135,7 +135,7 @@ class AttemptTracker:
         if attempts is None:
             task.add_done_callback(self._task_done)
         else:
-            # A guardrail may send a request to a model from within the task of another request.
+            # A guardrail may send a request to a model in the task of another request.
             self.end_last(attempts)
         attempts = self._running[task] = RequestAttempts(client_request)
         # A broken stream is continued in another task, which may start before or after the event about the break.
@@ -154,10 +154,7 @@ class AttemptTracker:
             self._listener.on_lost(attempt)
 
     def failed(self, deployment: str) -> Attempt | None:
-        """Take the current task's attempt that failed at `deployment`, and return it; `None` if there is none.
-
-        The caller reports its end.
-        """
+        """Take the current task's failed attempt at `deployment`, or `None`. The caller reports its end."""
         task = asyncio.current_task()
         attempts = self._running.get(task) if task is not None else None
         if attempts is None or attempts.current is None or attempts.current.deployment != deployment:
@@ -167,9 +164,9 @@ class AttemptTracker:
         return attempt
 
     def stream_ended(self, client_request: ClientRequest, deployment: str | None) -> Attempt | None:
-        """Take the attempt whose stream ended, and return it; `None` if there is none. The caller reports its end.
+        """Take the attempt whose stream at `deployment` ended, of several the oldest; `None` if there is none.
 
-        If `deployment` is `None`, this is the attempt with the oldest open stream.
+        If `deployment` is `None`, any deployment counts. The caller reports the end of the attempt.
         """
         for attempt in client_request.streams:
             if deployment is None or attempt.deployment == deployment:
@@ -178,10 +175,7 @@ class AttemptTracker:
         return None
 
     def stream_broke(self, client_request: ClientRequest) -> Attempt | None:
-        """Take the attempt with the oldest open stream, which broke off, and return it; `None` if there is none.
-
-        The caller reports its end.
-        """
+        """Take the attempt with the oldest open stream, which broke off, as `stream_ended` does."""
         attempt = self.stream_ended(client_request, None)
         if attempt is not None:
             client_request.broken |= {attempt.deployment}

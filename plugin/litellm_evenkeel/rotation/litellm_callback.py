@@ -57,7 +57,7 @@ def rejection_message(model: str, no_capacity: NoCapacity) -> str:
 
 
 ACCOUNT_HEADER = "x-evenkeel-account"
-# Pauses between checks at the start whether LiteLLM has created its router; each pause is twice the last one.
+# At the start, the callback checks whether LiteLLM has created its router. Each pause is twice as long as the last.
 MIN_CHECK_SECONDS, MAX_CHECK_SECONDS = 0.01, 5.0
 # Raised by LiteLLM if no deployment suits a request: its tags, its length or its region.
 NO_SUITABLE_DEPLOYMENT = (ValueError, litellm.BadRequestError)

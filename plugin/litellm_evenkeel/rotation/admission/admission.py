@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.pool.account_pool import AccountPool
     from litellm_evenkeel.rotation.pool.candidate_cache import CachedCandidates, CandidateCache, Deployment
 
-# A request waits at most this long for room beyond a local share, or for a probe or a lease; then it tries anyway.
+# Maximum wait for room beyond a local share, for a probe or for a lease. After it, the request is tried all the same.
 NEGOTIABLE_SECONDS = 1.0
 # Always wait for accounts that recover this soon, even if the queue timeout is shorter: workers need a moment to share
-# what they know.
+# limits and cooldowns.
 GRACE_SECONDS = 0.25
 # How often the candidates of a waiting request may be replaced.
 MAX_REPLACEMENTS = 4
@@ -114,7 +114,7 @@ class Admission:
         return no_capacity or NoCapacity(1.0, candidates.saturation.blocker)
 
     async def _queue_until(self, attempt: _Wait, request: PickRequest, seconds: float) -> Pick | NoCapacity:
-        """Wait in the queue for up to `seconds`, however often the candidates are replaced meanwhile."""
+        """Wait in the queue for up to `seconds` in total, even if the candidates are replaced during the wait."""
         cached, ends = attempt.cached, self._clock() + seconds
         for _ in range(MAX_REPLACEMENTS):
             matches_at = self._candidates.matches_at(cached, attempt.deployments)
@@ -137,8 +137,8 @@ class Admission:
             return max(min(timeout, NEGOTIABLE_SECONDS), GRACE_SECONDS)
         if no_capacity.available_in <= GRACE_SECONDS:
             return max(timeout, GRACE_SECONDS)
-        is_in_vain = no_capacity.available_in > timeout and not no_capacity.blocker.may_end_any_time
-        return None if is_in_vain else timeout
+        is_hopeless = no_capacity.available_in > timeout and not no_capacity.blocker.may_end_any_time
+        return None if is_hopeless else timeout
 
     def _pick(
         self, cached: CachedCandidates, deployments: Sequence[Deployment], request: PickRequest

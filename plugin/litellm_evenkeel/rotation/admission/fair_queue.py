@@ -25,7 +25,7 @@ class FairQueue(Generic[Waiter]):
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, dict[Waiter, None]] = OrderedDict()
-        """The client whose turn is next is first."""
+        """In the order of their turns."""
         self._length = 0
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class FairQueue(Generic[Waiter]):
         """Offer capacity to the first request of each client in turn, until no client accepts any more.
 
         A client that accepted goes to the end; a blocked one keeps its turn for the next round. The caller may pause
-        after each step. Requests may be added and removed meanwhile; new clients are offered nothing in this round.
+        after each step. Requests may be added and removed during a round; new clients are offered nothing in it.
         """
         turns = deque(self._clients)
         while turns:

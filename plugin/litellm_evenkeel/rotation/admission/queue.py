@@ -48,7 +48,7 @@ class AdmissionQueue:
     async def wait(
         self, candidates: CandidateSet, request: PickRequest, seconds: float, matches: Matches
     ) -> Pick | NoCapacity | None:
-        """Wait up to `seconds` for a pick. Return `None` if the candidates have changed meanwhile."""
+        """Wait up to `seconds` for a pick. Return `None` if the candidates change during the wait."""
         queue = self._queues.get(candidates)
         if queue is None:
             queue = self._queues[candidates] = _CandidateQueue(self._pool, candidates, self._errors)
@@ -63,7 +63,7 @@ class AdmissionQueue:
         except asyncio.CancelledError:
             result = None if queued.result.cancelled() or not queued.result.done() else queued.result.result()
             if isinstance(result, Pick):
-                # It was served and cancelled in the same moment.
+                # The request was served and cancelled at the same time.
                 self._pool.release(result.reservation)
             raise
         finally:
@@ -74,7 +74,7 @@ class AdmissionQueue:
                 if self._queues.get(candidates) is queue:
                     del self._queues[candidates]
             elif is_unserved:
-                # A request behind it may need less.
+                # The requests behind it may need less capacity.
                 queue.serve_soon()
 
     def lengths(self) -> dict[str, int]:
@@ -108,7 +108,7 @@ class _CandidateQueue:
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._round: Iterator[None] | None = None
         self._is_triggered = False
-        """Whether another round follows this one at once."""
+        """Whether another round follows the current round without a pause."""
         self._available_in = MAX_PAUSE_SECONDS
         self._blocked_tokens = math.inf
         """Requests that need this many tokens or more are blocked for the rest of the round; `inf` if none is."""
@@ -213,7 +213,7 @@ class _CandidateQueue:
 
     def _note_blocked(self, request: PickRequest) -> None:
         if not request.excluded:
-            # With excluded candidates, it may be blocked where others are not.
+            # A request with excluded candidates may be blocked where other requests are not.
             self._blocked_tokens = min(self._blocked_tokens, request.usage.tokens)
         smallest = min(queued.request.usage.tokens for queued in self.requests.heads())
         if smallest < self._blocked_tokens and not self._is_smallest_available:

@@ -41,7 +41,7 @@ class CacheSavings:
     misses: CachedPrompts
     """Mostly first requests of a session, whose own history cannot be in any cache yet."""
     away: CachedPrompts
-    """Fallbacks and moves: later requests of a session that went elsewhere. They show the share without a pin."""
+    """Fallbacks and moves: later requests of a session at another account. They show the share without a pin."""
 
     @property
     def saved_over_new(self) -> float | None:
@@ -54,7 +54,7 @@ class CacheSavings:
 
     @property
     def saved_over_moved(self) -> float | None:
-        """The same, compared with `away`: fewer requests, but the fairer comparison."""
+        """As `saved_over_new`, compared with `away`: fewer requests, but the fairer comparison."""
         return _gained(self.hits, self.away)
 
 

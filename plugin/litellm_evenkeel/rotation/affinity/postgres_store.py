@@ -12,8 +12,7 @@ from litellm_evenkeel.support.postgres import arguments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Unlogged: pins are written often, and after a crash of the server the accounts' prompt caches are practically
-# lost anyway.
+# Unlogged: pins are written often, and after a crash of the server the accounts' prompt caches are mostly lost anyway.
 CREATE = """
 CREATE UNLOGGED TABLE IF NOT EXISTS evenkeel_pins (
     key text PRIMARY KEY, account text NOT NULL, expires_at timestamptz NOT NULL
@@ -38,6 +37,7 @@ DELETE FROM evenkeel_pins WHERE key IN (
 )
 """
 PRUNE_INTERVAL_SECONDS = 60.0
+STATEMENT_TIMEOUT_SECONDS = 2.0
 MAX_CONNECTIONS = 2
 
 
@@ -45,11 +45,11 @@ class PostgresSessionStore:
     """Pins in the database at `url`, through a few connections of the store's own, opened on first use.
 
     No statement is prepared under a name and no session parameter is set, so a pooler such as PgBouncer may be used. A
-    statement that takes longer than `statement_seconds` is cancelled on the server.
+    statement that takes longer than `STATEMENT_TIMEOUT_SECONDS` is cancelled on the server.
     """
 
-    def __init__(self, url: str, clock: Callable[[], float], statement_seconds: float = 2.0) -> None:
-        self._url, self._clock, self._timeout = url, clock, statement_seconds
+    def __init__(self, url: str, clock: Callable[[], float]) -> None:
+        self._url, self._clock = url, clock
         self._opening = asyncio.Lock()
         self._pool: Any = None
         self._prune_at = clock() + PRUNE_INTERVAL_SECONDS
@@ -91,8 +91,8 @@ class PostgresSessionStore:
                 **arguments(self._url),
                 min_size=0,
                 max_size=MAX_CONNECTIONS,
-                timeout=self._timeout,
-                command_timeout=self._timeout,
+                timeout=STATEMENT_TIMEOUT_SECONDS,
+                command_timeout=STATEMENT_TIMEOUT_SECONDS,
                 statement_cache_size=0,
             )
             try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Uses one key only, as the sessions of an account are spread over all nodes of a cluster.
+# The script uses one key only, as a cluster spreads the sessions of an account over its nodes.
 PUT = """
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] and ARGV[3] == '1' then return held end
@@ -59,7 +59,7 @@ class RedisSessionStore:
                 for pin_key in pin_keys:
                     pipe.get(pin_key)
                 accounts = await pipe.execute()
-            # A pin that moves elsewhere in between is deleted too: the session has no pin then, but no wrong one.
+            # A pin that moves to another account in between is deleted too: no pin is better than a wrong one.
             async with self._client.pipeline(transaction=False) as pipe:
                 for pin_key, pinned in zip(pin_keys, accounts, strict=True):
                     if pinned is not None and _text(pinned) == account:

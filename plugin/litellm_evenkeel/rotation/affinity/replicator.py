@@ -63,11 +63,10 @@ class SessionReplicator:
         settings: AffinitySettings,
         adopt: Callable[[str, str], None],
         clock: Callable[[], float],
-        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._store, self._settings, self._adopt, self._clock = store, settings, adopt, clock
         # The store is probed before the first request may wait for it.
-        self._breaker = CircuitBreaker(jitter, failure_threshold=FAILURE_THRESHOLD, starts_open=True)
+        self._breaker = CircuitBreaker(random.random, failure_threshold=FAILURE_THRESHOLD, starts_open=True)
         self._queue: OrderedDict[str, PinChange] = OrderedDict()
         self._drops: OrderedDict[str, None] = OrderedDict()
         self._wake = asyncio.Event()
@@ -163,7 +162,7 @@ class SessionReplicator:
             self._breaker.record_success(self._clock())
 
     async def _write(self) -> None:
-        """Write one queued change, once: a change that can never be written would be retried for ever."""
+        """Write one queued change. It is not retried, as an impossible write would be retried for ever."""
         try:
             async with asyncio.timeout(OPERATION_TIMEOUT_SECONDS):
                 await self._write_next()

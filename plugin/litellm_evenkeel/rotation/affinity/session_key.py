@@ -79,7 +79,7 @@ def text(content: object, characters: int) -> str:
 MAX_ID_CHARACTERS = 512
 KEY_DIGITS = 32
 NUMBER_BOUND = 2**63
-# If so configured, LiteLLM generates a session id for each request without one; such a session has one request only.
+# LiteLLM can generate an id for each request that has none. The session of a generated id has a single request.
 GENERATED_FLAG = "litellm_session_id_generated"
 # Metadata fields that identify the client, the most reliable first. LiteLLM removes those that clients set themselves.
 CLIENT_FIELDS = ("user_api_key_hash", "user_api_key", "user_api_key_user_id", "user_api_key_team_id")
@@ -141,7 +141,10 @@ class SessionKeyReader:
         return None
 
     def _prompt(self, request: dict[str, Any], metadata: Metadata, messages: object) -> str | None:
-        return prompt_prefix(request, messages, _first_of(metadata, "user_api_key_request_route"), self._characters)
+        route = None
+        for fields in metadata:
+            route = fields.get("user_api_key_request_route") if route is None else route
+        return prompt_prefix(request, messages, route, self._characters)
 
 
 def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str | None:
@@ -155,7 +158,7 @@ def _session_id(request: dict[str, Any], metadata: Metadata, _: object) -> str |
 
 
 def _client(metadata: Metadata) -> str:
-    """Return the client, with the name of the field: a user name is no hash of a key, even if it looks like one."""
+    """Return the client after the name of its field, as a user's name may look like the hash of a key."""
     for name in CLIENT_FIELDS:
         for fields in metadata:
             value = fields.get(name)
@@ -163,15 +166,6 @@ def _client(metadata: Metadata) -> str:
             if client:
                 return f"{name}={client}"
     return ""
-
-
-def _first_of(metadata: Metadata, name: str) -> object:
-    """Return the first value of a field that is not `None`; `None` if there is none."""
-    for fields in metadata:
-        value = fields.get(name)
-        if value is not None:
-            return value
-    return None
 
 
 def _id(value: object) -> str | None:

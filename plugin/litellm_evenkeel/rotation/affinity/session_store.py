@@ -1,4 +1,4 @@
-"""Stores that share pins between workers: their interface, and which one the settings ask for."""
+"""Stores that share pins between workers: their interface, and the store that the settings configure."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 For each request, `account_of` returns the pinned account, `policy.decide` says whether the request follows the pin, and
 `record` records the account that was picked. While a session cannot use its own account, `fallback_of` returns the one
-fallback account that it uses meanwhile. A fallback is stored as a pin under another name, so it is bounded, expires and
+fallback account that it uses instead. A fallback is stored as a pin under another name, so it is bounded, expires and
 is shared like any other pin. If workers share their pins, `on_change` passes changes on, and `merge` takes over theirs.
 """
 
@@ -34,7 +34,7 @@ FALLBACK_SUFFIX = "+"
 
 
 class PinChange(NamedTuple):
-    """Change of a pin that other workers should know."""
+    """Change of a pin that is passed on to other workers."""
 
     key: str
     account: str
@@ -68,7 +68,7 @@ class SessionTable:
     def __init__(self, settings: AffinitySettings, on_change: Callable[[PinChange], None] | None = None) -> None:
         self._settings = settings
         self.on_change = on_change
-        """Called with each change that other workers should know; `None` if pins are not shared."""
+        """Called with each change to pass on to other workers; `None` if pins are not shared."""
         # In order of expiry: all pins have the same time to live, and a prolonged one moves to the end.
         self._pins: OrderedDict[str, _Pin] = OrderedDict()
         self._next_expiry_at = math.inf

@@ -6,7 +6,7 @@ The explanation calls the selection itself, on the same state: nothing is reserv
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
@@ -115,12 +115,18 @@ def explain(
     pool.ensure_fresh(candidates, now)
     request = request._replace(ignores_leases=True)
     result = select(candidates, request, now, random).result
-    measured = []
+    unranked = []
     for position in range(len(candidates.deployments)):
         if position % CANDIDATES_PER_SLICE == CANDIDATES_PER_SLICE - 1:
             yield
-        measured.append(_measure(position, candidates, request, now))
-    order = sorted(range(len(measured)), key=lambda position: (measured[position].sort_key, position))
+        unranked.append(_candidate(position, candidates, request, now))
+
+    def sort_key(position: int) -> tuple[object, ...]:
+        row = unranked[position]
+        is_excluded, is_blocked = row.deployment in request.excluded, row.blocker is not None
+        return is_excluded, is_blocked, not row.weight, row.priority, -row.score, position
+
+    order = sorted(range(len(unranked)), key=sort_key)
     selected = None
     if isinstance(result, Selected):
         # If the pick is drawn by chance, the explanation takes the candidate that ranks first.
@@ -132,7 +138,7 @@ def explain(
             yield
         is_picked = selected is not None and position == selected.position
         change = "" if is_picked else required_change(position, selected, candidates, request, now)
-        rows.append(_candidate(measured[position], rank, change, now))
+        rows.append(replace(unranked[position], rank=rank, change=change))
     no_capacity = result if isinstance(result, NoCapacity) else None
     return Explanation(
         model=candidates.name,
@@ -147,49 +153,25 @@ def explain(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    position: int
-    candidates: CandidateSet
-    blocker: Blocker | None
-    score: float
-    is_excluded: bool
-
-    @property
-    def sort_key(self) -> tuple[object, ...]:
-        deployment = self.candidates.deployments[self.position]
-        weight = self.candidates.snapshot.weights[self.position]
-        return self.is_excluded, self.blocker is not None, not weight, deployment.spec.priority, -self.score
-
-
-def _measure(position: int, candidates: CandidateSet, request: PickRequest, now: float) -> _Measured:
+def _candidate(position: int, candidates: CandidateSet, request: PickRequest, now: float) -> Candidate:
+    """Return a candidate that has no rank yet."""
     deployment = candidates.deployments[position]
-    return _Measured(
-        position,
-        candidates,
-        blocker_of(deployment, request, now),
-        candidates.strategy.score(position, request, now),
-        deployment.spec.id in request.excluded,
-    )
-
-
-def _candidate(measured: _Measured, rank: int, change: str, now: float) -> Candidate:
-    deployment, blocker = measured.candidates.deployments[measured.position], measured.blocker
+    blocker = blocker_of(deployment, request, now)
     return Candidate(
         account=deployment.spec.account,
         deployment=deployment.spec.id,
         model=deployment.spec.model,
         priority=deployment.spec.priority,
-        rank=rank,
-        score=measured.score,
-        weight=measured.candidates.snapshot.weights[measured.position],
+        rank=0,
+        score=candidates.strategy.score(position, request, now),
+        weight=candidates.snapshot.weights[position],
         account_state=deployment.account.cooldown.state(now),
         model_state=deployment.model.cooldown.state(now),
         blocker=None if blocker is None else _blocker(blocker, now),
         traffic_share=deployment.traffic_share(now),
         in_flight=deployment.account.in_flight,
         latency_seconds=deployment.latency.current(now) or None,
-        change=change,
+        change="",
     )
 
 

@@ -1,4 +1,4 @@
-"""Metrics of the rotation that are sampled at a scrape: states, limits, requests in flight."""
+"""Metrics of the rotation that are sampled at each scrape: states, limits, requests in flight."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MAX_SCOPES = 500
 
 
 class Gauges:
-    """All sampled metrics of one worker."""
+    """Sampled metrics of one worker."""
 
     def __init__(
         self,
         inspector: RotationInspector,
         accounts: LabelLimiter,
         models: LabelLimiter,
-        is_shared: Callable[[], bool | None] = lambda: None,
+        is_shared: Callable[[], bool | None],
     ) -> None:
         self._inspector, self._accounts, self._models, self._is_shared = inspector, accounts, models, is_shared
 

@@ -52,9 +52,9 @@ class ExplainResult:
     """The account that the session is pinned to; `None` without a pin."""
     decision: AffinityDecision | None
     queued: int
-    """Requests in the queue for this model group, which come before a new one."""
+    """Number of queued requests for this model group, which are served before a new one."""
     is_scarce: bool
-    """Whether capacity is scarce, so that clients beyond their fair share wait."""
+    """Whether capacity is scarce, so that clients above their fair share wait."""
 
 
 class RotationInspector:

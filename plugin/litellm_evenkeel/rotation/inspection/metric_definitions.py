@@ -124,8 +124,8 @@ SAVED_TOKENS = MetricDefinition(
 SESSION_REQUESTS = MetricDefinition(
     MetricType.COUNTER,
     "rotation_session_requests",
-    "Requests of sessions by outcome: hit (at the pinned account), new, fallback (elsewhere meanwhile), moved (the pin "
-    "moved along).",
+    "Requests of sessions by outcome: hit (at the pinned account), new, fallback (at another account for a while), "
+    "moved (the pin moved too).",
     ("outcome",),
 )
 SESSION_PINS = MetricDefinition(

@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import REGISTRY
-
 from litellm_evenkeel.instrumentation.export import new_metric
 from litellm_evenkeel.instrumentation.label_limit import LabelLimiter
 from litellm_evenkeel.rotation.inspection import metric_definitions
@@ -22,6 +20,11 @@ if TYPE_CHECKING:
     from litellm_evenkeel.providers.response_usage import ResponseUsage
     from litellm_evenkeel.rotation.attempts import Attempt
     from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick, PickReason
+
+
+MAX_ACCOUNTS = 200
+MAX_MODEL_GROUPS = 200
+NO_CANDIDATES = "no_candidates"
 
 
 @dataclass(slots=True)
@@ -45,15 +48,10 @@ def _group_by_account(
     return by_account
 
 
-MAX_ACCOUNTS = 200
-MAX_MODEL_GROUPS = 200
-NO_CANDIDATES = "no_candidates"
-
-
 class RotationMetrics(Observer):
     """Observer that records metrics. Once a series exists, recording costs one look-up in a dictionary."""
 
-    def __init__(self, registry: CollectorRegistry | None = REGISTRY, *, max_accounts: int = MAX_ACCOUNTS) -> None:
+    def __init__(self, registry: CollectorRegistry | None, *, max_accounts: int = MAX_ACCOUNTS) -> None:
         self.accounts, self.models = LabelLimiter(max_accounts), LabelLimiter(MAX_MODEL_GROUPS)
         self.counts = PickCounts()
         self.registry = registry
