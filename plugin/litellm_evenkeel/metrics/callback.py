@@ -120,11 +120,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             self._create_series()
         except Exception as error:  # noqa: BLE001 - LiteLLM raises many kinds of errors for wrong settings
             self._is_off = True
-            LOG.critical(
-                "evenkeel: LiteLLM's Prometheus metrics could not be created (%s). This worker counts nothing, and its "
-                "requests go on. Correct the settings, and restart the proxy.",
-                error,
-            )
+            LOG.critical("evenkeel: this worker has no Prometheus metrics of LiteLLM; requests go on. Cause: %s", error)
             for family in self._store.families.values() if "_store" in vars(self) else ():
                 self._registry.unregister(family)
 
@@ -309,7 +305,7 @@ class EvenkeelPrometheusLogger(PrometheusLogger):  # type: ignore[misc]
             await self._update_metrics(plan_cache)
         except Exception as error:  # noqa: BLE001 - scrapes must be answered, and the next attempt may succeed
             if self._throttle.allows(time.monotonic()):
-                text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes return old values."
+                text = "evenkeel: this worker's metrics could not be updated (%s). Scrapes show old values meanwhile."
                 LOG.warning(text, type(error).__name__)
 
     async def keep_writing(self, seconds: float = WRITE_SECONDS) -> None:
