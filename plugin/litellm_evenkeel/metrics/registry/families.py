@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -96,7 +97,7 @@ class MetricStore:
         return None
 
 
-class Family:
+class Family(ABC):
     """All series of one metric."""
 
     kind: ClassVar[str]
@@ -243,7 +244,7 @@ class Family:
         else:
             self.store.removal_sink(self, series)
 
-    def _keep_total(self, series: Series) -> None:
+    def _keep_total(self, series: Series) -> None:  # noqa: B027 - gauges have no total
         """Add a removed series to the totals of removed series, if its kind has a total."""
 
     def _is_of_end_user(self, labels: Labels) -> bool:
@@ -255,8 +256,9 @@ class Family:
             series = self._overflow = self.series[labels] = self._new_series(labels)
         return series
 
+    @abstractmethod
     def _new_series(self, labels: Labels) -> Series:
-        raise NotImplementedError
+        """Return a series without updates."""
 
     def _add_samples(self, metric: Metric, labels: dict[str, str], series: Series, value: float) -> None:
         del series
