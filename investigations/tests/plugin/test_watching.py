@@ -54,9 +54,9 @@ async def test_two_workers_are_one_truth(below: Stack, capsys: pytest.CaptureFix
         for path in ("/metrics/", "/evenkeel/metrics"):
             text = (await client.get(path)).text
             assert sum(values(text, "picks_total").values()) == asked
-            assert sum(values(text, "ends_total").values()) == asked
+            assert sum(values(text, "attempts_total").values()) == asked
             assert set(values(text, "in_flight").values()) == {0.0}
-            assert set(values(text, "traffic_share").values()) == {1.0}
+            assert set(values(text, "traffic_ratio").values()) == {1.0}
             assert "pid=" not in "".join(values(text, ""))
             assert proxy.master_key not in text
         where = ("--url", proxy.url, "--key", proxy.master_key)
