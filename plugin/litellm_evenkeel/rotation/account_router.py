@@ -104,12 +104,13 @@ class AccountRouter:
             client=_client_of(kwargs),
         )
         preference = await self.affinity.prefer(cached.candidates, request, kwargs, messages)
-        pick, cached, waited = await self.admission.acquire(cached, deployments, preference.request, attempts.waited)
-        attempts.waited += waited
+        admission = await self.admission.acquire(cached, deployments, preference.request, attempts.waited)
+        attempts.waited += admission.waited
+        pick = admission.outcome
         if isinstance(pick, NoCapacity):
             self._observer.on_rejection(model, pick)
             return pick
-        outcome = self.affinity.record(preference, pick, cached.candidates)
+        outcome = self.affinity.record(preference, pick, admission.candidates.candidates)
         attempts.current = Attempt(pick, model, client_request, outcome)
         client_request.record_pick(pick.deployment.spec.account, pick.reason)
         self._observer.on_pick(pick, time.perf_counter() - began)

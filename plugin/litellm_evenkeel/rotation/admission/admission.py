@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.admission.queue import AdmissionQueue
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, Pick
@@ -24,7 +24,8 @@ GRACE_SECONDS = 0.25
 MAX_REPLACEMENTS = 4
 
 
-class AdmissionResult(NamedTuple):
+@dataclass(slots=True)
+class AdmissionResult:
     """Outcome of an admission."""
 
     outcome: Pick | NoCapacity

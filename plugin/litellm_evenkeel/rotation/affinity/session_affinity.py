@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.settings import AffinitySettings
 
 
-class Preference(NamedTuple):
+@dataclass(slots=True)
+class Preference:
     """Preference of one request for an account."""
 
     request: PickRequest

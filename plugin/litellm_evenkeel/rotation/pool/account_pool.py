@@ -129,10 +129,10 @@ class AccountPool:
         self._apply(selection, candidates, request, now)
         if isinstance(selection.result, NoCapacity):
             return selection.result
-        position, reason = selection.result
+        position = selection.result.position
         if not matches(position, candidates.deployments[position]):
             return None
-        return self._take(candidates, position, request, now, reason)
+        return self._take(candidates, position, request, now, selection.result.reason)
 
     def cached_no_capacity(self, candidates: CandidateSet, request: PickRequest) -> NoCapacity | None:
         """Return the blocker of a saturated candidate set, or `None` if the candidates must be looked at."""

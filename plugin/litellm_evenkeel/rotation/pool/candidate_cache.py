@@ -51,8 +51,10 @@ class CachedCandidates:
     """A deployment list that was read, and its candidate set."""
 
     candidates: CandidateSet
+    sources: list[Deployment]
+    """The deployments that the candidates were read from, or newer ones that differ only in other fields."""
     filtered_by: tuple[FilterFields, ...]
-    """Filter fields of each candidate when this list was read. Another list may have read newer ones since."""
+    """Filter fields of each candidate."""
     fingerprint: int
     """Hash of all ids, in order."""
     is_used: bool = True
@@ -107,11 +109,11 @@ class CandidateCache:
             is_current = not cached.candidates.is_retired and cached.fingerprint == fingerprint
             is_unchanged = is_current and cached.filtered_by == filtered_by
             if is_unchanged and [state.spec for state in cached.candidates.deployments] == specs:
-                _remember_sources(cached.candidates, deployments, filtered_by)
+                cached.sources = _shared_sources(cached.candidates, deployments)
                 return self._mark_used(cached, self.misses)
         candidates = self._pool.candidate_set(model, specs)
-        _remember_sources(candidates, deployments, filtered_by)
-        cached = CachedCandidates(candidates, filtered_by, fingerprint)
+        sources = _shared_sources(candidates, deployments)
+        cached = CachedCandidates(candidates, sources, filtered_by, fingerprint)
         same_ends = [
             other
             for other in self._by_ends.get(ends, ())
@@ -151,17 +153,22 @@ class CandidateCache:
         count = len(deployments)
         first = cached.next_compared if cached.next_compared < count else 0
         cached.next_compared = end = min(first + COMPARED_PER_REQUEST, count)
-        return all(self._is_unchanged(cached, position, deployments[position]) for position in range(first, end))
+        # Two slices are compared in a fraction of the time that the loop takes.
+        return cached.sources[first:end] == deployments[first:end] or all(
+            self._is_unchanged(cached, position, deployments[position]) for position in range(first, end)
+        )
 
     def _is_unchanged(self, cached: CachedCandidates, position: int, deployment: Deployment) -> bool:
         """Return whether a deployment still has the spec and filter fields that were read; other fields may differ."""
+        source = cached.sources[position]
+        if source is deployment or source == deployment:
+            return True
         state = cached.candidates.deployments[position]
-        source = state.litellm_deployment
-        if source is not deployment and source != deployment:
-            if source is None or self._read_spec(deployment, cached.candidates.name) != state.spec:
-                return False
-            state.litellm_deployment, state.filter_fields = deployment, _filter_fields(deployment)
-        return state.filter_fields == cached.filtered_by[position]
+        is_unchanged = self._read_spec(deployment, cached.candidates.name) == state.spec
+        if not is_unchanged or _filter_fields(deployment) != cached.filtered_by[position]:
+            return False
+        cached.sources[position] = _shared_source(state, deployment)
+        return True
 
     def _mark_used(self, cached: CachedCandidates, count: int) -> CachedCandidates:
         """Mark a list as used, and now and then evict those that are not. `count` is the number of such uses."""
@@ -210,14 +217,16 @@ def _ends(model: str, deployments: Sequence[Deployment]) -> Ends:
     return model, len(deployments), *_ids([deployments[0], deployments[-1]])
 
 
-def _remember_sources(
-    candidates: CandidateSet, deployments: Sequence[Deployment], filtered_by: Sequence[FilterFields]
-) -> None:
-    """Store in each candidate the deployment that it was read from, and its filter fields."""
-    for state, deployment, fields in zip(candidates.deployments, deployments, filtered_by, strict=True):
-        if state.litellm_deployment != deployment:
-            state.litellm_deployment = deployment
-        state.filter_fields = fields
+def _shared_sources(candidates: CandidateSet, deployments: Sequence[Deployment]) -> list[Deployment]:
+    """Return the deployments that the candidates were read from, shared with other lists."""
+    return [_shared_source(*pair) for pair in zip(candidates.deployments, deployments, strict=True)]
+
+
+def _shared_source(state: DeploymentState, deployment: Deployment) -> Deployment:
+    """Return one object for equal deployments: LiteLLM may copy all of them for each request."""
+    if state.litellm_deployment != deployment:
+        state.litellm_deployment = deployment
+    return state.litellm_deployment
 
 
 def _filter_fields(deployment: Deployment) -> FilterFields:

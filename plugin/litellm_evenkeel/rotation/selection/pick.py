@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.blocker import Certainty
 
@@ -30,7 +30,8 @@ class PickReason(StrEnum):
     """The request failed there before, and no other candidate is left."""
 
 
-class Pick(NamedTuple):
+@dataclass(slots=True)
+class Pick:
     """The picked deployment."""
 
     deployment: DeploymentState

@@ -8,8 +8,9 @@ observations are returned, and the pool applies them.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certainty
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 
-class Selected(NamedTuple):
+@dataclass(slots=True)
+class Selected:
     """The candidate to take."""
 
     position: int
     reason: PickReason
 
 
-class Selection(NamedTuple):
+@dataclass(slots=True)
+class Selection:
     """Result of a selection, and the observations that the pool applies."""
 
     result: Selected | NoCapacity

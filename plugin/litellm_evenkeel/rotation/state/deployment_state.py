@@ -64,9 +64,7 @@ class DeploymentState:
     reservations: dict[Reservation, None] = field(default_factory=dict)
     """Attempts in flight, the oldest first."""
     litellm_deployment: Mapping[str, Any] | None = None
-    """The LiteLLM deployment that `spec` was read from; `None` if unknown."""
-    filter_fields: tuple[bool, object] = (False, None)
-    """Whether the LiteLLM deployment has tags, and its `order`."""
+    """The LiteLLM deployment that `spec` was read from last; `None` if unknown."""
     _blocked_until: float = -math.inf
     """Time until which `_blocker` is reused for requests of `_blocked_tokens` or more, unless capacity is freed."""
     _blocked_tokens: float = 0.0

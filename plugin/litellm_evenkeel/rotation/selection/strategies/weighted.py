@@ -57,13 +57,13 @@ class Weighted(Strategy):
             while heap:
                 due, position = heapq.heappop(heap)
                 if due != self._due[position]:
-                    # It was picked out of turn, for a session.
+                    # It was picked since this entry was pushed.
                     heapq.heappush(heap, (self._due[position], position))
                     continue
                 popped.append(position)
                 yield position
         finally:
-            # Also if the caller stops reading: `on_pick` has moved the one that was taken.
+            # Also if the caller stops reading.
             for position in popped:
                 heapq.heappush(heap, (self._due[position], position))
 
