@@ -32,22 +32,22 @@ class AffinityDecision(StrEnum):
     @property
     def keeps_pin(self) -> bool:
         """Whether the session returns later, so that the account picked now is a fallback account."""
-        return self not in {AffinityDecision.COOLING_DOWN_LONG, AffinityDecision.QUARANTINED}
+        return self not in (AffinityDecision.COOLING_DOWN_LONG, AffinityDecision.QUARANTINED)
 
     @property
     def is_temporary(self) -> bool:
         """Whether only missing capacity, or a filter, can have kept the request from the pinned account."""
-        return self in {AffinityDecision.FOLLOW, AffinityDecision.NOT_A_CANDIDATE}
+        return self in (AffinityDecision.FOLLOW, AffinityDecision.NOT_A_CANDIDATE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PinnedAccount:
     """State of the pinned account when the request arrives."""
 
     is_candidate: bool = True
     is_quarantined: bool = False
     cooldown_left: float = 0.0
-    """Seconds until the cooldown ends; 0 if there is none."""
+    """Seconds until the cooldown ends; 0 or less if there is none."""
     failures: float = 0
     """Number of failures since the last success."""
     latency: float | None = None

@@ -132,13 +132,13 @@ class SessionAffinity:
             return decide(PinnedAccount(is_candidate=False), self._settings)
         first = deployments[0]
         cooldowns = first.account.cooldown, first.model.cooldown
-        left = [cooldown.until - now for cooldown in cooldowns if cooldown.kind is not None]
+        cooling_down = [cooldown for cooldown in cooldowns if cooldown.kind is not None]
         return decide(
             PinnedAccount(
-                is_candidate=any(deployment.spec.id not in excluded for deployment in deployments),
-                is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooldowns),
-                cooldown_left=max(0.0, *left, 0.0),
-                failures=max(cooldown.failures for cooldown in cooldowns),
+                is_candidate=not excluded or any(deployment.spec.id not in excluded for deployment in deployments),
+                is_quarantined=any(cooldown.state(now) is HealthState.QUARANTINED for cooldown in cooling_down),
+                cooldown_left=max((cooldown.until - now for cooldown in cooling_down), default=0.0),
+                failures=max(cooldowns[0].failures, cooldowns[1].failures),
                 latency=first.latency.recent(now),
                 median_latency=candidates.median_latency,
                 is_overloaded=self.sessions.is_overloaded(key, now, len(candidates.positions_by_account)),
