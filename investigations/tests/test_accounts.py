@@ -152,7 +152,7 @@ def test_accounts_are_shown_as_a_table(server: str, capsys: pytest.CaptureFixtur
     assert "cooling 60m" in lines[1] or "cooling 1.0h" in lines[1]
     assert "out of quota" in lines[1]
     assert any(line.startswith("east/west [1]") for line in lines)
-    assert lines[-1].startswith("3 of 3 accounts · worker 4711 of 4")
+    assert lines[-1].startswith("3 of 3 accounts · worker process 4711, one of 4")
 
 
 def test_accounts_as_json_are_what_the_proxy_said(server: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ def test_an_account_can_be_released(capsys: pytest.CaptureFixture[str]) -> None:
         code, out, err = said(capsys, "accounts", *where, "--release", "north")
         assert (code, err) == (0, "")
         assert "north is released" in out
-        assert "4711 of 4" in out
+        assert "4711, one of 4" in out
         told = json.loads(said(capsys, "accounts", *where, "--account", "north", "--json")[1])
         assert told["accounts"][0]["state"] in {"healthy", "ramping_up"}
         code, out, _ = said(capsys, "accounts", *where, "--release", "east/west [1]", "--json")
@@ -351,15 +351,15 @@ def test_watching_redraws_and_ends_cleanly_on_ctrl_c(server: str, *, on_terminal
     environ = {**os.environ, "LITELLM_PROXY_API_KEY": "admin", "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environ) as process:
         os.close(theirs)
-        found = read_until(ours, b"worker 4711")
-        found += read_until(ours, b"worker 4711")
+        found = read_until(ours, b"worker process 4711")
+        found += read_until(ours, b"worker process 4711")
         process.send_signal(signal.SIGINT)
         # A pipe that nobody reads would hold it.
         threading.Thread(target=read_until, args=(ours, b"never", 5.0), daemon=True).start()
         _, err = process.communicate(timeout=20)
     assert process.returncode == 0
     assert err == b""
-    assert found.count(b"worker 4711") >= 2
+    assert found.count(b"worker process 4711") >= 2
     assert (b"\x1b[" in found) == on_terminal
 
 
@@ -400,6 +400,7 @@ def test_a_question_may_be_posted_as_json(server: str) -> None:
         "dollars": 0,
         "excluded": ["id-north"],
         "pinned_to": None,
+        "fallback_account": None,
         "stream": False,
     }
     for body in (b"[1]", b"{", b"\xff", b"x" * 200_000):

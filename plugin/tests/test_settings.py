@@ -85,6 +85,7 @@ def test_litellms_own_redis_has_a_name() -> None:
         ({}, {"EVENKEEL_ROTATION_RESERVATION_TTL": "0"}, "evenkeel.rotation.reservation_ttl: expected a duration"),
         ({"rotation": {"wait": "1s"}}, {}, "evenkeel.rotation: 'wait' was renamed. Hint: write queue_timeout."),
         ({"collector": {}}, {}, "evenkeel: 'collector' was renamed. Hint: write gc_freeze."),
+        ({"rotation": {"strategy": "least_loaded"}}, {}, "Hint: it was renamed to least_busy."),
     ],
 )
 def test_what_cannot_be_is_refused(section: object, variables: dict[str, str], words: str) -> None:

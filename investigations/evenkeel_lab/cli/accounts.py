@@ -36,8 +36,8 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 WIDE = 100
 LOW, SOON_SECONDS = 0.1, 60
 ALONE = (
-    " at worker {pid}{many}, which does not share what it knows with others; if there are others, repeat it until each "
-    "has answered, or restart the proxy"
+    " at worker process {pid}{many}, which does not share what it knows with others; if there are others, repeat it "
+    "until each has answered, or restart the proxy"
 )
 
 
@@ -109,7 +109,7 @@ def released(admin: Admin, name: str, *, as_json: bool) -> None:
         click.echo(json.dumps(document))
         return
     worker = document["worker"]
-    many = f" of {worker['workers']}" if worker["workers"] else ""
+    many = f", one of {worker['workers']}" if worker["workers"] else ""
     told = "" if document["everywhere"] else ALONE.format(pid=worker["pid"], many=many)
     results().print(Text(f"{document['released']} is released{told}"))
 
@@ -225,8 +225,8 @@ def _exhausted_in(window: Mapping[str, Any] | None) -> Text:
 
 def _footer(document: Mapping[str, Any], shown: int) -> str:
     worker, sessions = document["worker"], document["sessions"]
-    many = f" of {worker['workers']}" if worker["workers"] else ""
-    parts = [f"{shown} of {document['total']} accounts", f"worker {worker['pid']}{many}"]
+    many = f", one of {worker['workers']}" if worker["workers"] else ""
+    parts = [f"{shown} of {document['total']} accounts", f"worker process {worker['pid']}{many}"]
     if worker["shared"] is not None:
         parts.append("state shared" if worker["shared"] else "SHARED STATE CUT OFF")
     queued = sum(document["queued"].values())

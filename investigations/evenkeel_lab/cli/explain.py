@@ -122,7 +122,7 @@ def _blocker(candidate: Mapping[str, Any]) -> Text:
 
 def _footer(document: Mapping[str, Any]) -> str:
     worker, request, session = document["worker"], document["request"], document["session"]
-    many = f" of {worker['workers']}" if worker["workers"] else ""
+    many = f", one of {worker['workers']}" if worker["workers"] else ""
     parts = [f"{document['strategy']}", f"{request['tokens']:,.0f} tokens"]
     if session:
         pinned = (
@@ -136,5 +136,5 @@ def _footer(document: Mapping[str, Any]) -> str:
     if document["scarce"]:
         parts.append("capacity is scarce, and shared fairly among clients")
     return " · ".join(
-        [*parts, f"snapshot {span(document['snapshot_age_seconds'])} old", f"worker {worker['pid']}{many}"]
+        [*parts, f"snapshot {span(document['snapshot_age_seconds'])} old", f"worker process {worker['pid']}{many}"]
     )

@@ -29,6 +29,8 @@ MAX_LIST_ITEMS = 1000
 MAX_SUGGESTIONS = 5
 ACCOUNTS_PARAMETERS = ("account", "state", "limit")
 EXPLAIN_PARAMETERS = ("model", "tokens", "session", "client", "excluded", "stream")
+# Former names of states and parameters.
+RENAMED = {"open": "healthy", "held": "cooling_down", "ramping": "ramping_up", "tried": "excluded"}
 TRUE_WORDS, FALSE_WORDS = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
@@ -199,6 +201,9 @@ def _flag(value: object, name: str) -> bool:
 
 
 def _suggestion(name: str, existing: Sequence[str]) -> str:
+    renamed = RENAMED.get(name)
+    if renamed in existing:
+        return f"It was renamed: write {renamed}."
     close = get_close_matches(name, existing, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]}?"

@@ -172,6 +172,7 @@ class RotationSettings(SettingsModel):
         "wait": "queue_timeout",
         "lease": "reservation_ttl",
         "stock_cooldowns": "litellm_cooldowns",
+        "least_loaded": "least_busy",
         "holds": "cooldown",
         "sticky": "affinity",
     }

@@ -188,7 +188,10 @@ def _describe(model: type[SettingsModel], error: ErrorDetails, root: str) -> str
             return f"{above}: {name!r} was renamed. Hint: write {parent.RENAMED[name]}."
         return f"{above}: unknown setting {name!r}. {nearest(name, parent.model_fields)}"
     kind = strip_optional(field.annotation)
-    hint = f" {nearest(error['input'], kind)}" if is_choice(kind) else ""
+    hint = ""
+    if is_choice(kind):
+        renamed = parent.RENAMED.get(str(error["input"])) if parent is not None else None
+        hint = f" Hint: it was renamed to {renamed}." if renamed else f" {nearest(error['input'], kind)}"
     return f"{where}: expected {expected(field)}, got {_shown(error['input'], kind)}.{hint}"
 
 

@@ -39,7 +39,7 @@ class SettingsModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
-    """Former names of settings, and their names now."""
+    """Former names of settings and of their choices, and the names now."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -143,7 +143,7 @@ _SWITCH_SCHEMA = WithJsonSchema({"anyOf": [{"type": "boolean"}, {"enum": ["on", 
 _ADDRESSES = ", ".join(f"`{scheme}`" for scheme in REDIS_SCHEMES)
 
 Duration = Annotated[float, Ge(0), _read_by(durations.span), Expected(f"{DURATION}; 0 for none"), _TIME_SCHEMA]
-PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(DURATION), _TIME_SCHEMA]
+PositiveDuration = Annotated[float, Gt(0), _read_by(durations.span), Expected(f"{DURATION}, above 0"), _TIME_SCHEMA]
 PositiveNumber = Annotated[float, Gt(0), _read_by(durations.number), Expected("a number above 0")]
 Factor = Annotated[float, Ge(1), _read_by(durations.number), Expected("a number of 1 or more")]
 Ratio = Annotated[float, Ge(0), Le(1), _read_by(durations.number), Expected("a number from 0 to 1")]

@@ -146,6 +146,7 @@ async def test_what_nobody_has_asked_for_yet_is_explained_if_the_router_has_it()
     [
         ({}, "model=NAME"),
         ({"modle": "chat"}, "Did you mean model?"),
+        ({"model": "chat", "tried": "north"}, "It was renamed: write excluded."),
         ({"model": ["chat", "other"]}, "once"),
         ({"model": 5}, "text"),
         ({"model": "x" * 600}, "512"),
@@ -167,6 +168,7 @@ async def test_a_question_that_cannot_be_is_refused_with_its_cure(told: dict, wo
         ({"limit": "2.5"}, "limit"),
         ({"limit": "99999"}, "10000"),
         ({"state": "helthy"}, "Did you mean healthy?"),
+        ({"state": "held"}, "It was renamed: write cooling_down."),
         ({"colour": "red"}, "account"),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_tree_is_read(told: dict[str, object], expected: Tree) -> None:
         ({"factor": float("nan")}, "factor: expected .*, got 'nan'"),
         ({"factor": "1s"}, "factor: expected .*, got '1s'"),
         ({"text": 1}, "text: expected a text, got '1'."),
-        ({"inner": {"first_step": 0}}, "inner.first_step: expected a duration, such as 10s, 5m or 7d, got '0"),
+        ({"inner": {"first_step": 0}}, "inner.first_step: expected a duration, such as 10s, 5m or 7d, above 0, got '0"),
         ({"inner": {"step": -1}}, "inner.step: expected a duration, .*; 0 for none, got '-1'."),
         ({"inner": {"share": 1.5}}, "inner.share: expected a number from 0 to 1, got '1.5'."),
         ({"inner": {"things": {"a": {"size": 1.5}}}}, "size: expected a whole number of 0 or more, got '1.5'."),

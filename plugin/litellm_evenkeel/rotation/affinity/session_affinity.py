@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
-from litellm_evenkeel.rotation.selection.selector import pending_lease, select_pinned
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.rotation.state.quota_window import PARTS
 
@@ -29,7 +28,7 @@ class Preference:
     """Preference of one request for an account."""
 
     request: PickRequest
-    """The request, with its preferred account."""
+    """The request, with the accounts that it prefers."""
     key: SessionKey | None = None
     """The session; `None` if the request belongs to none."""
     pinned: str | None = None
@@ -105,24 +104,13 @@ class SessionAffinity:
             return Preference(request, key)
         now = self._clock()
         decision = self._decide(candidates, key, pinned, request.excluded, now)
-        if decision.follows:
-            request = request._replace(preferred_account=pinned)
-        return Preference(self._with_fallback(candidates, key, request, now), key, pinned, decision)
-
-    def _with_fallback(
-        self, candidates: CandidateSet, key: SessionKey, request: PickRequest, now: float
-    ) -> PickRequest:
-        """Prefer the session's fallback account while its own cannot be used."""
         fallback = self.sessions.fallback_of(key, now)
-        if fallback is None:
-            return request
-        # `_never`: during the ramp-up of its own account, the session stays with its fallback account.
-        if select_pinned(candidates, request, now, _never) is not None:
-            return request
-        if pending_lease(candidates, request, now) is not None:
-            return request
-        is_usable = self._decide(candidates, key, fallback, request.excluded, now).follows
-        return request._replace(preferred_account=fallback) if is_usable else request
+        if fallback is not None and not self._decide(candidates, key, fallback, request.excluded, now).follows:
+            fallback = None
+        preferred = pinned if decision.follows else None
+        if preferred is not None or fallback is not None:
+            request = request._replace(preferred_account=preferred, fallback_account=fallback)
+        return Preference(request, key, pinned, decision)
 
     def _decide(
         self, candidates: CandidateSet, key: SessionKey, account: str, excluded: frozenset[str], now: float
@@ -155,7 +143,3 @@ class SessionAffinity:
         usage = preference.request.usage
         blockers = [deployment.blocker(usage, now) for deployment in candidates.deployments_at(preference.pinned or "")]
         return bool(blockers) and all(blocker is not None and blocker.until > now + longest for blocker in blockers)
-
-
-def _never() -> float:
-    return 1.0

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from litellm_evenkeel.rotation.inspection.required_change import required_change
 from litellm_evenkeel.rotation.model.blocker import DESCRIPTIONS
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
-from litellm_evenkeel.rotation.selection.selector import Selected, blocker_of, select
+from litellm_evenkeel.rotation.selection.selector import Selected, blocker_of, reason_of_strategy, select
 from litellm_evenkeel.support import formatting
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Candidate:
     model: str
     priority: int
     rank: int
-    """Position among all candidates, from 1: available ones first, by priority and score."""
+    """Position among all candidates, from 1: available ones by priority and score, then blocked ones by their end."""
     score: float
     """The strategy's rating for this request; more is better."""
     weight: float
@@ -98,6 +98,7 @@ class Explanation:
             "dollars": request.usage.dollars,
             "excluded": sorted(request.excluded),
             "pinned_to": request.preferred_account,
+            "fallback_account": request.fallback_account,
             "stream": request.is_stream,
         }
         return document
@@ -124,14 +125,17 @@ def explain(
     def sort_key(position: int) -> tuple[object, ...]:
         row = unranked[position]
         is_excluded, is_blocked = row.deployment in request.excluded, row.blocker is not None
-        return is_excluded, is_blocked, not row.weight, row.priority, -row.score, position
+        if row.blocker is not None:
+            return is_excluded, is_blocked, row.blocker.ends_in_seconds, row.priority, -row.score, position
+        return is_excluded, is_blocked, not row.weight, row.priority, row.traffic_share < 1, -row.score, position
 
     order = sorted(range(len(unranked)), key=sort_key)
     selected = None
     if isinstance(result, Selected):
         # If the pick is drawn by chance, the explanation takes the candidate that ranks first.
-        is_by_rank = result.reason is PickReason.STRATEGY
-        selected = Selected(order[0], result.reason) if is_by_rank else result
+        is_by_rank = result.reason in (PickReason.STRATEGY, PickReason.PROBE)
+        first = candidates.deployments[order[0]]
+        selected = Selected(order[0], reason_of_strategy(first)) if is_by_rank else result
     rows = []
     for rank, position in enumerate(order, 1):
         if rank % CANDIDATES_PER_SLICE == 0:
@@ -184,7 +188,7 @@ def _blocker(blocker: Blocker, now: float) -> CandidateBlocker:
 
 REASONS = {
     PickReason.PINNED: "the session is pinned to it",
-    PickReason.PROBE: "it is probed",
+    PickReason.PROBE: "its cooldown is over, and the request is its probe",
     PickReason.RAMP_UP: "it is ramping up, and no other candidate is available",
     PickReason.EARLIEST_RECOVERY: "all candidates cool down, and its cooldown, an estimate, ends first",
     PickReason.RETRY_SAME: "the request failed at all candidates",
@@ -198,7 +202,14 @@ def _verdict(rows: Sequence[Candidate], candidates: CandidateSet, selected: Sele
     if selected.reason is not PickReason.STRATEGY:
         return f"{account} is picked: {REASONS[selected.reason]}"
     first = rows[0]
-    rivals = [row for row in rows[1:] if row.blocker is None and row.weight and row.priority == first.priority]
+    rivals = [
+        row
+        for row in rows[1:]
+        if row.blocker is None
+        and row.weight
+        and row.priority == first.priority
+        and row.traffic_share >= first.traffic_share
+    ]
     compared = candidates.strategy.compared_of(len(rivals) + 1)
     if rivals and compared <= len(rivals):
         return (

@@ -26,7 +26,9 @@ class PickRequest(NamedTuple):
     excluded: frozenset[str] = frozenset()
     """Ids of the deployments at which this request has failed before."""
     preferred_account: str | None = None
-    """Account that the session is pinned to; `None` without a pin."""
+    """Account that the session is pinned to; `None` without a pin, or if the request does not follow it."""
+    fallback_account: str | None = None
+    """Account that the session uses while its own is unavailable; `None` without one."""
     is_stream: bool = False
     client: str = ""
     """Client that sent the request; empty if unknown."""

@@ -259,11 +259,11 @@ class AccountPool:
 
     def _apply(self, selection: Selection, candidates: CandidateSet, request: PickRequest, now: float) -> None:
         """Apply what a selection observed: blocked candidates, leases that they lack, a saturated set."""
-        for position, blocker in selection.blocked:
+        for position, blocker in selection.blocked.items():
             candidates.deployments[position].request_leases(request.usage, now)
             candidates.note_blocked(position, blocker, request.usage, now)
-        if selection.saturated_by:
-            candidates.saturation.note_saturated(selection.saturated_by, request.usage, now)
+        if selection.is_saturated:
+            candidates.saturation.note_saturated(tuple(selection.blocked.values()), request.usage, now)
         elif selection.is_too_little_freed:
             candidates.saturation.note_too_little_freed(request.usage)
 
@@ -272,9 +272,6 @@ class AccountPool:
     ) -> Pick:
         deployment = candidates.deployments[position]
         account, model = deployment.account, deployment.model
-        is_cooling_down = account.cooldown.kind is not None or model.cooldown.kind is not None
-        if is_cooling_down and reason is PickReason.STRATEGY:
-            reason = PickReason.PROBE
         account.reserve(request.usage, now)
         model.reserve(request.usage, now)
         expires_at = now + self.settings.reservation_ttl

@@ -145,8 +145,8 @@ class CandidateCache:
         )
 
     def candidate_sets(self) -> list[CandidateSet]:
-        """Return all candidate sets in the cache."""
-        return [cached.candidates for cached in self._ends_by_use]
+        """Return the candidate sets in the cache, without those that have been replaced."""
+        return [cached.candidates for cached in self._ends_by_use if not cached.candidates.is_retired]
 
     def _are_next_unchanged(self, cached: CachedCandidates, deployments: Sequence[Deployment]) -> bool:
         """Compare the next few candidates, in turn, and return whether they are unchanged."""

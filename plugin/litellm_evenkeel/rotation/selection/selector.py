@@ -16,7 +16,7 @@ from litellm_evenkeel.rotation.model.blocker import Blocker, BlockReason, Certai
 from litellm_evenkeel.rotation.selection.pick import NoCapacity, PickReason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
@@ -36,25 +36,21 @@ class Selection:
     """Result of a selection, and the observations that the pool applies."""
 
     result: Selected | NoCapacity
-    blocked: Sequence[tuple[int, Blocker]] = ()
-    """Positions that were looked at and are blocked."""
-    saturated_by: Sequence[Blocker] = ()
-    """The blockers of all candidates, if all are blocked and none of them may be overridden."""
+    blocked: Mapping[int, Blocker]
+    """Blockers of the candidates that were looked at, by position."""
+    is_saturated: bool = False
+    """Whether all candidates are blocked, and none of the blockers may be overridden."""
     is_too_little_freed: bool = False
     """Whether the set was saturated, and what was freed since is too little for the request."""
 
 
 def select(candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]) -> Selection:
     """Select a candidate for a request, or return the blocker that ends first."""
-    blocked: list[tuple[int, Blocker]] = []
-    if request.preferred_account is not None:
-        pinned = select_pinned(candidates, request, now, random)
+    blocked: dict[int, Blocker] = {}
+    if request.preferred_account is not None or request.fallback_account is not None:
+        pinned = _select_pinned(candidates, request, now, random, blocked)
         if pinned is not None:
-            return Selection(Selected(pinned, PickReason.PINNED))
-        pending = pending_lease(candidates, request, now)
-        if pending is not None:
-            position, blocker = pending
-            return Selection(NoCapacity(max(blocker.until - now, 0.0), blocker), [(position, blocker)])
+            return Selection(pinned, blocked)
     saturation = candidates.saturation
     if saturation.blocker is not None and saturation.applies_to(request, now):
         freed = candidates.freed_by_priority()
@@ -68,36 +64,43 @@ def select(candidates: CandidateSet, request: PickRequest, now: float, random: C
         )
         if result is not None:
             return Selection(result, blocked)
-        no_capacity = NoCapacity(max(saturation.until - now, 0.0), saturation.blocker)
+        until = min([saturation.until, *(blocker.until for blocker in blocked.values())])
+        no_capacity = NoCapacity(max(until - now, 0.0), saturation.blocker)
         return Selection(no_capacity, blocked, is_too_little_freed=not request.excluded)
     ranked = _ranked(candidates, request, now, random)
     result = _first_available(ranked, candidates, request, now, random, blocked)
-    return Selection(result, blocked) if result is not None else _fallback(candidates, request, now, blocked)
+    return Selection(result, blocked) if result is not None else _fallback(candidates, request, now)
 
 
-def select_pinned(
-    candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]
-) -> int | None:
-    """Return the position of the session's account if it is available. During its ramp-up it takes only a share."""
-    for position in candidates.positions_by_account.get(request.preferred_account or "", ()):
-        deployment = candidates.deployments[position]
-        if deployment.spec.id not in request.excluded and blocker_of(deployment, request, now) is None:
-            share = deployment.traffic_share(now)
-            if share >= 1 or random() < share:
-                return position
-    return None
+def _select_pinned(
+    candidates: CandidateSet,
+    request: PickRequest,
+    now: float,
+    random: Callable[[], float],
+    blocked: dict[int, Blocker],
+) -> Selected | NoCapacity | None:
+    """Select the session's account, else its fallback account. The request waits for one that lacks only a lease.
 
-
-def pending_lease(candidates: CandidateSet, request: PickRequest, now: float) -> tuple[int, Blocker] | None:
-    """Return the position and the blocker of the session's account if it lacks only a lease, else `None`."""
-    if request.is_final_try:
-        return None
-    for position in candidates.positions_by_account.get(request.preferred_account or "", ()):
-        deployment = candidates.deployments[position]
-        if deployment.spec.id not in request.excluded:
+    During its ramp-up, an account takes only a share; the session's own takes none if there is a fallback account.
+    """
+    for account in (request.preferred_account, request.fallback_account):
+        is_replaced = account == request.preferred_account and request.fallback_account is not None
+        pending = None
+        for position in () if account is None else candidates.positions_by_account.get(account, ()):
+            deployment = candidates.deployments[position]
+            if deployment.spec.id in request.excluded:
+                continue
             blocker = blocker_of(deployment, request, now)
-            if blocker is not None and blocker.certainty is Certainty.LEASE_PENDING:
-                return position, blocker
+            if blocker is None:
+                share = deployment.traffic_share(now)
+                if share >= 1 or (not is_replaced and random() < share):
+                    return Selected(position, PickReason.PINNED)
+                continue
+            blocked[position] = blocker
+            if blocker.certainty is Certainty.LEASE_PENDING and pending is None:
+                pending = blocker
+        if pending is not None and not request.is_final_try:
+            return NoCapacity(max(pending.until - now, 0.0), pending)
     return None
 
 
@@ -108,10 +111,16 @@ def blocker_of(deployment: DeploymentState, request: PickRequest, now: float) ->
     return deployment.blocker(request.usage, now)
 
 
+def reason_of_strategy(deployment: DeploymentState) -> PickReason:
+    """Return why a deployment is picked that ranks first: after a cooldown, the request is its probe."""
+    is_cooling_down = deployment.account.cooldown.kind is not None or deployment.model.cooldown.kind is not None
+    return PickReason.PROBE if is_cooling_down else PickReason.STRATEGY
+
+
 def _ranked(candidates: CandidateSet, request: PickRequest, now: float, random: Callable[[], float]) -> Iterator[int]:
     snapshot = candidates.snapshot
-    for tier in snapshot.tiers:
-        yield from candidates.strategy.rank(tier, request, now, random)
+    for level in snapshot.levels:
+        yield from candidates.strategy.rank(level, request, now, random)
     # Blocked when the snapshot was made: they may be available since, or for a smaller request.
     for position, weight in enumerate(snapshot.weights):
         if not weight:
@@ -124,7 +133,7 @@ def _first_available(
     request: PickRequest,
     now: float,
     random: Callable[[], float],
-    blocked: list[tuple[int, Blocker]],
+    blocked: dict[int, Blocker],
 ) -> Selected | NoCapacity | None:
     """Return the first available candidate. A later priority waits for a lease that an earlier one lacks."""
     selected, pending, pending_priority = None, None, math.inf
@@ -134,14 +143,14 @@ def _first_available(
             continue
         blocker = blocker_of(deployment, request, now)
         if blocker is not None:
-            blocked.append((position, blocker))
+            blocked[position] = blocker
             is_pending = blocker.certainty is Certainty.LEASE_PENDING and not request.is_final_try
             if is_pending and deployment.spec.priority < pending_priority:
                 pending, pending_priority = blocker, deployment.spec.priority
             continue
         share = deployment.traffic_share(now)
         if share >= 1 or random() < share:
-            selected = Selected(position, PickReason.STRATEGY)
+            selected = Selected(position, reason_of_strategy(deployment))
             break
         selected = selected or Selected(position, PickReason.RAMP_UP)
     if selected is None or pending is None:
@@ -150,36 +159,33 @@ def _first_available(
     return NoCapacity(max(pending.until - now, 0.0), pending) if is_later else selected
 
 
-def _fallback(
-    candidates: CandidateSet, request: PickRequest, now: float, blocked: list[tuple[int, Blocker]]
-) -> Selection:
+def _fallback(candidates: CandidateSet, request: PickRequest, now: float) -> Selection:
     """Select a candidate that only an estimate blocks, or one that failed this request, else return no capacity."""
-    blockers = [
-        (position, blocker)
+    blockers = {
+        position: blocker
         for position, deployment in enumerate(candidates.deployments)
         if (blocker := blocker_of(deployment, request, now)) is not None
-    ]
+    }
     result = _earliest_recovery(candidates, blockers, request, now, PickReason.EARLIEST_RECOVERY)
     if result is not None:
-        return Selection(result, blocked)
+        return Selection(result, blockers)
     for position, deployment in enumerate(candidates.deployments):
-        if deployment.spec.id in request.excluded and blocker_of(deployment, request, now) is None:
-            return Selection(Selected(position, PickReason.RETRY_SAME), blocked)
+        if deployment.spec.id in request.excluded and position not in blockers:
+            return Selection(Selected(position, PickReason.RETRY_SAME), blockers)
     # A deployment at which this request failed once may work by now.
     anywhere = request._replace(excluded=frozenset())
     result = _earliest_recovery(candidates, blockers, anywhere, now, PickReason.RETRY_SAME)
     if result is not None:
-        return Selection(result, blocked)
+        return Selection(result, blockers)
     if not blockers:
-        return Selection(NoCapacity(math.inf, None), blocked)
-    all_blockers = [blocker for _, blocker in blockers]
-    first = min(all_blockers, key=attrgetter("until"))
-    return Selection(NoCapacity(max(first.until - now, 0.0), first), blocked, all_blockers)
+        return Selection(NoCapacity(math.inf, None), blockers)
+    first = min(blockers.values(), key=attrgetter("until"))
+    return Selection(NoCapacity(max(first.until - now, 0.0), first), blockers, is_saturated=True)
 
 
 def _earliest_recovery(
     candidates: CandidateSet,
-    blockers: Iterable[tuple[int, Blocker]],
+    blockers: Mapping[int, Blocker],
     request: PickRequest,
     now: float,
     reason: PickReason,
@@ -187,7 +193,7 @@ def _earliest_recovery(
     """Return the candidate whose estimated cooldown ends first; `NoCapacity` while each of them has its probe."""
     estimates = [
         (position, blocker)
-        for position, blocker in blockers
+        for position, blocker in blockers.items()
         if _is_overridable(blocker, request) and _is_estimate_only(candidates, position, request, now)
     ]
     if not estimates:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorityTier:
+class PriorityLevel:
     """Available candidates of one priority."""
 
     priority: int
@@ -31,7 +31,7 @@ class Snapshot:
     """Weight of each candidate; 0 while it is blocked."""
     reopens_at: tuple[float, ...]
     """Time at which each blocked candidate may be available again; `inf` if available, or if waiting does not help."""
-    tiers: tuple[PriorityTier, ...]
+    levels: tuple[PriorityLevel, ...]
     """Available candidates by priority; lower is used first."""
     next_reopening: float
     """Time at which the next blocked candidate may be available again; `inf` if none."""
@@ -45,14 +45,14 @@ class Snapshot:
         by_priority: Mapping[int, Sequence[int]],
     ) -> Self:
         """Build a snapshot from the measured candidates; `by_priority` has the positions of each priority."""
-        tiers = []
+        levels = []
         for priority in sorted(by_priority):
             positions = tuple([position for position in by_priority[priority] if weights[position] > 0])
             if positions:
-                tiers.append(
-                    PriorityTier(priority, positions, tuple(accumulate([weights[position] for position in positions])))
+                levels.append(
+                    PriorityLevel(priority, positions, tuple(accumulate([weights[position] for position in positions])))
                 )
-        return cls(taken, tuple(weights), tuple(reopens_at), tuple(tiers), min(reopens_at, default=math.inf))
+        return cls(taken, tuple(weights), tuple(reopens_at), tuple(levels), min(reopens_at, default=math.inf))
 
     def patched(self, changed: Mapping[int, tuple[float, float]], by_priority: Mapping[int, Sequence[int]]) -> Snapshot:
         """Return a copy in which the candidates in `changed` have another weight and time of reopening."""

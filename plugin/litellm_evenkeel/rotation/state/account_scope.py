@@ -133,10 +133,12 @@ class AccountScope:
         return local_share_blocker
 
     def request_leases(self, usage: Usage, now: float) -> None:
-        """Request the leases that a blocked request lacks."""
-        slots, limit = self.leased_slots, self.concurrent
-        if slots is not None and limit is not None and slots <= self.in_flight < limit:
+        """Request the leases that a blocked request lacks: a slot first, then quota."""
+        if self.concurrent is not None and self.in_flight >= self.concurrent:
+            return
+        if self.leased_slots is not None and self.in_flight >= self.leased_slots:
             self.on_slots_exhausted()
+            return
         for window in self.windows:
             if not window.can_take(usage, now):
                 amount = max(window.amount_of(usage), EPSILON)

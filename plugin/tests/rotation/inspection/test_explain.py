@@ -116,9 +116,9 @@ def step(on: World, what: tuple) -> object:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=40, deadline=None)
-@given(taken=steps, ttl=st.sampled_from([1e-6, 10.0]), tiers=st.booleans())
+@given(taken=steps, ttl=st.sampled_from([1e-6, 10.0]), levels=st.booleans())
 def test_the_explanation_agrees_with_the_pick_and_changes_nothing(
-    strategy: str, taken: list, ttl: float, *, tiers: bool
+    strategy: str, taken: list, ttl: float, *, levels: bool
 ) -> None:
     specs = [
         DeploymentSpec(
@@ -126,7 +126,7 @@ def test_the_explanation_agrees_with_the_pick_and_changes_nothing(
             name,
             "gpt",
             weight=1 + position % 3,
-            priority=1 + (position % 2 if tiers else 0),
+            priority=1 + (position % 2 if levels else 0),
             limits=Limits.of(LIMITS[position % len(LIMITS)], name),
         )
         for position, name in enumerate(NAMES)
@@ -271,3 +271,35 @@ def test_an_empty_candidate_set_says_so() -> None:
 @pytest.mark.parametrize("strategy", list(StrategyName))
 def test_the_only_account_is_picked_by_every_strategy(strategy: str) -> None:
     assert world(strategy, alone=None).explain().verdict == "alone is picked: it ranks first"
+
+
+def test_the_first_request_after_a_cooldown_is_explained_as_a_probe() -> None:
+    on = world(a=None)
+    on.ask(PickRequest())
+    on.fail("a", FailureKind.RATE_LIMIT, 5.0)
+    on.now += 8
+    explanation = on.explain()
+    assert (explanation.chosen, explanation.reason) == ("a", PickReason.PROBE)
+    assert explanation.verdict == "a is picked: its cooldown is over, and the request is its probe"
+    assert on.ask(PickRequest()) == ("a", PickReason.PROBE)
+
+
+def test_an_account_that_is_ramping_up_ranks_behind_the_others() -> None:
+    on = world(a=None, b=None)
+    on.ask(PickRequest(preferred_account="a"))
+    on.fail("a", FailureKind.RATE_LIMIT, 5.0)
+    on.now += 8
+    on.ask(PickRequest(preferred_account="a"))
+    on.pool.settle(on.open.pop(), Usage())
+    on.now += 0.1
+    explanation = on.explain()
+    assert [one.account for one in explanation.candidates] == ["b", "a"]
+    assert explanation.candidates[1].change.startswith("it is ramping up")
+
+
+def test_blocked_candidates_rank_by_the_end_of_their_blocker() -> None:
+    on = world(a=None, b=None)
+    for account, kind in (("a", FailureKind.PERMANENT), ("b", FailureKind.RATE_LIMIT)):
+        on.ask(PickRequest(preferred_account=account))
+        on.fail(account, kind, 30.0)
+    assert [one.account for one in on.explain().candidates] == ["b", "a"]

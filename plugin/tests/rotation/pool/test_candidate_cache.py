@@ -334,4 +334,5 @@ def test_a_group_of_former_candidates_is_made_anew() -> None:
     found = picked(pool, candidates, "g", [first, changed, last])
     assert candidates.lookup("g", [first, changed, last]).candidates is not cached.candidates
     assert found.deployment is pool.deployments[found.deployment.spec.id, "m"]
+    assert not any(known.is_retired for known in candidates.candidate_sets())
     assert pool.candidate_sets.sets_of(found.deployment)

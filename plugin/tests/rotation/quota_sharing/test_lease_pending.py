@@ -7,8 +7,11 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from memory_lease_store import MemoryStore
 
+from litellm_evenkeel.providers.classifier import Failure
+from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.inspection.account_status import account_statuses
 from litellm_evenkeel.rotation.inspection.metrics import PickCounts
@@ -130,4 +133,43 @@ async def test_what_is_not_granted_in_time_is_not_waited_for() -> None:
         assert time.monotonic() - began < 2
     finally:
         rig.store.lets.set()
+        await rig.coordinator.stop()
+
+
+async def test_a_session_returns_to_its_account_after_its_slots_were_returned() -> None:
+    rig = Rig()
+    account = {"account": "first", "limits": {"concurrent": 4}}
+    await rig.coordinator.start(rig.router.pool, wait_seconds=0.5)
+    try:
+        assert await rig.went(account, session="s") == "first"
+        await asyncio.sleep(1.5)
+        accounts = []
+        for _ in range(6):
+            accounts.append(await rig.went(account, {"account": "other"}, session="s"))
+            await asyncio.sleep(0.1)
+        assert accounts[-3:] == ["first"] * 3
+    finally:
+        await rig.coordinator.stop()
+
+
+@pytest.mark.parametrize("limits", [{"rpm": 6}, {"concurrent": 1}])
+async def test_a_retry_at_the_only_account_requests_its_lease(limits: dict[str, int]) -> None:
+    rig = Rig()
+    await rig.coordinator.start(rig.router.pool, wait_seconds=0.5)
+    failure = Failure(FailureKind.TRANSIENT, FailureScope.ACCOUNT_MODEL, None, "of the test")
+    deployments = [
+        {"litellm_params": {"model": "m"}, "model_info": {"id": "first", "account": "first", "limits": limits}}
+    ]
+
+    async def attempts() -> list[object]:
+        outcomes = []
+        for _ in range(2):
+            outcomes.append(await rig.router.pick("g", deployments, None, {"litellm_call_id": "1"}))
+            rig.router.on_failure("first", failure, None, time.time())
+            await asyncio.sleep(1.5)
+        return outcomes
+
+    try:
+        assert [isinstance(outcome, Pick) for outcome in await asyncio.create_task(attempts())] == [True, True]
+    finally:
         await rig.coordinator.stop()

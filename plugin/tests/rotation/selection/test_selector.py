@@ -234,3 +234,18 @@ def test_of_those_that_were_freed_the_first_tier_is_used_first(world: World) -> 
     for reservation in reservations:
         world.pool.settle(reservation, Usage(1.0, 10.0))
     assert world.pick(candidates, PickRequest(large)).deployment.spec.id == "first"
+
+
+def test_a_saturated_set_reports_the_earliest_end_that_the_request_has_just_found(world: World) -> None:
+    candidates = world.group(world.seat("a", {"rpm": 1}), world.seat("b", {"concurrent": 1, "tpm": 1000}))
+    large, small = PickRequest(Usage(1, 1000)), PickRequest(Usage(1, 50))
+    reservations = {pick.deployment.spec.id: pick.reservation for pick in (world.pick(candidates, large) for _ in "ab")}
+    world.pool.settle(reservations["a"], Usage(1, 1000))
+    world.pool.settle(reservations["b"], Usage(1, 900))
+    world.now += 1
+    # For a large request, both accounts are blocked for a minute.
+    assert full(world, candidates, large).available_in > 10
+    world.pool.settle(world.pick(candidates, small).reservation, Usage(1, 10))
+    world.pick(candidates, small)
+    # Now the only slot of "b" blocks it as well, and may be free at any time.
+    assert full(world, candidates, large).available_in <= 1

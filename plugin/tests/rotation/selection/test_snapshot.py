@@ -29,7 +29,7 @@ def test_tiers_hold_those_that_are_open_the_first_first() -> None:
     snapshot = Snapshot.build(
         1.0, [1.0, 0.0, 2.0, 0.5], [math.inf, 7.0, math.inf, math.inf], {2: [0, 3], 1: [1], 3: [2]}
     )
-    assert [(tier.priority, tier.positions, tier.cumulative_weights) for tier in snapshot.tiers] == [
+    assert [(level.priority, level.positions, level.cumulative_weights) for level in snapshot.levels] == [
         (2, (0, 3), (1.0, 1.5)),
         (3, (2,), (2.0,)),
     ]
@@ -38,5 +38,5 @@ def test_tiers_hold_those_that_are_open_the_first_first() -> None:
 
 def test_nobody_is_no_trouble() -> None:
     snapshot = Snapshot.build(1.0, (), (), {})
-    assert snapshot.tiers == ()
+    assert snapshot.levels == ()
     assert snapshot.next_reopening == math.inf

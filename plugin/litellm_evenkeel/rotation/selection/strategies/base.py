@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier, Snapshot
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel, Snapshot
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 Random = Callable[[], float]
@@ -32,11 +32,11 @@ class Strategy(ABC):
         """Prepare for a new snapshot."""
 
     @abstractmethod
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
-        """Yield each position of a tier once, the best first. Few are read: most requests take the first."""
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+        """Yield each position of a level once, the best first. Few are read: most requests take the first."""
 
     def compared_of(self, number: int) -> int:
-        """Return how many of `number` available candidates of a tier a request compares."""
+        """Return how many of `number` available candidates of a level a request compares."""
         return number
 
     def on_pick(self, position: int) -> None:  # noqa: B027 - optional

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel
 
 
 class FillFirst(Strategy):
     """Ranks by the order of the `model_list`: a spare stays whole, and a prompt cache stays warm."""
 
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the positions in order."""
         del request, now, random
-        return iter(tier.positions)
+        return iter(level.positions)
 
     def score(self, position: int, request: PickRequest, now: float) -> float:
         """Return the negative position."""

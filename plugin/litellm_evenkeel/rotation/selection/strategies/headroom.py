@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel
     from litellm_evenkeel.rotation.selection.strategies.base import Random
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
@@ -38,16 +38,16 @@ class Headroom(SampledStrategy):
         rate = deployment.sustainable_rate(TYPICAL_USAGE, now)
         return deployment.spec.weight * max(UNLIMITED_RATE if rate == math.inf else rate, MIN_RATE)
 
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield two that are drawn, the better first, then the rest."""
         # Without the sort of the base class: most requests are picked here.
-        sample = sample_weighted(tier, self.sample_size, random)
+        sample = sample_weighted(level, self.sample_size, random)
         if len(sample) > 1:
             first, second = sample
             deployments = self.deployments
             if deployments[second].headroom(request.usage, now) > deployments[first].headroom(request.usage, now):
                 sample = [second, first]
-        return then_rest(sample, tier, random)
+        return then_rest(sample, level, random)
 
     def score(self, position: int, request: PickRequest, now: float) -> float:
         """Return the headroom for a request of this size."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 
@@ -25,10 +25,10 @@ class RoundRobin(Strategy):
         self._turn = 0
         self._turn_of: dict[int, int] = {}
 
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the positions after the last picked one, then those before it."""
         del request, now, random
-        positions = tier.positions
+        positions = level.positions
         start = bisect_right(positions, self._last_position)
         # By index: a slice would copy them all.
         return (positions[index] for index in chain(range(start, len(positions)), range(start)))

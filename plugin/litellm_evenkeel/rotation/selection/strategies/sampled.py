@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel
 
 
 class SampledStrategy(Strategy):
@@ -26,17 +26,17 @@ class SampledStrategy(Strategy):
         """Return how many candidates are drawn."""
         return number if number <= self.compare_all_up_to else self.sample_size
 
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the drawn candidates by score, then the rest."""
-        sample = sample_weighted(tier, self.compared_of(len(tier.positions)), random)
+        sample = sample_weighted(level, self.compared_of(len(level.positions)), random)
         # The sort is stable: among equals, the one that was drawn first stays first.
         sample.sort(key=lambda position: -self.score(position, request, now))
-        return then_rest(sample, tier, random)
+        return then_rest(sample, level, random)
 
 
-def sample_weighted(tier: PriorityTier, size: int, random: Random) -> list[int]:
-    """Return up to `size` different positions, drawn by weight; all of them if the tier has no more than `size`."""
-    positions, cumulative = tier.positions, tier.cumulative_weights
+def sample_weighted(level: PriorityLevel, size: int, random: Random) -> list[int]:
+    """Return up to `size` different positions, drawn by weight; all of them if the level has no more than `size`."""
+    positions, cumulative = level.positions, level.cumulative_weights
     total, last = cumulative[-1], len(positions) - 1
     if last < size:
         # The first is still drawn: it wins among equals.
@@ -50,10 +50,10 @@ def sample_weighted(tier: PriorityTier, size: int, random: Random) -> list[int]:
     return sample
 
 
-def then_rest(first: list[int], tier: PriorityTier, random: Random) -> Iterator[int]:
-    """Yield the positions of `first`, then all others of the tier, from a random one on."""
+def then_rest(first: list[int], level: PriorityLevel, random: Random) -> Iterator[int]:
+    """Yield the positions of `first`, then all others of the level, from a random one on."""
     yield from first
-    positions = tier.positions
+    positions = level.positions
     if len(first) == len(positions):
         return
     start = int(random() * len(positions))

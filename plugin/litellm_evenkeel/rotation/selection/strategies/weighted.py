@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from litellm_evenkeel.rotation.model.request import PickRequest
-    from litellm_evenkeel.rotation.selection.snapshot import PriorityTier, Snapshot
+    from litellm_evenkeel.rotation.selection.snapshot import PriorityLevel, Snapshot
     from litellm_evenkeel.rotation.state.deployment_state import DeploymentState
 
 # The fractional parts of its multiples are spread as evenly as can be, however many there are.
@@ -36,22 +36,22 @@ class Weighted(Strategy):
         """Rebuild the heaps. A candidate that comes back starts now, without the turns that it missed."""
         self._weights = snapshot.weights
         due = {}
-        for tier in snapshot.tiers:
-            for position in tier.positions:
+        for level in snapshot.levels:
+            for position in level.positions:
                 due[position] = max(self._due.get(position, 0.0), self._turn - 1 / self._weights[position])
                 if position not in self._due:
                     due[position] = self._turn + position * GOLDEN_RATIO % 1 / self._weights[position]
         self._due = due
         self._heaps = {}
-        for tier in snapshot.tiers:
-            heap = [(due[position], position) for position in tier.positions]
+        for level in snapshot.levels:
+            heap = [(due[position], position) for position in level.positions]
             heapq.heapify(heap)
-            self._heaps[tier.priority] = heap
+            self._heaps[level.priority] = heap
 
-    def rank(self, tier: PriorityTier, request: PickRequest, now: float, random: Random) -> Iterator[int]:
+    def rank(self, level: PriorityLevel, request: PickRequest, now: float, random: Random) -> Iterator[int]:
         """Yield the positions by due time."""
         del request, now, random
-        heap = self._heaps.get(tier.priority, [])
+        heap = self._heaps.get(level.priority, [])
         popped = []
         try:
             while heap:

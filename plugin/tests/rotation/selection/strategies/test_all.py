@@ -41,18 +41,18 @@ def test_each_candidate_of_a_tier_is_yielded_once(
         RotationSettings(strategy=StrategyName(strategy)), clock=lambda: now, random=random.Random(3).random
     )
     candidates = pool.candidate_set(
-        "g", [DeploymentSpec(str(each), str(each), "m", weight, tier) for each, (weight, tier) in enumerate(seats)]
+        "g", [DeploymentSpec(str(each), str(each), "m", weight, level) for each, (weight, level) in enumerate(seats)]
     )
-    assert sum(len(tier.positions) for tier in candidates.snapshot.tiers) == len(seats)
+    assert sum(len(level.positions) for level in candidates.snapshot.levels) == len(seats)
     for far in looked:
-        for tier in candidates.snapshot.tiers:
+        for level in candidates.snapshot.levels:
             # Somebody looks so far, and takes the last one.
-            order = candidates.strategy.rank(tier, PickRequest(), now, random.random)
+            order = candidates.strategy.rank(level, PickRequest(), now, random.random)
             seen = [position for _, position in zip(range(far), order, strict=False)]
             order.close() if hasattr(order, "close") else None
             if seen:
                 candidates.strategy.on_pick(seen[-1])
-            assert sorted(candidates.strategy.rank(tier, PickRequest(), now, random.random)) == list(tier.positions)
+            assert sorted(candidates.strategy.rank(level, PickRequest(), now, random.random)) == list(level.positions)
 
 
 @every
