@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from litellm_evenkeel.rotation.affinity.policy import AffinityDecision, PinnedAccount, decide
 from litellm_evenkeel.rotation.affinity.session_key import SessionKeyReader
 from litellm_evenkeel.rotation.affinity.session_table import SessionTable
+from litellm_evenkeel.rotation.model.request import PickRequest
 from litellm_evenkeel.rotation.state.cooldown import HealthState
 from litellm_evenkeel.rotation.state.quota_window import PARTS
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from litellm_evenkeel.rotation.affinity.cache_savings import SessionOutcome
     from litellm_evenkeel.rotation.affinity.replicator import SessionReplicator
     from litellm_evenkeel.rotation.affinity.session_key import SessionKey
-    from litellm_evenkeel.rotation.model.request import PickRequest
     from litellm_evenkeel.rotation.selection.candidate_set import CandidateSet
     from litellm_evenkeel.rotation.selection.pick import Pick
     from litellm_evenkeel.rotation.settings import AffinitySettings
@@ -109,7 +109,8 @@ class SessionAffinity:
             fallback = None
         preferred = pinned if decision.follows else None
         if preferred is not None or fallback is not None:
-            request = request._replace(preferred_account=preferred, fallback_account=fallback)
+            # `_replace` would take twice as long.
+            request = PickRequest(*request[:2], preferred, fallback, *request[4:])
         return Preference(request, key, pinned, decision)
 
     def _decide(
