@@ -110,7 +110,16 @@ class SessionAffinity:
         preferred = pinned if decision.follows else None
         if preferred is not None or fallback is not None:
             # `_replace` would take twice as long.
-            request = PickRequest(*request[:2], preferred, fallback, *request[4:])
+            request = PickRequest(
+                request.usage,
+                request.excluded,
+                preferred,
+                fallback,
+                request.is_stream,
+                request.client,
+                request.is_final_try,
+                request.ignores_leases,
+            )
         return Preference(request, key, pinned, decision)
 
     def _decide(
