@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICKS = ("10", "100", "1000", "10000", "new:10", "new:1000")
-WORKERS = ("bench/selection.py", "bench/rotation/pick_worker.py")
+PICK_WORKER = "investigations/evenkeel_lab/bench/selection.py"
 TURNS = 24
 RESAMPLES = 2000
 
@@ -66,9 +66,8 @@ class Picker:
     """A process that picks accounts for one turn at a time."""
 
     def __init__(self, folder: Path, accounts: str) -> None:
-        (script,) = [path for name in WORKERS if (path := folder / "investigations/evenkeel_lab" / name).exists()]
         self._process = subprocess.Popen(
-            [str(folder / ".venv/bin/python"), str(script), accounts],
+            [str(folder / ".venv/bin/python"), str(folder / PICK_WORKER), accounts],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -99,7 +98,7 @@ class Picker:
 
 
 def compare_picks(arms: dict[str, Path]) -> None:
-    """Let the picking processes of both checkouts take turns, and print the table."""
+    """Run the picking processes of both checkouts in turn and print the table."""
     print(f"\npicks, us\n{'accounts':<10}{'quantile':>9}{'before':>10}{'now':>10}{'ratio':>8}  95 % interval")
     for name in PICKS:
         print(f"picks among {name}", file=sys.stderr, flush=True)
