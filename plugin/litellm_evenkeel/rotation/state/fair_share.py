@@ -17,8 +17,9 @@ from litellm_evenkeel.support.decay import DecayingCounter
 SCARCE_SHARE = 0.25
 # From this remaining share on, snapshots are rebuilt more often.
 LOW_SHARE = 0.5
-# Lower bound of the time for which the remaining capacity has to last.
-MIN_SECONDS = 0.1
+# Bounds of the time for which the remaining capacity has to last. A quota of hours beside limits of a minute would
+# otherwise make all clients wait for hours.
+MIN_SECONDS, MAX_SECONDS = 0.1, 60.0
 # A client is active if it has sent a request in about this time.
 ACTIVE_SECONDS = 20.0
 # A client whose decayed number of requests is below this is forgotten.
@@ -44,7 +45,7 @@ class RemainingCapacity:
         """Add an account with `remaining` of `total` requests; the first used ones return in `returns_in` seconds."""
         self._remaining += remaining
         self._total += total
-        self._return_seconds += total * returns_in if total < math.inf else 0.0
+        self._return_seconds += total * min(returns_in, MAX_SECONDS) if total < math.inf else 0.0
 
     def share(self, fair_share: FairShare, now: float) -> bool:
         """Compute the fair shares. Return whether at most `LOW_SHARE` remains."""

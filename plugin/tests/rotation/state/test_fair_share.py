@@ -71,6 +71,16 @@ def test_accounts_without_limits_are_never_scarce() -> None:
     assert not fair_share.is_scarce
 
 
+def test_a_quota_of_hours_does_not_stop_clients_that_limits_of_a_minute_serve() -> None:
+    fair_share, capacity = FairShare(), RemainingCapacity()
+    capacity.add(150.0, 810.0, 10.0)
+    capacity.add(31.0, 33.0, 5 * 3600.0)
+    for number in range(220):
+        fair_share.admission_delay("abcd"[number % 4], 1000 + number / 11)
+    capacity.share(fair_share, 1020.0)
+    assert not fair_share.is_scarce
+
+
 def test_low_capacity_is_watched_more_closely() -> None:
     capacity = RemainingCapacity()
     capacity.add(40.0, 100.0, 10.0)
