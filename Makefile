@@ -75,7 +75,7 @@ lock: .venv/.ready ## resolve all dependencies anew, with hashes and without ind
 	@printf 'fastapi\norjson\npytest\npytest-asyncio\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
 	@printf 'uv\n' | $(COMPILE) - -c locks/dev.txt -o locks/uv.txt
 	@for version in $(SUBJECT_VERSIONS); do \
-	  wanted=$$($(BIN)/python -m evenkeel_lab.stack.extra $$version) && echo "$$wanted" | \
+	  wanted=$$($(BIN)/python -m evenkeel_lab.stack.litellm.requirements $$version) && echo "$$wanted" | \
 	    $(COMPILE) - -o $(SUBJECT_LOCKS)/litellm-$$version.txt || exit 1; done
 	@printf 'memray\n' | $(COMPILE) - --no-deps -o $(SUBJECT_LOCKS)/memray.txt
 

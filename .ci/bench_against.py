@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICKS = ("10", "100", "1000", "10000", "new:10", "new:1000")
-PICK_WORKER = "investigations/evenkeel_lab/bench/selection.py"
+PICK_WORKER = "investigations/evenkeel_lab/bench/rotation/pick_worker.py"
 TURNS = 24
 RESAMPLES = 2000
 

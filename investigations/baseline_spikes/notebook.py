@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from evenkeel_lab.notebook import investigation
-from evenkeel_lab.session.queueing import queueing
+from evenkeel_lab.runner.results.queue_model import queueing
 
 names = ["first_wave", "ten_each", "users_then", "key_cache", "users", "minimal", "concurrency", "workers", "cures"]
 chapters = {name: investigation(f"baseline_spikes/{name}") for name in names}

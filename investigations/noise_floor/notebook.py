@@ -15,7 +15,7 @@ import pandas as pd
 from statsmodels.stats.power import TTestPower
 
 from evenkeel_lab.notebook import investigation
-from evenkeel_lab.verdicts import detectable
+from evenkeel_lab.stats import detectable
 
 found = investigation()
 colors = {"off": "C0", "again": "C1", "direct": "0.4"}

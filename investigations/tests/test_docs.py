@@ -11,7 +11,7 @@ import click
 import pytest
 
 from evenkeel_lab.cli import COMMANDS, evenkeel
-from evenkeel_lab.experiment import Book, Investigation
+from evenkeel_lab.investigation_spec import Book, Investigation
 
 pytestmark = pytest.mark.docs
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from evenkeel_lab.cli.investigate import investigate
+from evenkeel_lab.cli.investigate.command import investigate
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
-from evenkeel_lab.experiment import template
-from evenkeel_lab.session.function import call
-from evenkeel_lab.session.judge import judge_session
-from evenkeel_lab.session.store import Store
-from evenkeel_lab.session.summary import read
+from evenkeel_lab.investigation_spec import template
+from evenkeel_lab.runner.function import call
+from evenkeel_lab.runner.results.analysis import judge_session
+from evenkeel_lab.runner.results.store import Store
+from evenkeel_lab.runner.results.summary import read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evenkeel_lab.experiment import Arm
-    from evenkeel_lab.session.run import Run
+    from evenkeel_lab.investigation_spec import Arm
+    from evenkeel_lab.runner.measurement.run import Run
 
-FUNCTION = "evenkeel_lab.bench.simulation:median"
+FUNCTION = "evenkeel_lab.bench.verdicts.simulation:median"
 BOOK = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
 
 
@@ -176,7 +176,7 @@ def test_a_first_impression_that_is_not_to_be_believed_ends_with_that(
     async def limited(name: str, arm: Arm, seed: int) -> Run:
         return replace(await call(name, arm, seed), limited=("a gate",) if seed % 3 == 0 else ())
 
-    monkeypatch.setattr("evenkeel_lab.session.session.call", limited)
+    monkeypatch.setattr("evenkeel_lab.runner.session.call", limited)
     answer = told(tmp_path, monkeypatch, "book", "--quick")
     assert answer.exit_code == RIG_INVALID
     *_, now, at_length, why, _ = answer.stdout.splitlines()

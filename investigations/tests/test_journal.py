@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.bench.storing import row
+from evenkeel_lab.bench.journal_store.files import row
 from evenkeel_lab.cli import cli
 from litellm_evenkeel.journal.record import COLUMNS
 from litellm_evenkeel.journal.sqlite import SqliteStore

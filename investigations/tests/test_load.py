@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.stack.config import Subject
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.config import Subject
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
 
 pytestmark = pytest.mark.slow

@@ -12,17 +12,17 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TaskID, TextColumn, TimeRemainingColumn
 
-from evenkeel_load import folder as names
-from evenkeel_load.address import address
-from evenkeel_load.criteria import Criteria, read_criteria
+from evenkeel_load.analysis.criteria import Criteria, read_criteria
+from evenkeel_load.analysis.render import render
+from evenkeel_load.analysis.summary import Summary, summarise
 from evenkeel_load.errors import LoadConfigError, LoadError
-from evenkeel_load.merge import merge
+from evenkeel_load.http.address import address
 from evenkeel_load.options import OPTIONS, SECRETS, Option
 from evenkeel_load.proxy import Sampler, Usage
-from evenkeel_load.render import render
+from evenkeel_load.records import folder as names
+from evenkeel_load.records.merge import merge
 from evenkeel_load.run import Fleet, Progress, run, work
 from evenkeel_load.scenario import SCENARIOS
-from evenkeel_load.summary import Summary, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from evenkeel_load.errors import LoadFailed
-from evenkeel_load.modes import CreatedUser
 from evenkeel_load.options import PER_USER, YES
+from evenkeel_load.user_modes import CreatedUser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenkeel_load.arrivals import CLOSED, OPEN
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.modes import MODES
+from evenkeel_load.user_modes import MODES
 
 SHARED, PER_USER = "shared", "per-user"
 YES, NO = "yes", "no"

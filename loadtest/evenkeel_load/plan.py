@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evenkeel_load.arrivals import CLOSED, OPEN, Arrivals, Constant, Extent, Gamma, Poisson, Ramp, Trace
 from evenkeel_load.draws import Mix
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.modes import MODES, Mode
 from evenkeel_load.options import OPTIONS, positive
 from evenkeel_load.scenario import SCENARIOS
+from evenkeel_load.user_modes import MODES, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.samples import Sample, Used, write_samples
+from evenkeel_load.records.resource_samples import Sample, Used, write_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from evenkeel_load import folder as names
+from evenkeel_load.analysis.summary import Summary, summarise
 from evenkeel_load.errors import LoadConfigError, LoadFailed
-from evenkeel_load.merge import any_error, merge_claimed
 from evenkeel_load.options import OPTIONS, SECRETS
 from evenkeel_load.plan import make_plan
-from evenkeel_load.summary import Summary, summarise
+from evenkeel_load.records import folder as names
+from evenkeel_load.records.merge import any_error, merge_claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -244,7 +244,7 @@ def _locust(
     scenario: str, host: str, arguments: list[str], given: Mapping[str, Any], records: Path, fleet: Fleet
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run Locust on a scenario; however this is left, it has ended."""
-    command = [sys.executable, "-m", "evenkeel_load.lifeline", str(os.getpid())]
+    command = [sys.executable, "-m", "evenkeel_load.locust_side.lifeline", str(os.getpid())]
     command += ["--locustfile", str(scenario_file(scenario)), "--host", host, *fleet.arguments(), *arguments]
     command += ["--records", str(records.absolute()), "--only-summary"]
     secret = {option.field for option in SECRETS}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evenkeel_load.harness import load_user
+from evenkeel_load.locust_side.harness import load_user
 
 CompactUser = load_user("compact")

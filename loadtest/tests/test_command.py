@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel_load.command import load as command_load, summary as command_summary
-from evenkeel_load.samples import read_samples
+from evenkeel_load.records.resource_samples import read_samples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from evenkeel_load.merge import merge
-from evenkeel_load.summary import summarise
+from evenkeel_load.analysis.summary import summarise
+from evenkeel_load.records.merge import merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

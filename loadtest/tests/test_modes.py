@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from evenkeel_load.modes import MODES, CreatedUser
+from evenkeel_load.user_modes import MODES, CreatedUser
 
 users = st.integers(1, 40)
 turns = st.integers(1, 12)

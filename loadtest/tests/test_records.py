@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evenkeel_load.analysis.render import headline
+from evenkeel_load.analysis.summary import Summary, summarise
 from evenkeel_load.errors import LoadConfigError, LoadFailed
-from evenkeel_load.merge import merge
-from evenkeel_load.record import FIELDS, Record
-from evenkeel_load.recorder import Recorder
-from evenkeel_load.render import headline
-from evenkeel_load.summary import Summary, summarise
+from evenkeel_load.records.merge import merge
+from evenkeel_load.records.record import FIELDS, Record
+from evenkeel_load.records.recorder import Recorder
 
 MS = 1_000_000
 START = 1_800_000_000_000_000_000

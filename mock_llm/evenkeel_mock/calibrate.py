@@ -22,13 +22,13 @@ import orjson
 import yaml
 
 from evenkeel_mock.errors import MockFailed
-from evenkeel_mock.lifeline import LIFELINE
 from evenkeel_mock.probe import Cpu, ask, free_port, listen, offer, request_bytes
+from evenkeel_mock.server.lifeline import LIFELINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from evenkeel_mock.server import Options
+    from evenkeel_mock.server.server import Options
 
     Say = Callable[[str], None]
 

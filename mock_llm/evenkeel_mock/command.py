@@ -13,7 +13,7 @@ import orjson
 from evenkeel_mock.calibrate import Calibration, calibrate, verdict
 from evenkeel_mock.config import parse, read_file
 from evenkeel_mock.errors import MockConfigError, MockFailed
-from evenkeel_mock.server import HOST, Options, serve
+from evenkeel_mock.server.server import HOST, Options, serve
 
 
 @click.command()

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 import yaml
 
-from evenkeel_mock import faults, fields, latency
-from evenkeel_mock.distribution_text import Read, read_file as read_measured
+from evenkeel_mock import faults
 from evenkeel_mock.errors import MockConfigError
-from evenkeel_mock.limits import Accounts, parse_accounts
+from evenkeel_mock.parsing import fields
+from evenkeel_mock.quotas.limits import Accounts, parse_accounts
+from evenkeel_mock.timing import latency
+from evenkeel_mock.timing.distribution_syntax import Read, read_file as read_measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from evenkeel_mock.faults import Entry
-    from evenkeel_mock.latency import Latency
+    from evenkeel_mock.timing.latency import Latency
 
 SETTINGS = ("seed", "latency", "accounts", "others", "faults", "answers", "prompt_cache", "models")
 ANSWERS = ("echo", "call_tools")

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_mock import durations, fields
-from evenkeel_mock.draws import uniform
 from evenkeel_mock.errors import MockConfigError
+from evenkeel_mock.parsing import durations, fields
+from evenkeel_mock.timing.draws import uniform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 
-from evenkeel_mock.open_files import allow_many_files
+from evenkeel_mock.server.open_files import allow_many_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from evenkeel_mock.durations import NS
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.faults import Entry, Fault, Kind, active, parse_entry, parse_header, parse_timeline, strikes
+from evenkeel_mock.parsing.durations import NS
 
 DOWN = Fault(Kind.STATUS, status=503)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from evenkeel_lab.bench.callback import bench_callback
 from evenkeel_lab.bench.failover import PARTS, bench_failover
-from evenkeel_lab.bench.load import bench_load
-from evenkeel_lab.bench.mock import bench_mock
-from evenkeel_lab.bench.report import bench_report
+from evenkeel_lab.bench.journal_store.store import bench_store
+from evenkeel_lab.bench.load_generator.load import bench_load
+from evenkeel_lab.bench.mock.mock import bench_mock
+from evenkeel_lab.bench.prometheus_callback import bench_callback
+from evenkeel_lab.bench.report.report import bench_report
 from evenkeel_lab.bench.result import Bench
-from evenkeel_lab.bench.rotation import bench_rotation
-from evenkeel_lab.bench.store import bench_store
-from evenkeel_lab.bench.verdict import bench_verdict
+from evenkeel_lab.bench.rotation.pick import bench_rotation
+from evenkeel_lab.bench.verdicts.verdict import bench_verdict
 
 BENCHES = {
     bench.name: bench

@@ -21,7 +21,10 @@ COMMANDS = {
     "mock": ("evenkeel_mock.command", "Run the mock provider alone."),
     "load": ("evenkeel_load.command", "Load anything that speaks OpenAI, and record every request."),
     "summary": ("evenkeel_load.command", "Read the records of a load again."),
-    "investigate": ("evenkeel_lab.cli.investigate", "Measure an investigation's arms in pairs, and judge them."),
+    "investigate": (
+        "evenkeel_lab.cli.investigate.command",
+        "Measure an investigation's arms in pairs, and judge them.",
+    ),
     "report": ("evenkeel_lab.cli.report", "Make the reports of what was measured."),
     "compare": ("evenkeel_lab.cli.compare", "Say what may be said of two sets of runs."),
     "diagnose": ("evenkeel_lab.cli.diagnose", "Say what held a recorded run back, and why."),

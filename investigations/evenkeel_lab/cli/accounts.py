@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.cli.admin import Admin, with_proxy
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import LabError, WrongUse
+from evenkeel_lab.proxy_admin_client import Admin, with_proxy
 from litellm_evenkeel.admin.handlers import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
 
 if TYPE_CHECKING:

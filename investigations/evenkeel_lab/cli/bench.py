@@ -16,7 +16,7 @@ from evenkeel_lab.bench.result import Metric, document
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.progress import Steps, shown_on
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,12 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.compare import Comparison, compare as compare_runs
-from evenkeel_lab.comparison.figures import figure, ordered
-from evenkeel_lab.comparison.runs import read_runs
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
-from evenkeel_lab.verdicts import Margin
+from evenkeel_lab.stats import Margin, wording
+from evenkeel_lab.stats.compare import Comparison, compare as compare_runs
+from evenkeel_lab.stats.metrics import figure, ordered
+from evenkeel_lab.stats.run_set import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +82,8 @@ def document(found: Comparison) -> dict[str, Any]:
                 "candidate": list(one.candidate),
                 "verdict": asdict(one.verdict) if one.verdict else None,
                 "p_permutation": one.p_permutation,
-                "said": words.verdict(one),
-                "effect": words.effect(one),
+                "said": wording.verdict(one),
+                "effect": wording.effect(one),
             }
             for one in found.figures
         ],
@@ -100,12 +99,12 @@ def table(found: Comparison) -> RenderableType:
     for one in found.figures:
         shown.add_row(
             one.figure.name,
-            words.amount(one, one.baseline),
-            words.amount(one, one.candidate),
-            words.effect(one),
-            words.margin(one),
-            words.detectable(one),
-            words.verdict(one),
+            wording.amount(one, one.baseline),
+            wording.amount(one, one.candidate),
+            wording.effect(one),
+            wording.margin(one),
+            wording.detectable(one),
+            wording.verdict(one),
         )
     decides = f"; {found.primary} decides" if found.primary else ""
     heading = Text(

@@ -21,7 +21,7 @@ from evenkeel_lab.compat.source import Tree
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.folders import cache_in_use, log_folder
-from evenkeel_lab.stack.subject import require_allowed
+from evenkeel_lab.stack.litellm.environment import require_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.cli.up import table
-from evenkeel_lab.demo import NEEDED_BEYOND, SETTINGS, Latencies, Result, demonstrate, have_landed
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.stack.config import Prometheus, Subject
+from evenkeel_lab.stack.demo_traffic import NEEDED_BEYOND, SETTINGS, Latencies, Result, demonstrate, have_landed
+from evenkeel_lab.stack.litellm.config import Prometheus, Subject
 from evenkeel_lab.stack.stack import Options, stack
 
 CRITERION_FAILED = 1

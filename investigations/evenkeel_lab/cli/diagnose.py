@@ -14,14 +14,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.checklist import Setup, checklist
+from evenkeel_lab import formatting
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.diagnosis import words
+from evenkeel_lab.diagnosis.config_checks import Setup, checklist
 from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis, diagnose as answer
 from evenkeel_lab.diagnosis.evidence import read
-from evenkeel_lab.diagnosis.find import runs
 from evenkeel_lab.diagnosis.finding import Finding, State, Sure
-from evenkeel_lab.diagnosis.stub import beside
+from evenkeel_lab.diagnosis.run_paths import runs
+from evenkeel_lab.diagnosis.stub_comparison import beside
 from evenkeel_lab.doctor import read as read_config
 from evenkeel_lab.doctor.settings import worker_count
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from evenkeel_lab.diagnosis.evidence import Evidence
-    from evenkeel_lab.diagnosis.split import Split
-    from evenkeel_load.statistics import Spread
+    from evenkeel_lab.diagnosis.latency_breakdown import Split
+    from evenkeel_load.analysis.statistics import Spread
 
 STYLES = {State.BINDS: "bold red", State.COSTS: "yellow"}
 PARTS = {"upstream": "upstream", "proxy": "proxy", "stream": "stream", "wait": "client"}
@@ -122,7 +122,9 @@ def overview(found: Sequence[Diagnosis], path: Path) -> RenderableType:
         table.add_column(title, justify="right" if title not in {"run", ""} else "left", no_wrap=title != "")
     for one in found:
         split = one.split
-        shares = [words.share(split.share(name)) if split.is_told else "-" for name in ("upstream", "proxy", "wait")]
+        shares = [
+            formatting.share(split.share(name)) if split.is_told else "-" for name in ("upstream", "proxy", "wait")
+        ]
         name = one.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
         table.add_row(name, _quantile(split.latency, "p50"), *shares, one.headline)
     return Group(table, Text("shares of the mean latency; name one of them to see why", style="dim"))
@@ -171,8 +173,8 @@ def _over_time(found: Diagnosis) -> Iterator[RenderableType]:
     for title in [*titles, *(["proxy cores"] if with_cores else [])]:
         table.add_column(title, justify="right")
     for label, split, cores in [*rows, ("all", found.split, None)]:
-        cells = [label, f"{split.requests:,}", f"{split.failed:,}", words.rate(split.answered)]
-        cells.append(words.many(split.in_flight))
+        cells = [label, f"{split.requests:,}", f"{split.failed:,}", formatting.rate(split.answered)]
+        cells.append(formatting.mean(split.in_flight))
         cells += [_quantile(getattr(split, name), which) for name in parts for which in ("p50", tail)]
         table.add_row(*cells, *([f"{cores:.2f}" if cores is not None else ""] if with_cores else []))
     yield Text()
@@ -187,4 +189,4 @@ def _has(split: Split, name: str) -> bool:
 def _quantile(spread: Spread | None, name: str) -> str:
     if spread is None or name not in spread.quantiles:
         return "-"
-    return f"{'~' if name in spread.unsure else ''}{words.ms(spread.quantiles[name])}"
+    return f"{'~' if name in spread.unsure else ''}{formatting.ms(spread.quantiles[name])}"

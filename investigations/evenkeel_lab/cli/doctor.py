@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.doctor import as_json, as_table, examine, passed, read
+from evenkeel_lab.doctor import as_json, as_table, passed, read, run_checks
 
 
 @click.command()
@@ -30,7 +30,7 @@ def doctor(context: click.Context, config: Path | None, workers: int | None, *, 
     """
     proxy = read(config) if config else None
     with Console(stderr=True).status("checking"):
-        findings = asyncio.run(examine(proxy, os.environ, workers=workers))
+        findings = asyncio.run(run_checks(proxy, os.environ, workers=workers))
     if want_json:
         click.echo(as_json(findings))
     else:

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel_lab.cli.accounts import STYLES, span
-from evenkeel_lab.cli.admin import Admin, with_proxy
 from evenkeel_lab.cli.output import results
+from evenkeel_lab.proxy_admin_client import Admin, with_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,15 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evenkeel_lab.atomic_files import replacing
 from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import NotReached, WrongUse
-from evenkeel_lab.journal import Address, opened
-from evenkeel_lab.journal.asked import FIRST_FAILURE, GROUPS
-from evenkeel_lab.journal.comparing import compare
-from evenkeel_lab.journal.following import new
-from evenkeel_lab.journal.pages import pages
-from evenkeel_lab.journal.written import whole
+from evenkeel_lab.journal_reader import Address, opened
+from evenkeel_lab.journal_reader.comparing import compare
+from evenkeel_lab.journal_reader.queries import FIRST_FAILURE, GROUPS, new_records, pages
 from evenkeel_lab.progress import shown_on
 from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.record import COLUMNS, RequestRecord
@@ -127,7 +125,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     """Say how requests went: how many, how many failed, how long they took, what they cost."""
-    from evenkeel_lab.journal.stats import counted, frame, groups  # noqa: PLC0415  # pandas takes long to import
+    from evenkeel_lab.journal_reader.stats import counted, frame, groups  # noqa: PLC0415  # pandas takes long to import
 
     with opened(address) as found:
         told = frame(found.store, since, by)
@@ -158,7 +156,7 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
         if path is None:
             WRITERS[kind](records, sys.stdout)
             return
-        with whole(path, but=found.path) as file:
+        with replacing(path, forbidden=found.path) as file:
             number = WRITERS[kind](records, file)
     click.echo(f"{number:,} rows in {path}", err=True)
 
@@ -219,7 +217,7 @@ def migrate(
 def _come(store: RecordStore, seen: dict[int, int]) -> Iterator[RequestRecord]:
     """Yield what is new; while the journal cannot be reached, or is locked, nothing is, and that is said."""
     try:
-        yield from new(store, seen)
+        yield from new_records(store, seen)
     except NotReached as error:
         click.echo(f"{error.what} It is looked at again and again.", err=True)
         time.sleep(LOOKS_AGAIN_SECONDS)

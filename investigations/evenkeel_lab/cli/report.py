@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from evenkeel_lab.experiment import books, known, name_of, read_book
-from evenkeel_lab.experiment.read import BOOK, FOLDER
+from evenkeel_lab.investigation_spec import books, known, name_of, read_book
+from evenkeel_lab.investigation_spec.read import BOOK, FOLDER
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.session.summary import FILE as SUMMARY
+from evenkeel_lab.runner.results.summary import FILE as SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

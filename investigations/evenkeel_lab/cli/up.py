@@ -20,18 +20,18 @@ from rich.table import Table
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import PartFailed, WrongUse
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.stack.accounts import MOST_ACCOUNTS, provider, unequal
-from evenkeel_lab.stack.child import log_tail
-from evenkeel_lab.stack.config import Journal, Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.accounts import MOST_ACCOUNTS, provider, unequal
+from evenkeel_lab.stack.litellm.config import Journal, Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
 from evenkeel_lab.stack.ports import free_port
+from evenkeel_lab.stack.processes.process import log_tail
 from evenkeel_lab.stack.stack import Options, stack
-from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel_lab.stack.part import Part
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
+    from evenkeel_lab.stack.service_info import Part
     from evenkeel_lab.stack.stack import Stack
 
 LOOK_SECONDS = 0.5

@@ -15,12 +15,12 @@ import httpx
 
 from evenkeel_lab.compat.outcome import Check
 from evenkeel_lab.errors import PartFailed
-from evenkeel_lab.stack.accounts import Account, provider
-from evenkeel_lab.stack.child import Command, running, until_ready
-from evenkeel_lab.stack.config import MODEL, write_config
-from evenkeel_lab.stack.http import client
-from evenkeel_lab.stack.mock import answers, mock
+from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.litellm.accounts import Account, provider
+from evenkeel_lab.stack.litellm.config import MODEL, write_config
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
+from evenkeel_lab.stack.processes.process import Command, running, until_ready
+from evenkeel_lab.stack.servers.mock import answers, mock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

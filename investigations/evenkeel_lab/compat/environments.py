@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.compat.releases import UNREACHED
 from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion, WrongUse
-from evenkeel_lab.stack.child import run
-from evenkeel_lab.stack.extra import NO_NETWORK, PRISMA, requirements, site_packages_of
 from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
-from evenkeel_lab.stack.packages import install, make_environment, uv_command
-from evenkeel_lab.stack.subject import require_allowed
+from evenkeel_lab.stack.litellm.environment import require_allowed
+from evenkeel_lab.stack.litellm.requirements import NO_NETWORK, PRISMA, requirements, site_packages_of
+from evenkeel_lab.stack.packages.python import install, make_environment, uv_command
+from evenkeel_lab.stack.processes.process import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

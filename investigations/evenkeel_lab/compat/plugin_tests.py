@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from evenkeel_lab.compat.environments import ROOT
 from evenkeel_lab.compat.outcome import TestRun
 from evenkeel_lab.errors import PartFailed
-from evenkeel_lab.stack.child import Command, run
+from evenkeel_lab.stack.processes.process import Command, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,11 +7,11 @@ import shutil
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
-from evenkeel_lab.stack.child import run
-from evenkeel_lab.stack.extra import NO_NETWORK
 from evenkeel_lab.stack.folders import cache_folder, made_once, require_room
-from evenkeel_lab.stack.packages import install, uv_command
-from evenkeel_lab.stack.subject import require_allowed
+from evenkeel_lab.stack.litellm.environment import require_allowed
+from evenkeel_lab.stack.litellm.requirements import NO_NETWORK
+from evenkeel_lab.stack.packages.python import install, uv_command
+from evenkeel_lab.stack.processes.process import run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.diagnosis import words
+from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks import database, errors, process, queue, requests, rig, time, upstream
-from evenkeel_lab.diagnosis.checks.levels import FEW
+from evenkeel_lab.diagnosis.checks.thresholds import FEW
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.latency_breakdown import Split, tenths
 from evenkeel_lab.diagnosis.processes import sampled
-from evenkeel_lab.diagnosis.spells import MOST as PERIODS, Spell, spells
-from evenkeel_lab.diagnosis.split import Split, tenths
+from evenkeel_lab.diagnosis.slow_periods import MOST as PERIODS, Spell, spells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,7 +143,7 @@ def _unbound(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | No
         return Bound.UNKNOWN, cause, f"{cause.verdict}, was not recorded"
     if "queue" in missing:
         # Many were inside, and for most of their time: somebody waited for something.
-        passed = f"{words.share(e.split.share('proxy'))} of the time passed in the proxy"
+        passed = f"{formatting.share(e.split.share('proxy'))} of the time passed in the proxy"
         return Bound.UNKNOWN, missing["queue"], f"{passed}, but {missing['queue'].verdict} was not recorded"
     if "pace" in missing and upstream.is_open(e.split):
         return Bound.UNKNOWN, missing["pace"], f"{missing['pace'].verdict}, was not recorded"
@@ -157,9 +157,9 @@ def _where(split: Split) -> str:
     """Say where the time went."""
     if split.latency is None:
         return ""
-    whole = f"Of {words.ms(split.mean('latency'))} in the mean"
+    whole = f"Of {formatting.ms(split.mean('latency'))} in the mean"
     if not split.is_told:
-        return f"{whole}, {words.ms(split.mean('wait'))} passed in the client; the rest cannot be told apart."
+        return f"{whole}, {formatting.ms(split.mean('wait'))} passed in the client; the rest cannot be told apart."
     parts = {
         "upstream": "were the provider's",
         "proxy": "the proxy's",
@@ -167,7 +167,7 @@ def _where(split: Split) -> str:
         "wait": "waiting in the client",
     }
     told = [
-        f"{words.ms(split.mean(name))} ({words.share(split.share(name))}) {said}"
+        f"{formatting.ms(split.mean(name))} ({formatting.share(split.share(name))}) {said}"
         for name, said in parts.items()
         if name != "stream" or split.stream is not None
     ]

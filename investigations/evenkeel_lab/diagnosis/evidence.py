@@ -11,26 +11,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from evenkeel_lab.diagnosis.latency_breakdown import Split, whole
 from evenkeel_lab.diagnosis.processes import Process, between, counted, sampled
 from evenkeel_lab.diagnosis.requests import COLUMNS, Requests
-from evenkeel_lab.diagnosis.split import Split, whole
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT, Investigation
-from evenkeel_lab.session.run import FILE, Run
-from evenkeel_lab.session.store import HEAD
-from evenkeel_load import folder as names
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Investigation
+from evenkeel_lab.runner.measurement.run import FILE, Run
+from evenkeel_lab.runner.results.store import HEAD
+from evenkeel_load.analysis.summary import Fared, fares, summarise
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.errors import LoadError
-from evenkeel_load.merge import merge
-from evenkeel_load.samples import read_samples
-from evenkeel_load.summary import Fared, fares, summarise
+from evenkeel_load.records import folder as names
+from evenkeel_load.records.merge import merge
+from evenkeel_load.records.resource_samples import read_samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from evenkeel_load.samples import Sample
-    from evenkeel_load.summary import Step, Summary
+    from evenkeel_load.analysis.summary import Step, Summary
+    from evenkeel_load.records.resource_samples import Sample
 
 NS, MS = 1e9, 1e3
 # Of all cores: what is left then are the gaps between two processes.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel_load.samples import Sample
+    from evenkeel_load.records.resource_samples import Sample
 
 PYTHON = "python"
 

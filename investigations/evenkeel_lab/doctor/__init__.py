@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from evenkeel_lab.doctor.config_file import ProxyConfig, read
-from evenkeel_lab.doctor.examine import examine
 from evenkeel_lab.doctor.finding import Finding, Level
 from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.render import as_json, as_table, passed
-from evenkeel_lab.doctor.wiring import Facts, check_wiring
+from evenkeel_lab.doctor.run_checks import run_checks
+from evenkeel_lab.doctor.static_checks import Facts, check_wiring
 
 __all__ = [
     "Facts",
@@ -18,7 +18,7 @@ __all__ = [
     "as_table",
     "check_machine",
     "check_wiring",
-    "examine",
     "passed",
     "read",
+    "run_checks",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor.callbacks import JOURNAL
 from evenkeel_lab.doctor.config_file import reference
 from evenkeel_lab.doctor.finding import Finding, error, ok
-from evenkeel_lab.doctor.section import understood
+from evenkeel_lab.doctor.plugin_section import understood
 from evenkeel_lab.doctor.stores import database_url
 from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore

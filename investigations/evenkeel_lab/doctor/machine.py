@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import uv
 
-from evenkeel_lab.doctor import reach
+from evenkeel_lab.doctor import reachability
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from evenkeel_lab.doctor.stores import POSTGRES_PORT, REDIS_PORT, host_and_port, shown
 from evenkeel_lab.errors import LabError
-from evenkeel_lab.stack import folders, ports, postgres, valkey
+from evenkeel_lab.stack import folders, ports
+from evenkeel_lab.stack.servers import postgres, valkey
 from litellm_evenkeel import Verdict, judge
 from litellm_evenkeel.compatibility import NEWEST_TESTED, breakage, release
 
@@ -252,7 +253,7 @@ async def pypi(environment: Mapping[str, str]) -> Finding:
     except FileNotFoundError:
         return warning("pypi", "not checked without uv", cure="pip install --force-reinstall uv")
     argv += ["--python", sys.executable]
-    code, output = await reach.output_of(argv, environment, REGISTRY_SECONDS, text=PYPI_PACKAGE)
+    code, output = await reachability.output_of(argv, environment, REGISTRY_SECONDS, text=PYPI_PACKAGE)
     return _registry("pypi", "uv", code, output, "SSL_CERT_FILE")
 
 
@@ -265,7 +266,7 @@ async def npm_registry(environment: Mapping[str, str]) -> Finding:
     # An empty cache, because npm answers from the user's when it cannot reach the registry.
     with tempfile.TemporaryDirectory(prefix="evenkeel-npm-", ignore_cleanup_errors=True) as cache:
         try:
-            code, output = await reach.output_of([*argv, f"--cache={cache}"], environment, REGISTRY_SECONDS)
+            code, output = await reachability.output_of([*argv, f"--cache={cache}"], environment, REGISTRY_SECONDS)
         except OSError:
             code, output = 1, ""
     if code and not await _program("npm", [path, "--version"], environment):
@@ -286,7 +287,7 @@ async def own_server(variable: str, environment: Mapping[str, str], kind: str, d
         return error(
             variable, "set, but not an address", cure=f"Mend it: escape what is special in its password. {cure}"
         )
-    trouble = await reach.port_answers(*address)
+    trouble = await reachability.port_answers(*address)
     if trouble:
         return error(variable, f"set, but {trouble}", shown(url, default_port), cure=cure)
     return ok(variable, f"set: the port of your own {kind} answers", shown(url, default_port))
@@ -295,7 +296,7 @@ async def own_server(variable: str, environment: Mapping[str, str], kind: str, d
 async def _program(check: str, argv: list[str], environment: Mapping[str, str]) -> Finding | None:
     """Return a finding with the version that a program tells, None if it does not run."""
     try:
-        code, output = await reach.output_of(argv, environment, VERSION_SECONDS)
+        code, output = await reachability.output_of(argv, environment, VERSION_SECONDS)
     except OSError:
         return None
     version = re.search(r"\d+(?:\.\d+)+", output)

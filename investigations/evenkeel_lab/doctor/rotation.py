@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor.callbacks import ROTATION, entries
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
-from evenkeel_lab.doctor.section import understood
+from evenkeel_lab.doctor.plugin_section import understood
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec

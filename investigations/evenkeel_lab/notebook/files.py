@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import jupytext
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.experiment import name_of
-from evenkeel_lab.experiment.read import BOOK
+from evenkeel_lab.investigation_spec import name_of
+from evenkeel_lab.investigation_spec.read import BOOK
 from evenkeel_lab.notebook.clean import clean
 from evenkeel_lab.notebook.kernel import execute
 from evenkeel_lab.notebook.opening import require_summary
 from evenkeel_lab.notebook.pictures import look_the_same
 from evenkeel_lab.notebook.template import FILE as SOURCE
-from evenkeel_lab.session.summary import FILE as SUMMARY
+from evenkeel_lab.runner.results.summary import FILE as SUMMARY
 
 if TYPE_CHECKING:
     from pathlib import Path

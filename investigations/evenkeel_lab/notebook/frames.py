@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from evenkeel_lab.comparison.compare import compare
-from evenkeel_lab.comparison.figures import FIGURES, ordered
-from evenkeel_lab.comparison.rounding import steady
-from evenkeel_lab.comparison.runs import Runs
-from evenkeel_lab.comparison.words import NO_VERDICT, middle
-from evenkeel_lab.session.ablation import attribute
-from evenkeel_lab.session.judge import paired
-from evenkeel_lab.session.meetings import meetings
-from evenkeel_lab.verdicts import Scale
+from evenkeel_lab.runner.results.ablation import attribute
+from evenkeel_lab.runner.results.analysis import paired
+from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.stats import Scale
+from evenkeel_lab.stats.compare import compare
+from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.rounding import steady
+from evenkeel_lab.stats.run_set import Runs
+from evenkeel_lab.stats.wording import NO_VERDICT, middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel_lab.comparison.compare import Compared, Comparison
-    from evenkeel_lab.experiment.investigation import Expected
-    from evenkeel_lab.session.ablation import Amount
-    from evenkeel_lab.session.judge import Judgement
-    from evenkeel_lab.session.meetings import Meeting
-    from evenkeel_lab.session.run import Run
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.investigation_spec.investigation import Expected
+    from evenkeel_lab.runner.measurement.run import Run
+    from evenkeel_lab.runner.results.ablation import Amount
+    from evenkeel_lab.runner.results.analysis import Judgement
+    from evenkeel_lab.runner.results.summary import Summary
+    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.stats.compare import Compared, Comparison
 
 NS_PER_SECOND = 1e9
 RUNS = ("meeting", "pair", "arm", "turn", "at_s", "seconds", "requests", "cores", "cpu_s", "provider", "limited")

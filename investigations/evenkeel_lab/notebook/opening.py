@@ -7,21 +7,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
 from evenkeel_lab.errors import NotMeasured
-from evenkeel_lab.experiment import find, name_of
-from evenkeel_lab.experiment.investigation import AGAIN
+from evenkeel_lab.investigation_spec import find, name_of
+from evenkeel_lab.investigation_spec.investigation import AGAIN
 from evenkeel_lab.notebook import frames
-from evenkeel_lab.session.judge import judge_summary
-from evenkeel_lab.session.summary import FILE, read
+from evenkeel_lab.runner.results.analysis import judge_summary
+from evenkeel_lab.runner.results.summary import FILE, read
+from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenkeel_lab.comparison.compare import Comparison
-    from evenkeel_lab.experiment import Investigation
-    from evenkeel_lab.session.judge import Judgement
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.investigation_spec import Investigation
+    from evenkeel_lab.runner.results.analysis import Judgement
+    from evenkeel_lab.runner.results.summary import Summary
+    from evenkeel_lab.stats.compare import Comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +115,7 @@ def _said(one: Comparison) -> str:
     arms = f"{one.candidate}{again} against {one.baseline}"
     for found in one.figures:
         if found.primary:
-            margin = f"margin {words.margin(found)}"
-            effect = f"{words.effect(found)}, {margin}: " if found.verdict else ""
-            return f"{arms}, {found.figure.name}, {one.pairs} pairs: {effect}{words.verdict(found)}"
+            margin = f"margin {wording.margin(found)}"
+            effect = f"{wording.effect(found)}, {margin}: " if found.verdict else ""
+            return f"{arms}, {found.figure.name}, {one.pairs} pairs: {effect}{wording.verdict(found)}"
     return f"{arms}: no valid pair"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FILE = "notebook.py"
-FIRST = Path(__file__).with_name("first.py")
+FIRST = Path(__file__).with_name("template_notebook.py")
 
 
 def first_notebook() -> str:

@@ -27,7 +27,7 @@ LAUNCHERS = (
     "asyncio/runners.py",
     "click/",
     "concurrent/futures/thread.py",
-    "evenkeel_lab/profiling/calls.py",
+    "evenkeel_lab/profiling/call_loop.py",
     "litellm/proxy/proxy_cli.py",
     "multiprocessing/",
     "runpy.py",

@@ -8,16 +8,16 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.profiling.calls import DONE, GO
+from evenkeel_lab.profiling.call_loop import DONE, GO
 from evenkeel_lab.profiling.sampler import Subject, Work
-from evenkeel_lab.session.function import load
-from evenkeel_lab.stack.child import Child, Command, running, until_ready
+from evenkeel_lab.runner.function import load
+from evenkeel_lab.stack.processes.process import Child, Command, running, until_ready
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from evenkeel_lab.experiment import Arm
+    from evenkeel_lab.investigation_spec import Arm
 
 PLACE = "calls"
 # One call of a benchmark may take minutes.
@@ -33,7 +33,7 @@ async def called(
     load(arm.function)
     place = folder / PLACE
     spec: dict[str, Any] = {"function": arm.function, "arguments": arm.arguments, "seed": seed, "place": str(place)}
-    argv = [sys.executable, "-m", "evenkeel_lab.profiling.calls", json.dumps(spec)]
+    argv = [sys.executable, "-m", "evenkeel_lab.profiling.call_loop", json.dumps(spec)]
     async with running(Command(arm.function, argv, log=folder / "calls.log", grace=0.5)) as child:
 
         async def ready() -> bool:

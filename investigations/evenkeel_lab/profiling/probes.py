@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.stack.probe.stacks_of_proxy import REQUEST, UNFINISHED, answers
+from evenkeel_lab.stack.probes.stacks_of_proxy import REQUEST, UNFINISHED, answers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

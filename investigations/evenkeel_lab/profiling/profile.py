@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from evenkeel_lab.atomic_files import replace_text
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.profiling.stacks import Spent, Stack, beginnings, largest, pruned
-from evenkeel_lab.session.written import replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

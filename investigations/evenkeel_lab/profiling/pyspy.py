@@ -22,7 +22,7 @@ from evenkeel_lab.errors import PartFailed
 from evenkeel_lab.profiling.probes import asked, probed
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
 from evenkeel_lab.profiling.stacks import Stack, apart, effective, parsed, weighted, weights, with_unseen
-from evenkeel_lab.stack.child import Child, Command, running, until_ready
+from evenkeel_lab.stack.processes.process import Child, Command, running, until_ready
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

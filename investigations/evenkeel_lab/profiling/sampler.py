@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import psutil
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.session.counters import tree
+from evenkeel_lab.runner.measurement.counters import tree
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

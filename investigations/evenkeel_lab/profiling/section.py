@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.flame import flame
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN
-from evenkeel_lab.profiling.top import difference, on_the_way, top
+from evenkeel_lab.profiling.hot_functions import difference, on_the_way, top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

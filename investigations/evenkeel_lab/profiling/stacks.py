@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.frames import OTHER, UNSEEN, launches, named, waits
-from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
+from evenkeel_lab.stack.probes.stacks_of_proxy import COLLECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

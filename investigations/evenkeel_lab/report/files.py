@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.experiment import books, find, known, name_of, read as read_investigation, read_book
-from evenkeel_lab.experiment.read import home
+from evenkeel_lab.investigation_spec import books, find, known, name_of, read as read_investigation, read_book
+from evenkeel_lab.investigation_spec.read import home
 from evenkeel_lab.profiling.profile import FILE as PROFILE, read as read_profile
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.report.book import book_page
-from evenkeel_lab.report.case import case_of
+from evenkeel_lab.report.generated_marker import is_marked, marked
 from evenkeel_lab.report.html import document
 from evenkeel_lab.report.index import index
-from evenkeel_lab.report.mark import is_marked, marked
 from evenkeel_lab.report.page import page
-from evenkeel_lab.session.summary import FILE, read as read_summary
+from evenkeel_lab.report.report_data import case_of
+from evenkeel_lab.report.study import book_page
+from evenkeel_lab.runner.results.summary import FILE, read as read_summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel_lab.experiment import Book
+    from evenkeel_lab.investigation_spec import Book
     from evenkeel_lab.profiling.profile import Profile
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.report.case import Case
     from evenkeel_lab.report.page import Page
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.runner.results.summary import Summary
 
 REPORTS, INDEX = "reports", "index.md"
 # One file of HTML is not committed, and so it never drifts.

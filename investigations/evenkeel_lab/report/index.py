@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.report.case import primary
 from evenkeel_lab.report.markdown import items, paragraph, table, text
+from evenkeel_lab.report.report_data import primary
 from evenkeel_lab.report.sections.reproduce import commit, day
 from evenkeel_lab.report.sections.tables import invalid
+from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel_lab.comparison.compare import Comparison
-    from evenkeel_lab.experiment import Investigation
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.investigation_spec import Investigation
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.stats.compare import Comparison
 
 HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "measured")
 
@@ -50,6 +50,6 @@ def _rows(case: Case) -> list[list[str]]:
 def _found(case: Case, one: Comparison) -> list[str]:
     found = primary(one)
     if found is None:
-        return [one.candidate, "", words.NO_VERDICT]
-    effect = f"{found.figure.name} {words.effect(found)}" if found.verdict else ""
-    return [one.candidate, effect, words.stated(found, invalid=invalid(case))]
+        return [one.candidate, "", wording.NO_VERDICT]
+    effect = f"{found.figure.name} {wording.effect(found)}" if found.verdict else ""
+    return [one.candidate, effect, wording.stated(found, invalid=invalid(case))]

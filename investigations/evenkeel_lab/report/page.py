@@ -7,13 +7,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import alt_of, figure_of, flame_graphs
-from evenkeel_lab.report.figures import FIGURES, svg
 from evenkeel_lab.report.markdown import picture
+from evenkeel_lab.report.plots import FIGURES, svg
 from evenkeel_lab.report.sections.ablation import ablation
 from evenkeel_lab.report.sections.criteria import criteria
 from evenkeel_lab.report.sections.database import database
-from evenkeel_lab.report.sections.doubted import doubted
 from evenkeel_lab.report.sections.expected import expected
+from evenkeel_lab.report.sections.limitations import doubted
 from evenkeel_lab.report.sections.noise import noise
 from evenkeel_lab.report.sections.profile import profile
 from evenkeel_lab.report.sections.question import question
@@ -26,7 +26,7 @@ from evenkeel_lab.report.sections.verdict import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
 
 # Each takes a case and the lines that show its figures, by name; one that has nothing to say returns nothing.
 SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (

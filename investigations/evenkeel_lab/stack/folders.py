@@ -23,7 +23,7 @@ from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, RigFailure, WrongUse
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-JANITOR = Path(__file__).with_name("janitor.py")
+JANITOR = Path(__file__).parent / "processes" / "folder_cleanup.py"
 NOBODY = 65534
 STACK_MIB = 300
 ENVIRONMENT_MIB = 1500

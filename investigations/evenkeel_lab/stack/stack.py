@@ -12,16 +12,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.stack.decoys import decoys
-from evenkeel_lab.stack.engine import find_engine
 from evenkeel_lab.stack.folders import cache_in_use, log_folder, stack_folder
-from evenkeel_lab.stack.migrations import completion, migrate, require_completed
-from evenkeel_lab.stack.mock import mock
-from evenkeel_lab.stack.node import find_node
-from evenkeel_lab.stack.postgres import ExternalPostgres, Postgres, connect
-from evenkeel_lab.stack.proxy import Services, proxy
-from evenkeel_lab.stack.subject import environment, plugin_folder
-from evenkeel_lab.stack.valkey import empty, external_valkey, valkey
+from evenkeel_lab.stack.litellm.engine import find_engine
+from evenkeel_lab.stack.litellm.environment import environment, plugin_folder
+from evenkeel_lab.stack.litellm.migrations import completion, migrate, require_completed
+from evenkeel_lab.stack.litellm.path_stubs import decoys
+from evenkeel_lab.stack.litellm.proxy import Services, proxy
+from evenkeel_lab.stack.packages.node import find_node
+from evenkeel_lab.stack.servers.mock import mock
+from evenkeel_lab.stack.servers.postgres import ExternalPostgres, Postgres, connect
+from evenkeel_lab.stack.servers.valkey import empty, external_valkey, valkey
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.stack.config import Subject
-    from evenkeel_lab.stack.engine import Engine
-    from evenkeel_lab.stack.mock import Mock
-    from evenkeel_lab.stack.node import Node
-    from evenkeel_lab.stack.part import Part
-    from evenkeel_lab.stack.proxy import Proxy
-    from evenkeel_lab.stack.subject import Environment
-    from evenkeel_lab.stack.valkey import Valkey
+    from evenkeel_lab.stack.litellm.config import Subject
+    from evenkeel_lab.stack.litellm.engine import Engine
+    from evenkeel_lab.stack.litellm.environment import Environment
+    from evenkeel_lab.stack.litellm.proxy import Proxy
+    from evenkeel_lab.stack.packages.node import Node
+    from evenkeel_lab.stack.servers.mock import Mock
+    from evenkeel_lab.stack.servers.valkey import Valkey
+    from evenkeel_lab.stack.service_info import Part
 
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import pytest
 from evenkeel_lab.compat.end_to_end import checked
 from evenkeel_lab.compat.environments import installed
 from evenkeel_lab.compat.outcome import committed
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ import pytest
 
 from evenkeel_lab.diagnosis.diagnose import Diagnosis, diagnose
 from evenkeel_lab.diagnosis.evidence import read
-from evenkeel_lab.session.run import FILE, Run
-from evenkeel_load.record import Record
-from evenkeel_load.recorder import Recorder
-from evenkeel_load.samples import Sample, Used, write_samples
+from evenkeel_lab.runner.measurement.run import FILE, Run
+from evenkeel_load.records.record import Record
+from evenkeel_load.records.recorder import Recorder
+from evenkeel_load.records.resource_samples import Sample, Used, write_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

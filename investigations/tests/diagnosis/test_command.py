@@ -10,7 +10,7 @@ import pytest
 
 from evenkeel_lab.cli import cli
 from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
-from evenkeel_load import folder as names
+from evenkeel_load.records import folder as names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

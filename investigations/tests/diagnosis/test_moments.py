@@ -10,7 +10,7 @@ from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 
 if TYPE_CHECKING:
-    from evenkeel_load.record import Record
+    from evenkeel_load.records.record import Record
 
 
 def finding(found: Diagnosis, check: str) -> Finding:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from evenkeel_lab.diagnosis.crowd import growth, in_flight, met
+from evenkeel_lab.diagnosis.concurrency import growth, in_flight, met
+from evenkeel_lab.diagnosis.latency_breakdown import tenths, whole
 from evenkeel_lab.diagnosis.processes import counted, sampled
 from evenkeel_lab.diagnosis.requests import TIMES, Requests
-from evenkeel_lab.diagnosis.spells import spells
-from evenkeel_lab.diagnosis.split import tenths, whole
-from evenkeel_load.record import MERGED
-from evenkeel_load.samples import Sample, Used
+from evenkeel_lab.diagnosis.slow_periods import spells
+from evenkeel_load.records.record import MERGED
+from evenkeel_load.records.resource_samples import Sample, Used
 
 START = 1_800_000_000_000_000_000
 moments = st.lists(st.tuples(st.floats(0, 1e5), st.floats(0, 1e4)), min_size=1, max_size=60)

@@ -13,7 +13,7 @@ from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel_load.record import Record
+    from evenkeel_load.records.record import Record
 
 
 def finding(found: Diagnosis, check: str) -> Finding:

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evenkeel_lab.doctor import ProxyConfig, check_wiring, read
-from evenkeel_lab.doctor.examine import facts
+from evenkeel_lab.doctor.run_checks import facts
 from evenkeel_lab.doctor.stores import database_url, redis_targets
 
 if TYPE_CHECKING:

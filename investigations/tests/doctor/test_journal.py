@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from evenkeel_lab.bench.storing import row
+from evenkeel_lab.bench.journal_store.files import row
 from evenkeel_lab.doctor import Facts, ProxyConfig, check_wiring
-from evenkeel_lab.doctor.examine import facts, reachable
 from evenkeel_lab.doctor.journal import Folder
+from evenkeel_lab.doctor.run_checks import facts, reachable
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:

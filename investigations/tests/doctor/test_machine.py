@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uv
 
-from evenkeel_lab.doctor import Level, machine as machine_module, reach
+from evenkeel_lab.doctor import Level, machine as machine_module, reachability
 from evenkeel_lab.doctor.machine import (
     cache_room,
     check_machine,
@@ -29,7 +29,8 @@ from evenkeel_lab.doctor.machine import (
 )
 from evenkeel_lab.doctor.stores import RedisTarget
 from evenkeel_lab.errors import MissingTool
-from evenkeel_lab.stack import folders, ports, valkey
+from evenkeel_lab.stack import folders, ports
+from evenkeel_lab.stack.servers import valkey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -159,7 +160,7 @@ async def test_the_shim_of_a_version_manager_that_has_none(program: Program) -> 
 async def test_what_a_client_started_is_ended_with_it(program: Program, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     path = program("uv", f"PATH=/usr/bin:/bin; sleep 60 & echo $! > {pid}; wait")
-    code, _ = await reach.output_of([str(path)], {}, 1)
+    code, _ = await reachability.output_of([str(path)], {}, 1)
     assert code is None
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
     if sys.platform == "linux":
@@ -252,14 +253,17 @@ async def test_own_servers(silent_port: int, closed_port: int) -> None:
 
 
 async def test_silent_and_absent_servers(silent_port: int, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "REDIS_SECONDS", 0.2)
-    monkeypatch.setattr(reach, "DATABASE_SECONDS", 0.2)
+    monkeypatch.setattr(reachability, "REDIS_SECONDS", 0.2)
+    monkeypatch.setattr(reachability, "DATABASE_SECONDS", 0.2)
     for port, words in ((silent_port, "it does not answer in time"), (closed_port, "the connection is refused")):
         target = RedisTarget("a", "b", {"url": f"redis://:hunter2@127.0.0.1:{port}"})
-        assert await reach.redis_answers(target) == words
+        assert await reachability.redis_answers(target) == words
         target = RedisTarget("a", "b", {"host": "127.0.0.1", "port": str(port), "password": "hunter2", "ssl": "false"})
-        assert await reach.redis_answers(target) == words
-        assert await reach.database_answers(f"postgresql://u:hunter2@127.0.0.1:{port}/db?connection_limit=9") == words
+        assert await reachability.redis_answers(target) == words
+        assert (
+            await reachability.database_answers(f"postgresql://u:hunter2@127.0.0.1:{port}/db?connection_limit=9")
+            == words
+        )
 
 
 @pytest.mark.parametrize(
@@ -288,7 +292,7 @@ async def test_what_a_redis_says(answer: bytes, trouble: str | None) -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         target = RedisTarget("a", "b", {"host": ports.LOOPBACK, "port": port, "password": "hunter2"})
-        assert await reach.redis_answers(target) == trouble
+        assert await reachability.redis_answers(target) == trouble
     assert heard[0] == [b"AUTH", b"hunter2"]
     assert trouble or heard[-1] == [b"PING"]
 
@@ -296,22 +300,22 @@ async def test_what_a_redis_says(answer: bytes, trouble: str | None) -> None:
 async def test_a_real_valkey(tmp_path: Path) -> None:
     async with valkey.valkey(tmp_path, tmp_path) as server:
         target = RedisTarget("a", "b", {"url": server.url})
-        assert [await reach.redis_answers(target) for _ in range(3)] == [None] * 3
+        assert [await reachability.redis_answers(target) for _ in range(3)] == [None] * 3
         target = RedisTarget("a", "b", {"url": server.url.replace("//:", "//:not-")})
-        assert await reach.redis_answers(target) == "it refuses the password, or wants one"
+        assert await reachability.redis_answers(target) == "it refuses the password, or wants one"
         target = RedisTarget("a", "b", {"url": server.url.replace("/0", "/9999")})
-        assert await reach.redis_answers(target) == "it refuses PING"
+        assert await reachability.redis_answers(target) == "it refuses PING"
 
 
 @pytest.mark.parametrize("url", ["mysql://h/d", "postgresql://u:a/b@h/d", "postgresql://h:port/d", "nonsense"])
 async def test_addresses_that_are_none(url: str) -> None:
-    assert await reach.database_answers(url) is not None
+    assert await reachability.database_answers(url) is not None
 
 
 def test_nobody_waits_for_a_stuck_lookup() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_default_executor(reach.DaemonThreads())
+        loop.set_default_executor(reachability.DaemonThreads())
         assert await loop.run_in_executor(None, lambda: 5) == 5
         with pytest.raises(ZeroDivisionError):
             await loop.run_in_executor(None, lambda: 1 // 0)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from evenkeel_lab.doctor import Facts, Level, ProxyConfig, check_wiring, read
-from evenkeel_lab.doctor.examine import reachable
+from evenkeel_lab.doctor.run_checks import reachable
 from evenkeel_lab.doctor.stores import database_url, redis_targets
 
 if TYPE_CHECKING:

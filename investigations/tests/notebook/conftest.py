@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from evenkeel_lab.experiment import Investigation
-from evenkeel_lab.experiment.investigation import AGAIN, DIRECT
-from evenkeel_lab.session.meetings import meetings
-from evenkeel_lab.session.run import Run
-from evenkeel_lab.session.sketch import TIMES, Sketch
-from evenkeel_lab.session.summary import Summary
+from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
+from evenkeel_lab.runner.measurement.latency_summary import TIMES, Sketch
+from evenkeel_lab.runner.measurement.run import Run
+from evenkeel_lab.runner.results.summary import Summary
+from evenkeel_lab.runner.schedule import meetings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

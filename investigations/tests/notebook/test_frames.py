@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from evenkeel_lab.notebook import frames
-from evenkeel_lab.session.ablation import attribute
-from evenkeel_lab.session.judge import judge_session
+from evenkeel_lab.runner.results.ablation import attribute
+from evenkeel_lab.runner.results.analysis import judge_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel_lab.session.judge import Judgement
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.analysis import Judgement
+    from evenkeel_lab.runner.results.summary import Summary
 
 ROOT = Path(__file__).parents[3]
 

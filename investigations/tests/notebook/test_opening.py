@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel_lab.errors import NotMeasured, WrongUse
-from evenkeel_lab.experiment import template
+from evenkeel_lab.investigation_spec import template
 from evenkeel_lab.notebook import Opened, investigation
-from evenkeel_lab.session.summary import write
+from evenkeel_lab.runner.results.summary import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.summary import Summary
 
 
 @pytest.fixture

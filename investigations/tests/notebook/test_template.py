@@ -14,17 +14,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evenkeel_lab.cli.investigate import investigate
+from evenkeel_lab.cli.investigate.command import investigate
 from evenkeel_lab.errors import CellFailed
-from evenkeel_lab.experiment import template
+from evenkeel_lab.investigation_spec import template
 from evenkeel_lab.notebook.files import executed
 from evenkeel_lab.notebook.template import first_notebook
-from evenkeel_lab.session.summary import write
+from evenkeel_lab.runner.results.summary import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.summary import Summary
 
 INVESTIGATIONS = Path(__file__).parents[2]
 COMMITTED = sorted(path.parent for path in INVESTIGATIONS.glob("*/investigation.toml"))

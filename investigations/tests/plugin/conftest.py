@@ -16,9 +16,9 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from evenkeel_lab.stack.accounts import Account, provider
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.mock import mock
+from evenkeel_lab.stack.litellm.accounts import Account, provider
+from evenkeel_lab.stack.servers.mock import mock
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
 
 if TYPE_CHECKING:

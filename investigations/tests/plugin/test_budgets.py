@@ -17,8 +17,8 @@ import pytest
 from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.postgres import Postgres
-from evenkeel_lab.stack.valkey import valkey
+from evenkeel_lab.stack.servers.postgres import Postgres
+from evenkeel_lab.stack.servers.valkey import valkey
 from litellm_evenkeel.budgets import BudgetCache, BudgetEntity, BudgetSettings, Source, open_budgets
 from litellm_evenkeel.budgets.postgres import PostgresBudgets
 from litellm_evenkeel.settings_schema.types import ServerUrl

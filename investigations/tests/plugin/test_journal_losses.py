@@ -29,7 +29,7 @@ MOST_LOST = 2 * int(RATE * TERMS.flush_interval)
 WORKER = f"""
 import atexit, mmap, signal, struct, sys, time
 from pathlib import Path
-from evenkeel_lab.bench.storing import row
+from evenkeel_lab.bench.journal_store.files import row
 from litellm_evenkeel.journal.journal import Journal
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.journal.settings import JournalSettings

@@ -20,10 +20,10 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from evenkeel_lab.bench.storing import row
-from evenkeel_lab.journal.comparing import compare
+from evenkeel_lab.bench.journal_store.files import row
+from evenkeel_lab.journal_reader.comparing import compare
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.postgres import Postgres
+from evenkeel_lab.stack.servers.postgres import Postgres
 from litellm_evenkeel.journal.backfill import back_fill
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.record import MAX_INTEGER, RequestRecord, safe_float, safe_int, safe_text

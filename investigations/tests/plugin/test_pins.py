@@ -14,8 +14,8 @@ from memory_session_store import MemorySessionStore
 from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.postgres import Postgres
-from evenkeel_lab.stack.valkey import valkey
+from evenkeel_lab.stack.servers.postgres import Postgres
+from evenkeel_lab.stack.servers.valkey import valkey
 from litellm_evenkeel.rotation.affinity.postgres_store import PRUNE_INTERVAL_SECONDS, PostgresSessionStore
 from litellm_evenkeel.rotation.affinity.redis_store import RedisSessionStore
 from litellm_evenkeel.rotation.affinity.replicator import FAILURE_THRESHOLD, SessionReplicator

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.bench.callback.environments import python_of
+from evenkeel_lab.bench.prometheus_callback.environments import python_of
 from evenkeel_lab.stack.folders import log_folder
-from evenkeel_lab.stack.subject import plugin_folder
+from evenkeel_lab.stack.litellm.environment import plugin_folder
 from litellm_evenkeel import proxy
 
 if TYPE_CHECKING:

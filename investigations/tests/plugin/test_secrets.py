@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import generate_latest
 
-from evenkeel_lab.stack.accounts import provider
+from evenkeel_lab.stack.litellm.accounts import provider
 from litellm_evenkeel.support import error_log
 
 if TYPE_CHECKING:

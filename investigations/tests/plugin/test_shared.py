@@ -16,7 +16,7 @@ import pytest
 from redis.asyncio import Redis
 
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.valkey import valkey
+from evenkeel_lab.stack.servers.valkey import valkey
 from litellm_evenkeel.providers.classifier import Failure
 from litellm_evenkeel.providers.failure import FailureKind, FailureScope
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec

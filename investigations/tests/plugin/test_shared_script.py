@@ -12,7 +12,7 @@ import pytest
 from memory_lease_store import MemoryStore
 
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.valkey import valkey
+from evenkeel_lab.stack.servers.valkey import valkey
 from litellm_evenkeel.rotation.quota_sharing.protocol import (
     LeaseRequest,
     LeaseReturn,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.stack.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, Subject
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Stack

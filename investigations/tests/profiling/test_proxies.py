@@ -9,14 +9,14 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.experiment import Investigation
-from evenkeel_lab.profiling import inside, pyspy
+from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.profiling import in_process_probe, pyspy
+from evenkeel_lab.profiling.capture import Profiler
 from evenkeel_lab.profiling.profile import FILE, MOST_BYTES, read
-from evenkeel_lab.profiling.take import Profiler
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.session.arms import Target, targets
-from evenkeel_lab.session.provenance import provenance
-from evenkeel_lab.session.store import Store
+from evenkeel_lab.runner.results.provenance import provenance
+from evenkeel_lab.runner.results.store import Store
+from evenkeel_lab.runner.targets import Target, targets
 from evenkeel_lab.stack.stack import Options, stack
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ async def found() -> AsyncIterator[dict[str, Target]]:
         yield found[frozenset(WANTED.arms)]
 
 
-@pytest.mark.parametrize("sampler", [pyspy.record, inside.record], ids=["py-spy", "probe"])
+@pytest.mark.parametrize("sampler", [pyspy.record, in_process_probe.record], ids=["py-spy", "probe"])
 async def test_a_proxys_profile_names_the_functions_that_a_request_goes_through(
     found: dict[str, Target], tmp_path: Path, sampler: Sampler
 ) -> None:

@@ -17,15 +17,15 @@ import pytest
 import pytest_asyncio
 
 from evenkeel_lab.errors import RigFailure
-from evenkeel_lab.profiling import inside, pyspy
+from evenkeel_lab.profiling import in_process_probe, pyspy
 from evenkeel_lab.profiling.frames import UNSEEN
+from evenkeel_lab.profiling.hot_functions import NOTHING
 from evenkeel_lab.profiling.probes import probed
 from evenkeel_lab.profiling.sampler import Samples, Subject, cpu, pythons, record
 from evenkeel_lab.profiling.stacks import functions
-from evenkeel_lab.profiling.top import NOTHING
-from evenkeel_lab.stack.child import Command, running, until_ready
-from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
-from evenkeel_lab.stack.proxy import PROBE
+from evenkeel_lab.stack.litellm.proxy import PROBE
+from evenkeel_lab.stack.probes.stacks_of_proxy import COLLECTION
+from evenkeel_lab.stack.processes.process import Command, running, until_ready
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -124,7 +124,7 @@ def permitted(subject: Subject) -> None:
 
 @pytest.mark.usefixtures("permitted")
 async def test_pyspy_sees_where_the_cpu_goes_and_is_gone_afterwards(subject: Subject, tmp_path: Path) -> None:
-    done, found = await record(subject, tmp_path, partial(work, subject), (pyspy.record, inside.record))
+    done, found = await record(subject, tmp_path, partial(work, subject), (pyspy.record, in_process_probe.record))
     told = costs(found)
     assert (done, found.why, found.sampler.split()[0]) == ("done", "", "py-spy")
     assert told["busy.py:dear"].cumulated > 1.2 * told["busy.py:cheap"].cumulated
@@ -139,10 +139,10 @@ async def test_without_permission_the_probe_in_the_process_samples(subject: Subj
     refused.chmod(0o755)
 
     forbidden = partial(pyspy.record, program=refused)
-    done, found = await record(subject, tmp_path, partial(work, subject), (forbidden, inside.record))
+    done, found = await record(subject, tmp_path, partial(work, subject), (forbidden, in_process_probe.record))
     told = costs(found)
     assert (done, found.why) == ("done", "py-spy has no permission to look at other processes (ptrace).")
-    assert found.sampler == inside.NAME
+    assert found.sampler == in_process_probe.NAME
     assert told["busy.py:dear"].cumulated > 1.2 * told["busy.py:cheap"].cumulated
     assert told["busy.py:burn"].cumulated + collected(told) > 0.7 * sum(found.stacks.values())
     # The other thread sleeps: next to nothing is spent where the probe does not look.
@@ -171,7 +171,7 @@ async def test_a_profile_that_is_stopped_leaves_nobody_behind(subject: Subject, 
 async def test_where_nothing_can_sample_the_reasons_are_told(subject: Subject, tmp_path: Path) -> None:
     nowhere = replace(subject, place=tmp_path / "nowhere")
     with pytest.raises(RigFailure, match="has a probe"):
-        await record(nowhere, tmp_path, partial(work, subject), (inside.record,))
+        await record(nowhere, tmp_path, partial(work, subject), (in_process_probe.record,))
 
 
 def test_a_process_is_python_by_its_program(subject: Subject) -> None:

@@ -21,7 +21,7 @@ from evenkeel_lab.profiling.stacks import (
     weights,
     with_unseen,
 )
-from evenkeel_lab.stack.probe.stacks_of_proxy import COLLECTION
+from evenkeel_lab.stack.probes.stacks_of_proxy import COLLECTION
 
 NAMES = st.sampled_from(["a.py:f", "a.py:g", "b.py:f", "b.py:h", "c.py:k"])
 STACKS = st.dictionaries(st.lists(NAMES, min_size=1, max_size=6).map(tuple), st.integers(1, 10**6), min_size=1)

@@ -8,8 +8,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.font_manager import FontProperties, findfont
 
-from evenkeel_lab.report.figures.canonical import canonical
-from evenkeel_lab.report.figures.style import style
+from evenkeel_lab.report.plots.canonical import canonical
+from evenkeel_lab.report.plots.style import style
 
 DRAWN = """<?xml version="1.0"?>
 <svg width="648pt" version="1.1">

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from evenkeel_lab.report.case import case_of
-from evenkeel_lab.report.figures import FIGURES
-from evenkeel_lab.report.figures.scales import log_ticks, said
-from evenkeel_lab.report.figures.style import LONGEST, looks, short, svg
 from evenkeel_lab.report.page import page
+from evenkeel_lab.report.plots import FIGURES
+from evenkeel_lab.report.plots.scales import log_ticks, said
+from evenkeel_lab.report.plots.style import LONGEST, looks, short, svg
+from evenkeel_lab.report.report_data import case_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.summary import Summary
 
-FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
+FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.verdicts.simulation:median"}
 ABLATION = {"full": "on", "switches": {"budgets": {"about": "no budgets", "arm": "less"}}}
 LONG = "a-very-long-name-of-an-arm-that-goes-on-and-on"
 # Ten thousand times as much as two processors differ in.

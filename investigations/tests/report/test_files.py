@@ -17,14 +17,14 @@ import pytest
 from evenkeel_lab.cli import cli
 from evenkeel_lab.profiling.profile import write as write_profile
 from evenkeel_lab.report import render
-from evenkeel_lab.report.figures import FIGURES
-from evenkeel_lab.session.summary import read, write
+from evenkeel_lab.report.plots import FIGURES
+from evenkeel_lab.runner.results.summary import read, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.profiling.profile import Profile
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.summary import Summary
 
 TOML = """
 title = "{title}"
@@ -242,7 +242,7 @@ def test_it_is_the_same_to_the_byte_in_another_process_on_another_machine(projec
     (project / "matplotlibrc").write_text(HOSTILE)
     code = (
         "import sys; from pathlib import Path; from evenkeel_lab.report import render; "
-        "from evenkeel_lab.session.summary import read; render(read(Path(sys.argv[1])), Path(sys.argv[2]))"
+        "from evenkeel_lab.runner.results.summary import read; render(read(Path(sys.argv[1])), Path(sys.argv[2]))"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(summary), str(project / "there")],

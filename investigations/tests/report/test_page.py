@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.report.case import case_of
-from evenkeel_lab.report.figures import FIGURES
 from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import markdown, page
-from evenkeel_lab.session.warm_up import COLD
-from evenkeel_lab.verdicts import Kind
+from evenkeel_lab.report.plots import FIGURES
+from evenkeel_lab.report.report_data import case_of
+from evenkeel_lab.runner.warm_up import COLD
+from evenkeel_lab.stats import Kind
 
 if TYPE_CHECKING:
     from evenkeel_lab.profiling.profile import Profile
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.runner.results.summary import Summary
 
-FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.simulation:median"}
+FUNCTION = {"about": "x", "subject": "function", "function": "evenkeel_lab.bench.verdicts.simulation:median"}
 PUBLISHED = {
     "on": {"mean": [405, 442, 511, 381, 318, 393], "p95": [822, 887, 1131, 952, 565, 1106]},
     "off": {"mean": [319, 328, 276, 376, 347, 288], "p95": [693, 696, 540, 741, 580, 598]},
@@ -125,7 +125,7 @@ def test_functions_need_no_rig(simulate: Any) -> None:
     }
     page = said(simulate(told))
     assert "**on** (x): **material.**" in page
-    assert "`evenkeel_lab.bench.simulation:median`" in page
+    assert "`evenkeel_lab.bench.verdicts.simulation:median`" in page
     assert "What the rig can tell" not in page
     assert "LiteLLM" not in page + index([case_of(simulate(told))], {})
     assert "mock" not in section(page, "Provenance")

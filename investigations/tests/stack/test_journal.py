@@ -13,13 +13,13 @@ import httpx
 import psutil
 import pytest
 
-from evenkeel_lab.stack.config import Journal, Rotation, Subject
+from evenkeel_lab.stack.litellm.config import Journal, Rotation, Subject
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
     from litellm_evenkeel.journal.record import RequestRecord
 

@@ -15,17 +15,17 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.stack import entities
-from evenkeel_lab.stack.config import Prometheus, Subject
-from evenkeel_lab.stack.entities import admin
-from evenkeel_lab.stack.migrations import late_indexes
-from evenkeel_lab.stack.postgres import Postgres
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm import fixtures
+from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.fixtures import admin
+from evenkeel_lab.stack.litellm.migrations import late_indexes
+from evenkeel_lab.stack.servers.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ async def json_strings(proxy: Proxy) -> list[str]:
 
 
 async def test_entities_and_chats_land_in_the_database_as_they_should(proxy: Proxy) -> None:
-    made = await entities.create(proxy)
+    made = await fixtures.create(proxy)
     answers = await asyncio.gather(
         *(chat(proxy, made.key, user=made.customers[n % 3], stream=n % 10 == 0) for n in range(CHATS))
     )

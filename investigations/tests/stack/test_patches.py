@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.experiment.arm import Patch
-from evenkeel_lab.stack.probe.patches_of_proxy import AUTH, CALLBACK, PATCHES, SERVER, UPDATES
+from evenkeel_lab.investigation_spec.arm import Patch
+from evenkeel_lab.stack.probes.patches_of_proxy import AUTH, CALLBACK, PATCHES, SERVER, UPDATES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.stack.proxy import PROBE
+from evenkeel_lab.stack.litellm.proxy import PROBE
 
 if TYPE_CHECKING:
     from pathlib import Path

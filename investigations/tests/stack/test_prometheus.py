@@ -14,11 +14,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from evenkeel_lab.stack.config import Prometheus, Subject
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
 
 pytestmark = pytest.mark.slow

@@ -9,16 +9,7 @@ from orjson import dumps
 from evenkeel_mock import tokens
 from evenkeel_mock.wire.answer import LENGTH, STOP, Answer, Request
 from evenkeel_mock.wire.chat import DONE, usage
-from evenkeel_mock.wire.reading import (
-    flag,
-    include_usage,
-    integer,
-    load,
-    missing,
-    sampling,
-    text,
-    wrong_type,
-)
+from evenkeel_mock.wire.reading import flag, include_usage, integer, load, missing, sampling, text, wrong_type
 
 DEFAULT_MAX_TOKENS = 16
 """Of the API: who does not say how long an answer may be gets a short one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.bench.failover.overload import bench_overload
 from evenkeel_lab.bench.failover.timeline import bench_timeline
 from evenkeel_lab.bench.failover.workers import bench_workers
-from evenkeel_lab.stack.subject import DEFAULT_VERSION, require_allowed
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -14,27 +14,27 @@ import pyarrow.parquet as pq
 
 from evenkeel_lab.bench.failover.journal import Entry, read
 from evenkeel_lab.errors import RigFailure, ScheduleMissed
-from evenkeel_lab.stack.accounts import Account, provider
-from evenkeel_lab.stack.asking import ask
-from evenkeel_lab.stack.config import MODEL, Rotation, Subject
-from evenkeel_lab.stack.http import client
+from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.litellm.accounts import Account, provider
+from evenkeel_lab.stack.litellm.config import MODEL, Rotation, Subject
+from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_lab.stack.stack import Options
+from evenkeel_load.analysis.summary import summarise
 from evenkeel_load.errors import LoadError
-from evenkeel_load.folder import RECORDS
 from evenkeel_load.plan import make_plan
 from evenkeel_load.proxy import Sampler
+from evenkeel_load.records.folder import RECORDS
+from evenkeel_load.records.resource_samples import read_samples, waited
 from evenkeel_load.run import Fleet, Progress, run as load
-from evenkeel_load.samples import read_samples, waited
-from evenkeel_load.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from evenkeel_lab.bench.failover.profile import Trouble
-    from evenkeel_lab.stack.proxy import Proxy
+    from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.stack import Stack
-    from evenkeel_load.samples import Sample
+    from evenkeel_load.records.resource_samples import Sample
 
 EVENKEEL = "evenkeel"
 STOCK = ("simple-shuffle", "latency-based-routing", "usage-based-routing-v2", "least-busy")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel_lab.stack.accounts import Account
+    from evenkeel_lab.stack.litellm.accounts import Account
 
 MINUTE = 60.0
 # A client that left was let in before.

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.bench.failover.arm import EVENKEEL, Act, Drill, Outcome, Request, go
+from evenkeel_lab.bench.failover.competing_load import use_up
 from evenkeel_lab.bench.failover.fairness import modest, shortfall
 from evenkeel_lab.bench.failover.journal import left, over_limit
-from evenkeel_lab.bench.failover.others import use_up
 from evenkeel_lab.bench.failover.profile import MINUTE, Stretch, times, total
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:

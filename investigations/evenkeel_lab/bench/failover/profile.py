@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evenkeel_lab.stack.accounts import Account
+    from evenkeel_lab.stack.litellm.accounts import Account
 
 MINUTE = 60.0
 

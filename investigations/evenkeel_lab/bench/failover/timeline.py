@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Act, Drill, Outcome, go, refill
 from evenkeel_lab.bench.failover.profile import Trouble, living, times
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from evenkeel_lab.bench.failover.arm import EVENKEEL, Act, Drill, Outcome, go
 from evenkeel_lab.bench.failover.journal import over_limit
 from evenkeel_lab.bench.failover.profile import Stretch, times, total
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import FELT, FEW, NOTICED
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import FELT, FEW, NOTICED
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def valkey(e: Evidence) -> Finding | None:
         LOCAL,
         State.COSTS if share >= FELT else State.CLEAR,
         "requests may spend their time asking Valkey" if share >= FELT else "Valkey was asked little",
-        (f"{calls:.1f} commands for a request; at about {COMMAND_MS} ms each, {words.ms(took)}",),
+        (f"{calls:.1f} commands for a request; at about {COMMAND_MS} ms each, {formatting.ms(took)}",),
         {"calls": calls, "ms": took, "share": share},
         Sure.LOW,
         "commands were counted, not timed",
@@ -170,7 +170,7 @@ def _seen(found: dict[str, float], took: float, e: Evidence) -> tuple[str, ...]:
     told = ", ".join(f"{what} {count:.2f}" for what, count in sorted(found.items(), key=lambda one: -one[1]))
     return (
         f"connections at once: {told or 'none'}",
-        f"which is about {words.ms(took)} of a request's {words.ms(e.split.mean('latency'))}",
+        f"which is about {formatting.ms(took)} of a request's {formatting.ms(e.split.mean('latency'))}",
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import MOST
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import MOST
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ def _found(group: Group, e: Evidence) -> Finding | None:
         State.BINDS if share >= MOST else State.COSTS,
         group.verdict + (", by the provider" if from_upstream else ""),
         (
-            f"{count:,} of {len(error):,} requests ({words.share(share)}): {', '.join(classes)}",
+            f"{count:,} of {len(error):,} requests ({formatting.share(share)}): {', '.join(classes)}",
             f"nine of ten of them between second {begin:.1f} and {end:.1f} of {e.requests.span / MS:.1f}",
-            *([f"{words.share(echoed)} of them carry the provider's own headers"] if from_upstream else []),
+            *([f"{formatting.share(echoed)} of them carry the provider's own headers"] if from_upstream else []),
         ),
         {"count": float(count), "share": share, "echoed": echoed},
         Sure.HIGH if from_upstream or group.place is not Place.NOWHERE else Sure.FAIR,
@@ -133,7 +133,7 @@ def retries(e: Evidence) -> Finding | None:
         Place.UPSTREAM,
         State.COSTS,
         "the proxy had to try again",
-        (f"{int(again.sum()):,} of {len(again):,} requests ({words.share(share)}) took more than one attempt",),
+        (f"{int(again.sum()):,} of {len(again):,} requests ({formatting.share(share)}) took more than one attempt",),
         {"share": share},
         Sure.FAIR,
         "the proxy says how often it tried, not why; the time of attempts that failed counts as the proxy's here",

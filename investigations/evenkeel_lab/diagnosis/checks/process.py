@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import BUSY, CROWD, FELT, MOST, NOTICED, SATURATED
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import BUSY, CROWD, FELT, MOST, NOTICED, SATURATED
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 from evenkeel_lab.diagnosis.processes import PYTHON
 
@@ -46,7 +46,7 @@ def cpu(e: Evidence) -> Finding | None:
     if pinned:
         because.append(f"all of them were kept on {pinned} core{'s' if pinned > 1 else ''}")
     if busiest.waited is not None and busiest.waited >= NOTICED:
-        because.append(f"{busiest.title} stood in line for a core for another {words.share(busiest.waited)}")
+        because.append(f"{busiest.title} stood in line for a core for another {formatting.share(busiest.waited)}")
     numbers = {"busiest": busiest.each, "used": used}
     is_full = busiest.wanted >= SATURATED or (pinned and used >= SATURATED * pinned)
     if not is_full:
@@ -93,8 +93,8 @@ def loop(e: Evidence) -> Finding | None:
         return untold("event loop", LOCAL, "how late the event loop was", cure="run it as an investigation")
     took = e.split.mean("latency")
     because = (
-        f"what was ready waited {words.ms(late)} for its turn, in the mean",
-        f"a request, which takes its turn {TURNS} times at least, took {words.ms(took)}",
+        f"what was ready waited {formatting.ms(late)} for its turn, in the mean",
+        f"a request, which takes its turn {TURNS} times at least, took {formatting.ms(took)}",
     )
     numbers = {"loop_lag": late, "latency_ms": took}
     if late < LATE_MS or TURNS * late < FELT * took:
@@ -133,7 +133,7 @@ def waiting(e: Evidence) -> Finding | None:
     worked = (sum(one.used for one in e.processes) + in_line) / e.split.answered * SECOND
     idle = 1 - worked / added if added > 0 else 0.0
     because = (
-        f"it added {words.ms(added)} to a request, for which its processes worked {words.ms(worked)}",
+        f"it added {formatting.ms(added)} to a request, for which its processes worked {formatting.ms(worked)}",
         f"its busiest process used {e.busiest.each:.2f} of a core",
     )
     numbers = {"added_ms": added, "worked_ms": worked}

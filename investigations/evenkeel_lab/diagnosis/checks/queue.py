@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import BUSY, CROWD, MOST
-from evenkeel_lab.diagnosis.crowd import growth, met
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import BUSY, CROWD, MOST
+from evenkeel_lab.diagnosis.concurrency import growth, met
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def queue(e: Evidence) -> Finding | None:
     split = e.split
     if not split.is_told or e.is_direct:
         return None
-    law = f"{words.rate(split.rate)}, each for {words.ms(split.mean('proxy'))}"
-    because = [f"{words.many(split.inside)} requests were inside the proxy at once ({law})"]
+    law = f"{formatting.rate(split.rate)}, each for {formatting.ms(split.mean('proxy'))}"
+    because = [f"{formatting.mean(split.inside)} requests were inside the proxy at once ({law})"]
     numbers = {"inside": split.inside, "share": split.share("proxy")}
     if split.inside < CROWD or split.share("proxy") < MOST:
         return Finding("queue", LOCAL, State.CLEAR, "requests did not wait for each other", tuple(because), numbers)
@@ -74,8 +74,8 @@ def _ladder(e: Evidence) -> tuple[bool, str, Sure, str] | None:
     before = fewer[-1]
     gain, delay = own.answered / before.answered, own.latency / before.latency
     told = (
-        f"{before.users} users: {words.rate(before.answered)}, {words.ms(before.latency)}; "
-        f"{own.users} users: {words.rate(own.answered)}, {words.ms(own.latency)}"
+        f"{before.users} users: {formatting.rate(before.answered)}, {formatting.ms(before.latency)}; "
+        f"{own.users} users: {formatting.rate(own.answered)}, {formatting.ms(own.latency)}"
     )
     if gain < FLAT and delay > SLOWER:
         return True, told, Sure.HIGH, "more users brought no more answers, only later ones"
@@ -94,8 +94,8 @@ def _crowd(e: Evidence) -> tuple[bool, str, Sure, str] | None:
     if found is None:
         return None
     told = (
-        f"{words.ms(found.quick)} for those that met {words.many(found.few)} others there, "
-        f"{words.ms(found.slow)} for those that met {words.many(found.many)}"
+        f"{formatting.ms(found.quick)} for those that met {formatting.mean(found.few)} others there, "
+        f"{formatting.ms(found.slow)} for those that met {formatting.mean(found.many)}"
     )
     if found.ratio >= GROWS and found.rank >= RANK:
         return True, told, Sure.FAIR, "a proxy that stands still now and then also collects requests meanwhile"
@@ -108,5 +108,5 @@ def _quickest(e: Evidence) -> tuple[bool, str, Sure, str] | None:
     quickest, usual = float(np.quantile(took, 0.01)), float(np.median(took))
     if quickest <= 0 or usual / quickest < TWICE:
         return None
-    told = f"the quickest hundredth needed {words.ms(quickest)}, the median {words.ms(usual)}"
+    told = f"the quickest hundredth needed {formatting.ms(quickest)}, the median {formatting.ms(usual)}"
     return True, told, Sure.LOW, "as many were inside all the time, and requests may differ in what they need"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import FEW
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import FEW
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 from evenkeel_lab.diagnosis.requests import is_none
 
@@ -44,7 +44,7 @@ def users(e: Evidence) -> Finding | None:
         return None
     quick, slow = float(np.median(seen)), float(np.median(new))
     because = (
-        f"{words.ms(slow)} in the proxy for the first request of a user, {words.ms(quick)} for its later ones",
+        f"{formatting.ms(slow)} in the proxy for a user's first request, {formatting.ms(quick)} for its later ones",
         f"{len(new):,} first requests, {len(seen):,} later ones",
     )
     numbers = {"first_ms": slow, "later_ms": quick}
@@ -72,15 +72,15 @@ def streams(e: Evidence) -> Finding | None:
         return None
     upstream, proxy = (float(np.median(part[streamed])) for part in (requests.upstream, requests.proxy))
     because = [
-        f"the first token came after {words.ms(calls.first_token.mean)} in the mean",
-        f"in the median {words.ms(upstream)} of that were the provider's, {words.ms(proxy)} the proxy's",
+        f"the first token came after {formatting.ms(calls.first_token.mean)} in the mean",
+        f"in the median {formatting.ms(upstream)} of that were the provider's, {formatting.ms(proxy)} the proxy's",
     ]
     numbers = {"upstream_ms": upstream, "proxy_ms": proxy}
     gap = calls.gap
     p50, p99 = (gap.quantiles.get(name) if gap else None for name in ("p50", "p99"))
     if p50 is None or p99 is None:
         return Finding("streams", Place.NOWHERE, State.CLEAR, "too few tokens to judge gaps", tuple(because), numbers)
-    because.append(f"then a gap of {words.ms(p50)} in the median, {words.ms(p99)} for one of a hundred")
+    because.append(f"then a gap of {formatting.ms(p50)} in the median, {formatting.ms(p99)} for one of a hundred")
     numbers |= {"gap_p50_ms": p50, "gap_p99_ms": p99}
     if p99 < STUTTER * p50 or p99 - p50 < SEEN_MS:
         return Finding("streams", Place.NOWHERE, State.CLEAR, "streams flowed evenly", tuple(because), numbers)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import BUSY, FELT, MOST, SATURATED
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import BUSY, FELT, MOST, SATURATED
 from evenkeel_lab.diagnosis.evidence import FULL
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
-from evenkeel_load.summary import LEAST_ACHIEVED, MOST_CPU, MOST_LATE
+from evenkeel_load.analysis.summary import LEAST_ACHIEVED, MOST_CPU, MOST_LATE
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
@@ -25,9 +25,9 @@ def load(e: Evidence) -> Finding:
     """Say whether the load was sent as it should have been."""
     numbers = {"cpu": e.fared.cpu, "late": e.step.late, "in_flight": float(e.fared.in_flight)}
     p99 = e.step.lag.quantiles.get("p99") if e.step.lag else None
-    because = [f"its busiest process used {words.share(e.fared.cpu)} of a core"]
+    because = [f"its busiest process used {formatting.share(e.fared.cpu)} of a core"]
     if p99 is not None:
-        because.append(f"99 of 100 requests were sent at most {words.ms(p99)} late")
+        because.append(f"99 of 100 requests were sent at most {formatting.ms(p99)} late")
     if e.fared.in_flight:
         because.append(f"it had up to {e.fared.in_flight:,} requests on their way at once")
     if not e.step.limited or e.is_direct:
@@ -82,8 +82,8 @@ def client(e: Evidence) -> Finding | None:
         "client",
         RIG,
         State.BINDS if share >= MOST else State.COSTS,
-        f"requests waited in the client for {words.share(share)} of their time",
-        (f"{words.ms(e.split.mean('wait'))} of {words.ms(e.split.mean('latency'))} passed before they were sent",),
+        f"requests waited in the client for {formatting.share(share)} of their time",
+        (f"{formatting.ms(e.split.mean('wait'))} of {formatting.ms(e.split.mean('latency'))} passed before sending",),
         {"share": share, "wait_ms": e.split.mean("wait")},
         why="both moments are the client's own",
         cure="They wait for one of the load's own connections: raise --connections.",
@@ -103,7 +103,7 @@ def provider(e: Evidence) -> Finding | None:
         RIG,
         state,
         "the mock was too busy to stand for a provider" if state is not State.CLEAR else "the mock had air left",
-        (f"each of its processes used {words.share(each)} of a core",),
+        (f"each of its processes used {formatting.share(each)} of a core",),
         {"cores": e.run.provider, "each": each},
         why="its CPU time was read before and after",
         cure="Give it more `workers`; `evenkeel mock --calibrate` says what one of them bears.",
@@ -121,7 +121,7 @@ def machine(e: Evidence) -> Finding:
     if e.processes is not None:
         because.append(f"{sum(one.used for one in e.processes):.2f} of them for the proxy")
     if waited is not None:
-        because.append(f"the proxy's main thread stood in line for a core for {words.share(waited)} of the time")
+        because.append(f"the proxy's main thread stood in line for a core for {formatting.share(waited)} of the time")
     if is_robbed:
         because.append(f"the machine below took {there.stolen:.2f} of a core away")
     numbers = {"busy": there.busy, "cores": float(there.cores), "stolen": there.stolen}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import FEW, SATURATED
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import FEW, SATURATED
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.latency_breakdown import tenths
 from evenkeel_lab.diagnosis.processes import sampled
-from evenkeel_lab.diagnosis.spells import PLACES, spells
-from evenkeel_lab.diagnosis.split import tenths
+from evenkeel_lab.diagnosis.slow_periods import PLACES, spells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.diagnosis.evidence import Evidence
-    from evenkeel_lab.diagnosis.spells import Spell
+    from evenkeel_lab.diagnosis.slow_periods import Spell
 
 MS = 1000.0
 WHERE = {
@@ -85,8 +85,8 @@ def trend(e: Evidence) -> Finding | None:
         State.COSTS,
         "it became slower and slower",
         (
-            f"{words.ms(before)} in the first tenths, {words.ms(after)} in the last ones",
-            f"{words.many(crowd[0])} requests on their way at once, then {words.many(crowd[1])}",
+            f"{formatting.ms(before)} in the first tenths, {formatting.ms(after)} in the last ones",
+            f"{formatting.mean(crowd[0])} requests on their way at once, then {formatting.mean(crowd[1])}",
             *([f"most of it {WHERE[where]}"] if told[0].is_told else []),
         ),
         {"before_ms": before, "after_ms": after},
@@ -116,8 +116,8 @@ def _told(one: Spell, e: Evidence) -> Iterator[str]:
 
 
 def _inside(one: Spell) -> str:
-    return f"{words.many(one.inside)} requests were {WHERE[one.where]} (usually {words.many(one.usually)})"
+    return f"{formatting.mean(one.inside)} requests were {WHERE[one.where]} (usually {formatting.mean(one.usually)})"
 
 
 def _answered(one: Spell) -> str:
-    return f"{words.rate(one.answered)} answered (usually {words.rate(one.usually_answered)})"
+    return f"{formatting.rate(one.answered)} answered (usually {formatting.rate(one.usually_answered)})"

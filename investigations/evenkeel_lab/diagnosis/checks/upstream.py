@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel_lab.diagnosis import words
-from evenkeel_lab.diagnosis.checks.levels import FELT, FEW, MOST
-from evenkeel_lab.diagnosis.crowd import growth, met
+from evenkeel_lab import formatting
+from evenkeel_lab.diagnosis.checks.thresholds import FELT, FEW, MOST
+from evenkeel_lab.diagnosis.concurrency import growth, met
 from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
-    from evenkeel_lab.diagnosis.split import Split
+    from evenkeel_lab.diagnosis.latency_breakdown import Split
 
 UPSTREAM = Place.UPSTREAM
 # A provider that has servers enough takes as long for one as for many: half as long again is no accident.
@@ -41,8 +41,8 @@ def share(e: Evidence) -> Finding:
         "upstream",
         UPSTREAM,
         State.BINDS if told >= MOST else State.COSTS if told >= FELT else State.CLEAR,
-        f"{words.share(told)} of the time was the provider's",
-        (f"{words.ms(took)} of {words.ms(split.mean('latency'))} in the mean{echoed}",),
+        f"{formatting.share(told)} of the time was the provider's",
+        (f"{formatting.ms(took)} of {formatting.ms(split.mean('latency'))} in the mean{echoed}",),
         {"share": told, "upstream_ms": took},
         why="nothing stood between the load and the provider"
         if e.is_direct
@@ -59,7 +59,8 @@ def pace(e: Evidence) -> Finding | None:
     return untold(
         "pace",
         Place.NOWHERE,
-        f"whether streaming, which took {words.share(streamed)} of the time, kept the provider's pace or the proxy's",
+        f"whether streaming, which took {formatting.share(streamed)} of the time, "
+        "kept the provider's pace or the proxy's",
         cure="load the provider directly with the same streams, and compare how long they take after the first token",
     )
 
@@ -85,8 +86,8 @@ def crowded(e: Evidence) -> Finding | None:
         State.COSTS,
         "the provider was slower the more it was asked at once",
         (
-            f"it took {words.ms(found.quick)} while it had {words.many(found.few)} others",
-            f"it took {words.ms(found.slow)} while it had {words.many(found.many)}",
+            f"it took {formatting.ms(found.quick)} while it had {formatting.mean(found.few)} others",
+            f"it took {formatting.ms(found.slow)} while it had {formatting.mean(found.many)}",
         ),
         {"few": found.few, "many": found.many, "quick_ms": found.quick, "slow_ms": found.slow, "rank": found.rank},
         Sure.FAIR,
@@ -113,7 +114,7 @@ def deployments(e: Evidence) -> Finding | None:
         UPSTREAM,
         State.COSTS,
         f"deployment {slow} was much slower than others",
-        (f"{words.ms(most)} in the median, against {words.ms(least)} of {quick}",),
+        (f"{formatting.ms(most)} in the median, against {formatting.ms(least)} of {quick}",),
         {"slow_ms": most, "quick_ms": least},
         why="the proxy says which deployment answered",
         cure="Give it less weight, or take it out; latency-based routing would do so by itself.",

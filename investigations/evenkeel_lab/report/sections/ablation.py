@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
 from evenkeel_lab.report.markdown import paragraph, table, text
-from evenkeel_lab.verdicts import LEAST_PAIRS
+from evenkeel_lab.stats import LEAST_PAIRS, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.figures import Figure
-    from evenkeel_lab.report.case import Case
-    from evenkeel_lab.session.ablation import Amount
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.runner.results.ablation import Amount
+    from evenkeel_lab.stats.metrics import Figure
 
 HEAD = ("part", "what is taken away", "cost [interval]", "share of the cost", "left without it")
 
@@ -33,7 +32,7 @@ def ablation(case: Case, pictures: Mapping[str, str]) -> str:
     about = case.asked.described[found.figure]
     rows = [["all of it", "", _amount(about, found.total), "", ""]]
     for piece in (*found.pieces, *([found.rest] if found.rest else [])):
-        share = words.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "cannot be told"
+        share = wording.share(piece.share.mean, piece.share.low, piece.share.high) if piece.share else "cannot be told"
         left = _amount(about, piece.left) if piece.left else ""
         rows.append([piece.name, text(piece.about), _amount(about, piece.cost), share, left])
     told = (
@@ -46,4 +45,4 @@ def ablation(case: Case, pictures: Mapping[str, str]) -> str:
 
 
 def _amount(figure: Figure, amount: Amount) -> str:
-    return words.change(figure, amount.mean, amount.low, amount.high)
+    return wording.change(figure, amount.mean, amount.low, amount.high)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table
-from evenkeel_lab.session.criteria import asked, criteria as judged
+from evenkeel_lab.runner.results.criteria import asked, criteria as judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
 
 HEAD = ("arm", "figure", "asked", "mean of its pairs [interval]", "pairs", "")
 

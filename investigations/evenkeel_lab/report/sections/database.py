@@ -10,8 +10,8 @@ from evenkeel_lab.report.markdown import code, paragraph, table, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Comparison
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.stats.compare import Comparison
 
 # What comes less often than once in fifty requests is not about requests.
 LEAST = 0.02

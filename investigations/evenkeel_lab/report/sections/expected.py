@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.compare import compare
-from evenkeel_lab.comparison.figures import FIGURES, ordered
-from evenkeel_lab.comparison.runs import Runs
 from evenkeel_lab.report.markdown import paragraph, table, text
 from evenkeel_lab.report.sections.tables import figures, invalid
-from evenkeel_lab.verdicts import Scale
+from evenkeel_lab.stats import Scale, wording
+from evenkeel_lab.stats.compare import compare
+from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.run_set import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Compared
-    from evenkeel_lab.experiment.investigation import Expected
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.investigation_spec.investigation import Expected
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.stats.compare import Compared
 
 HEAD = ("figure", "claimed", "ours [interval]", "the claim lies", "our verdict")
 
@@ -48,8 +47,8 @@ def _claim(case: Case, one: Expected, name: str) -> list[str]:
     if found is None:
         return [name, told, "", "", "not judged here"]
     if found.verdict is None:
-        return [name, told, "", "", words.verdict(found)]
-    return [name, told, words.effect(found), _where(found, claim), words.stated(found, invalid=invalid(case))]
+        return [name, told, "", "", wording.verdict(found)]
+    return [name, told, wording.effect(found), _where(found, claim), wording.stated(found, invalid=invalid(case))]
 
 
 def _where(found: Compared, claim: float) -> str:
@@ -84,7 +83,7 @@ def _runs(case: Case, one: Expected) -> list[str]:
 def _run(case: Case, one: Expected, column: tuple[str, str], number: int) -> str:
     arm, name = column
     values = one.runs[arm][name]
-    return words.size(case.asked.described[name], values[number]) if number < len(values) else ""
+    return wording.size(case.asked.described[name], values[number]) if number < len(values) else ""
 
 
 def _set(arm: str, one: Expected) -> Runs:

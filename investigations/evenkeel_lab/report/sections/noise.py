@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES, ordered
-from evenkeel_lab.experiment.investigation import DIRECT
-from evenkeel_lab.report.counts import counted, times
+from evenkeel_lab.formatting import counted, how_often
+from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.report.sections.tables import invalid
+from evenkeel_lab.stats import wording
+from evenkeel_lab.stats.metrics import FIGURES, ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
 
 # What stands between a client and the mock is told in latencies.
 TOLD = ("p50", "p90", "p95", "p99", "mean")
@@ -33,10 +33,10 @@ def _floor(case: Case) -> str:
     rows = [
         [
             f"**{found.figure.name}**" if found.primary else found.figure.name,
-            words.effect(found),
-            words.margin(found),
-            words.detectable(found),
-            words.stated(found, invalid=invalid(case)),
+            wording.effect(found),
+            wording.margin(found),
+            wording.detectable(found),
+            wording.stated(found, invalid=invalid(case)),
         ]
         for found in one.figures
     ]
@@ -60,17 +60,17 @@ def _rig(case: Case) -> str:
     for name in ordered(TOLD):
         if all(name in told for told in (*alone, *baseline)):
             first, second = _middle(name, alone), _middle(name, baseline)
-            amounts = [words.size(FIGURES[name], value) for value in (first, second)]
+            amounts = [wording.size(FIGURES[name], value) for value in (first, second)]
             rows.append([name, *amounts, f"{first / second * 100:.3g} %" if second else ""])
     if not rows:
         return ""
     told = (
-        f"The mock alone, loaded in the same way {times(len(alone))}: what of the baseline's figures is the load, the "
-        "mock and the machine, and not the proxy."
+        f"The mock alone, loaded in the same way {how_often(len(alone))}: what of the baseline's figures is the load, "
+        "the mock and the machine, and not the proxy."
     )
     head = ("figure", "the mock alone", case.asked.baseline, "share")
     return "\n\n".join([paragraph(told), table(head, rows, set(head[1:]))])
 
 
 def _middle(name: str, told: Sequence[Mapping[str, float]]) -> float:
-    return words.middle([one[name] for one in told], FIGURES[name].usual.scale)
+    return wording.middle([one[name] for one in told], FIGURES[name].usual.scale)

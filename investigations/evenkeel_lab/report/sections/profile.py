@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.profiling.section import section
 from evenkeel_lab.report.markdown import paragraph
-from evenkeel_lab.session.store import digest
+from evenkeel_lab.runner.results.store import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
 
 ANOTHER = "The profile was taken of another version of this investigation than its pairs."
 

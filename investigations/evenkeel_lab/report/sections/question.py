@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.arm import Arm, Kind
-from evenkeel_lab.experiment.investigation import Design, Subjects
-from evenkeel_lab.report.counts import counted
+from evenkeel_lab.formatting import counted
+from evenkeel_lab.investigation_spec.arm import Arm, Kind
+from evenkeel_lab.investigation_spec.investigation import Design, Subjects
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
-from evenkeel_lab.session.meetings import DIRECT_EVERY
-from evenkeel_lab.stack.config import Journal, Rotation
+from evenkeel_lab.runner.schedule import DIRECT_EVERY
+from evenkeel_lab.stack.litellm.config import Journal, Rotation
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.options import SHARED
 from evenkeel_load.scenario import SCENARIOS
@@ -18,9 +18,9 @@ from evenkeel_load.scenario import SCENARIOS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel_lab.experiment import Investigation
-    from evenkeel_lab.experiment.investigation import Load
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.investigation_spec import Investigation
+    from evenkeel_lab.investigation_spec.investigation import Load
+    from evenkeel_lab.report.report_data import Case
 
 DESIGNS = {
     Design.DUETS: "are loaded at the same moment, each on half of the cores, and swap these during the run",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import FIGURES
 from evenkeel_lab.report.markdown import paragraph, table
+from evenkeel_lab.stats import wording
+from evenkeel_lab.stats.metrics import FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.case import Case
-    from evenkeel_lab.session.queueing import Point, Server
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.runner.results.queue_model import Point, Server
 
 HEAD = ("arm", "users", "answered", "mean latency [interval]", "under way", "by CPU time", "as it fits best")
 
@@ -45,7 +45,7 @@ def _measured(one: Point) -> list[str]:
     return [
         one.arm,
         str(one.users),
-        words.size(FIGURES["throughput"], one.throughput),
+        wording.size(FIGURES["throughput"], one.throughput),
         f"{_ms(one.latency)} [{one.low:,.3g}, {one.high:,.3g}]",
         f"{one.in_system:.3g}",
     ]
@@ -57,4 +57,4 @@ def _model(server: Server, one: Point) -> str:
 
 
 def _ms(value: float) -> str:
-    return words.size(FIGURES["mean"], value)
+    return wording.size(FIGURES["mean"], value)

@@ -7,19 +7,19 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.experiment.arm import Kind
-from evenkeel_lab.report.case import level
-from evenkeel_lab.report.counts import counted, lasted
-from evenkeel_lab.report.doubts import pairs_done
-from evenkeel_lab.report.figures import FIGURES
+from evenkeel_lab.formatting import counted, duration
+from evenkeel_lab.investigation_spec.arm import Kind
+from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
-from evenkeel_lab.verdicts import alpha_of
+from evenkeel_lab.report.plots import FIGURES
+from evenkeel_lab.report.report_data import level
+from evenkeel_lab.stats import alpha_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.case import Case
-    from evenkeel_lab.session.summary import Summary
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.runner.results.summary import Summary
 
 NS = 1e9
 # A step that is so much longer than the usual one was a pause.
@@ -54,7 +54,7 @@ def _this_page(case: Case) -> list[str]:
 def _new_session(case: Case) -> list[str]:
     """Say how to measure once more, and with what: a commit that it was not measured with would not be the same."""
     told = case.summary.provenance
-    commit, took = told.get("commit"), lasted(seconds(case.summary))
+    commit, took = told.get("commit"), duration(seconds(case.summary))
     lines = [f"evenkeel investigate {case.summary.name} --fresh"]
     place = ", whose summary takes the place of this one's" if case.committed else ""
     about = f"A new session{place}; this one took {took} on the machine below"
@@ -74,9 +74,9 @@ def _new_session(case: Case) -> list[str]:
 def _code(figure: str, where: str) -> list[str]:
     return [
         "from pathlib import Path",
-        "from evenkeel_lab.report.figures import FIGURES",
-        "from evenkeel_lab.session.judge import judge_summary",
-        "from evenkeel_lab.session.summary import read",
+        "from evenkeel_lab.report.plots import FIGURES",
+        "from evenkeel_lab.runner.results.analysis import judge_summary",
+        "from evenkeel_lab.runner.results.summary import read",
         "",
         f'summary = read(Path("{where}"))',
         f'FIGURES["{figure}"].draw(summary, judge_summary(summary))',

@@ -9,7 +9,7 @@ from evenkeel_lab.report.markdown import paragraph
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
 
 TITLES = {
     "shift": "The shift function",

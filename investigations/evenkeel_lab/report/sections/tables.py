@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.comparison.figures import ordered
-from evenkeel_lab.report.counts import counted
+from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import items, paragraph, table
+from evenkeel_lab.stats import wording
+from evenkeel_lab.stats.metrics import ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Compared, Comparison
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.stats.compare import Compared, Comparison
 
 RIGHT = ("effect [interval]", "margin", "detectable")
 
@@ -50,10 +50,10 @@ def figures(one: Comparison, *, invalid: bool) -> str:
         [
             f"**{found.figure.name}**" if found.primary else found.figure.name,
             *_amounts(found),
-            words.effect(found),
-            words.margin(found),
-            words.detectable(found),
-            words.stated(found, invalid=invalid),
+            wording.effect(found),
+            wording.margin(found),
+            wording.detectable(found),
+            wording.stated(found, invalid=invalid),
         ]
         for found in one.figures
     ]
@@ -64,7 +64,7 @@ def _amounts(found: Compared) -> list[str]:
     """Return nothing where the rig has miscounted: nothing that is measured lies below zero."""
     if min((*found.baseline, *found.candidate), default=0) < 0:
         return ["", ""]
-    return [words.amount(found, found.baseline), words.amount(found, found.candidate)]
+    return [wording.amount(found, found.baseline), wording.amount(found, found.candidate)]
 
 
 def invalid(case: Case) -> bool:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.comparison import words
-from evenkeel_lab.report.case import level, primary
-from evenkeel_lab.report.counts import counted
+from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import items, paragraph, text
+from evenkeel_lab.report.report_data import level, primary
 from evenkeel_lab.report.sections.database import dearest
-from evenkeel_lab.verdicts import LEAST_PAIRS, alpha_of
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_of, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.comparison.compare import Compared, Comparison
-    from evenkeel_lab.report.case import Case
+    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.stats.compare import Compared, Comparison
 
 
 def verdict(case: Case, pictures: Mapping[str, str]) -> str:
@@ -53,15 +52,15 @@ def _said(case: Case, one: Comparison) -> str:
     what = f" ({text(about.about)})" if about else " (the baseline once more)"
     head = f"**{one.candidate}**{what}:"
     if found is None or found.verdict is None:
-        return f"{head} **{words.NO_VERDICT}.** {_why_not(case, found, one)}"
-    doubt = f", {words.UNBELIEVED}" if case.judgement.invalid else ""
-    told = f"{words.sentence(found, one.baseline)} {words.meaning(found)}"
-    return f"{head} **{words.kind(found)}{doubt}.** {told}{dearest(case, one)}"
+        return f"{head} **{wording.NO_VERDICT}.** {_why_not(case, found, one)}"
+    doubt = f", {wording.UNBELIEVED}" if case.judgement.invalid else ""
+    told = f"{wording.sentence(found, one.baseline)} {wording.meaning(found)}"
+    return f"{head} **{wording.kind(found)}{doubt}.** {told}{dearest(case, one)}"
 
 
 def _why_not(case: Case, found: Compared | None, one: Comparison) -> str:
     if found is not None:
-        return f"{words.sentence(found, one.baseline)} {words.meaning(found)}"
+        return f"{wording.sentence(found, one.baseline)} {wording.meaning(found)}"
     if one.figures:
         return f"Its {case.asked.primary}, which decides, cannot be told in every run."
     return f"There are no valid pairs, of at least {LEAST_PAIRS}."

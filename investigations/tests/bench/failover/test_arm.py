@@ -6,9 +6,9 @@ import pytest
 
 from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request, meanwhile
 from evenkeel_lab.bench.failover.journal import Entry
-from evenkeel_lab.stack.accounts import unequal
-from evenkeel_lab.stack.config import MODEL, ROTATION, proxy_config
-from evenkeel_load.samples import Sample
+from evenkeel_lab.stack.litellm.accounts import unequal
+from evenkeel_lab.stack.litellm.config import MODEL, ROTATION, proxy_config
+from evenkeel_load.records.resource_samples import Sample
 from evenkeel_mock.config import parse
 
 DRILL = Drill(unequal(3), [0.1, 0.2])

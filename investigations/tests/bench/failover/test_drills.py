@@ -16,7 +16,7 @@ from evenkeel_lab.bench.failover.timeline import bench_timeline
 from evenkeel_lab.bench.failover.workers import bench_workers
 from evenkeel_lab.errors import ScheduleMissed
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.stack.subject import DEFAULT_VERSION
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evenkeel_lab.bench.failover.journal import OTHERS, Entry, left, over_limit, read, windows
-from evenkeel_lab.stack.accounts import Account
+from evenkeel_lab.stack.litellm.accounts import Account
 
 A, B = Account("a", 10), Account("b", 20)
 

@@ -5,7 +5,7 @@ import pytest
 from evenkeel_lab.bench.failover.arm import Drill, Outcome, Request
 from evenkeel_lab.bench.failover.journal import Entry
 from evenkeel_lab.bench.failover.overload import capacity, figures, recoveries
-from evenkeel_lab.stack.accounts import Account
+from evenkeel_lab.stack.litellm.accounts import Account
 
 SECONDS, LIMIT = 80.0, 600
 RATE = 1.2 * LIMIT / 60

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from evenkeel_lab.bench.failover.profile import Stretch, Trouble, living, times, total
 from evenkeel_lab.bench.failover.timeline import SHARE, drill
-from evenkeel_lab.stack.accounts import Account, unequal
+from evenkeel_lab.stack.litellm.accounts import Account, unequal
 
 stretches = st.lists(st.tuples(st.floats(0.5, 20), st.floats(0.5, 80)), min_size=1, max_size=5)
 

@@ -1,0 +1,34 @@
+"""Somebody else who uses the provider's accounts too: what a router cannot know until it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from evenkeel_lab.bench.failover.journal import OTHERS, REFUSED
+from evenkeel_lab.stack.http_client import client
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    import httpx
+
+    from evenkeel_lab.stack.litellm.accounts import Account
+
+AT_ONCE = 8
+
+
+def use_up(mock: str, accounts: Sequence[Account]) -> Callable[[], Awaitable[None]]:
+    """Return what asks of each account whatever is left of it, past any proxy."""
+
+    async def ask(asking: httpx.AsyncClient, account: Account) -> None:
+        body = {"model": OTHERS, "messages": [{"role": "user", "content": "ahoy"}]}
+        headers = {"authorization": f"Bearer {account.key}"}
+        while (await asking.post("/v1/chat/completions", json=body, headers=headers)).status_code != REFUSED:
+            pass
+
+    async def act() -> None:
+        async with client(seconds=10, base_url=mock) as asking:
+            await asyncio.gather(*(ask(asking, account) for account in accounts for _ in range(AT_ONCE)))
+
+    return act

@@ -1,0 +1,132 @@
+"""Record the events anew: `python -m evenkeel_lab.bench.prometheus_callback.record [VERSION]`.
+
+Boots the whole stack with a callback that writes down what it is told, asks for everything once, tidies what was
+written, and puts it where the bench and its tests find it: `events/VERSION.json.gz` beside the bench. Takes a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from rich.console import Console
+
+from evenkeel_lab.bench.prometheus_callback.environments import RECORDED
+from evenkeel_lab.bench.prometheus_callback.events import place_of, write_events
+from evenkeel_lab.bench.prometheus_callback.record.anonymise import tidied
+from evenkeel_lab.bench.prometheus_callback.record.workload import Ask, asks, settings
+from evenkeel_lab.progress import shown_on
+from evenkeel_lab.stack.http_client import client
+from evenkeel_lab.stack.litellm.config import Subject
+from evenkeel_lab.stack.litellm.fixtures import Admin, admin
+from evenkeel_lab.stack.servers.postgres import connect
+from evenkeel_lab.stack.stack import Options, stack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel_lab.stack.litellm.proxy import Proxy
+
+RECORDER = Path(__file__).with_name("recorder.py")
+MODULE = "evenkeel_events"
+LINES = "events.jsonl"
+ANSWER_SECONDS = 60.0
+# The last ones are told in the background, and streams after their end.
+SETTLE_SECONDS = 4.0
+ORGANISATION = """
+INSERT INTO "LiteLLM_BudgetTable" (budget_id, max_budget, created_by, updated_by)
+VALUES ('of-fleet', 500, 'lab', 'lab');
+INSERT INTO "LiteLLM_OrganizationTable" (organization_id, organization_alias, budget_id, models, created_by, updated_by)
+VALUES ('org-1', 'fleet', 'of-fleet', '{}', 'lab', 'lab');
+UPDATE "LiteLLM_VerificationToken" SET organization_id = 'org-1' WHERE key_alias = 'organised';
+"""
+MOCK = {"seed": 7, "latency": {"ttft_ms": 3, "gap_ms": 1, "length": 6}, "models": ["*"]}
+
+
+async def make_keys(api: Admin) -> dict[str, str]:
+    """Return a key for each who asks: with and without a team, a user, an organisation, budgets, limits."""
+    month = {"max_budget": 100.0, "budget_duration": "30d"}
+    crew = await api.post("/team/new", team_alias="crew", **month)
+    loose = await api.post("/team/new", team_alias="loose")
+    sailors = await api.post("/team/new", team_alias="sailors")
+    for user in ("mate", "cook"):
+        email = {"user_email": f"{user}@example.org", "user_alias": user}
+        await api.post("/user/new", user_id=user, auto_create_key=False, **email, **(month if user == "mate" else {}))
+    await api.post("/budget/new", budget_id="of-customers", max_budget=20.0, budget_duration="7d")
+    await api.post("/customer/new", user_id="customer-of-budgeted", budget_id="of-customers")
+    labels = {"metadata": {"department": "deck", "priority": "high"}}
+    wanted: Mapping[str, Mapping[str, Any]] = {
+        "plain": {},
+        "budgeted": {"key_alias": "budgeted", "team_id": crew["team_id"], "user_id": "mate", **month, **labels},
+        "team-only": {"key_alias": "team-only", "team_id": loose["team_id"]},
+        "organised": {"key_alias": "organised", "team_id": sailors["team_id"]},
+        "limited": {
+            "key_alias": "limited",
+            "user_id": "cook",
+            "rpm_limit": 50_000,
+            "tpm_limit": 9_000_000,
+            "model_rpm_limit": {"gpt-4o-mini": 40_000},
+            "model_tpm_limit": {"gpt-4o-mini": 8_000_000},
+        },
+        "spent": {"key_alias": "spent", "max_budget": 0.0},
+        "throttled": {"key_alias": "throttled", "rpm_limit": 1},
+    }
+    return {name: (await api.post("/key/generate", **fields))["key"] for name, fields in wanted.items()}
+
+
+async def make_organisation(proxy: Proxy) -> None:
+    """Make one, with a budget, for the key that is called after it: its own API is for those who have a licence."""
+    connection = await connect(proxy.services.database_url)
+    try:
+        await connection.execute(ORGANISATION)
+    finally:
+        await connection.close()
+
+
+async def ask(sender: httpx.AsyncClient, one: Ask, key: str) -> None:
+    """Make one request, whatever comes of it."""
+    headers = {"authorization": f"Bearer {key}", **one.headers}
+    try:
+        async with sender.stream("POST", one.path, json=dict(one.body), headers=headers) as answer:
+            async for _ in answer.aiter_bytes():
+                pass
+    except httpx.TransportError:
+        # A stream that breaks off upstream breaks off here, too.
+        return
+
+
+async def drive(proxy: Proxy) -> None:
+    """Ask for everything, one after another: so the events come in the same order each time."""
+    async with admin(proxy) as api:
+        keys = {"master": proxy.master_key, "stranger": "sk-nobody-knows-me", **await make_keys(api)}
+    await make_organisation(proxy)
+    async with client(seconds=ANSWER_SECONDS, base_url=proxy.url) as sender:
+        for one in asks():
+            await ask(sender, one, keys[one.who])
+    await asyncio.sleep(SETTLE_SECONDS)
+
+
+async def record(version: str) -> Path:
+    """Record, and return where the events are."""
+    steps = shown_on(Console(stderr=True))
+    async with stack(Options(mock_settings=MOCK), steps=steps) as ground:
+        beside = ground.folder / "recorder"
+        beside.mkdir(mode=0o755)
+        shutil.copy(RECORDER, beside / f"{MODULE}.py")
+        subject = Subject(version, settings=settings(ground.mock.url, f"{MODULE}.recorder"))
+        async with replace(ground, plugin=beside).proxy(subject) as proxy:
+            with steps.step("everything that can be asked"):
+                await drive(proxy)
+            lines = (proxy.config.parent / LINES).read_text(encoding="utf-8").splitlines()
+    place = place_of(version)
+    write_events(tidied(lines), place)
+    return place
+
+
+if __name__ == "__main__":
+    print(asyncio.run(record(sys.argv[1] if sys.argv[1:] else RECORDED)))  # noqa: T201 - for who has asked

@@ -1,0 +1,151 @@
+"""Whether the verdicts hold what they promise: of simulated sessions, whose truth is known.
+
+Beside them, in the same run, what the usual methods say of sessions without any difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy import stats
+
+from evenkeel_lab.bench.result import Metric
+from evenkeel_lab.bench.verdicts.simulation import Session, blocks, session
+from evenkeel_lab.stats import Kind, Margin, Scale, alpha_of, judge
+from evenkeel_load.analysis.statistics import quantiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel_lab.progress import Steps
+    from evenkeel_lab.stats import Verdict
+
+    class HasPValue(Protocol):
+        """What every test of scipy's returns."""
+
+        @property
+        def pvalue(self) -> Any:
+            """How probable it is that chance does so much."""
+
+
+SESSIONS, PAIRS = 400, 6
+LOOKS = (6, 12, 24)
+QUANTILES = {"p50": 0.5, "p99": 0.99}
+MARGINS = {"p50": Margin(Scale.FACTOR, 0.05), "p99": Margin(Scale.FACTOR, 0.10)}
+SPREAD = 0.03
+BLOCKS, FEW, RESAMPLES, SIGNIFICANT = 10, 5, 500, 0.05
+PEEKS = range(5, 25)
+
+
+async def bench_verdict(steps: Steps) -> list[Metric]:
+    """Measure."""
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor() as pool:
+
+        async def share(what: str, simulate: Callable[[int], dict[str, bool]]) -> dict[str, float]:
+            with steps.step(f"{SESSIONS} sessions: {what}"):
+                found = await loop.run_in_executor(
+                    None, lambda: list(pool.map(simulate, range(SESSIONS), chunksize=20))
+                )
+            return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+        same = await share("no difference, six pairs", claims)
+        twice = await share("a difference of twice the margin", finds_twice_the_margin)
+        zero = await share("no difference, judged at each look", ends_equivalent)
+        naive = await share("no difference, the usual methods", naive_claims)
+    told = ", ".join(f"{name} {value:.0%}" for name, value in naive.items())
+    return [
+        *(
+            Metric(f"aa_false_positive_share_{name}", same[name], "", "<= 0.07", f"{PAIRS} pairs, nominal 5 %")
+            for name in QUANTILES
+        ),
+        Metric("aa_false_positive_share_looks", zero["claims"], "", "<= 0.07", f"p50, looks after {LOOKS} pairs"),
+        Metric("power_at_twice_margin", min(twice.values()), "", ">= 0.9", _told(twice)),
+        Metric("equivalence_share_at_zero", zero["equivalent"], "", ">= 0.8", f"s_d = {SPREAD:.0%}, by the last look"),
+        Metric("naive_false_positive_share", naive["Mann-Whitney, one pair"], "", None, told),
+    ]
+
+
+def claims(seed: int) -> dict[str, bool]:
+    """Say of a session without any difference whether one is claimed."""
+    found = session(_source(seed, "claims"), PAIRS)
+    return {
+        name: judge(_differences(found, name), MARGINS[name].width([1.0], [1.0])).kind.is_real for name in QUANTILES
+    }
+
+
+def finds_twice_the_margin(seed: int) -> dict[str, bool]:
+    """Say whether twice the margin is called material by the last look."""
+    return {
+        name: _last_look(
+            _differences(session(_source(seed, name), LOOKS[-1], 2 * MARGINS[name].size), name), MARGINS[name]
+        ).kind
+        is Kind.MATERIAL
+        for name in QUANTILES
+    }
+
+
+def ends_equivalent(seed: int) -> dict[str, bool]:
+    """Say how a session without any difference ends, if a pair's difference varies by three per cent."""
+    found = _last_look(_source(seed, "zero").normal(0, SPREAD, LOOKS[-1]).tolist(), MARGINS["p50"])
+    return {"equivalent": found.kind is Kind.NONE, "claims": found.kind.is_real}
+
+
+def naive_claims(seed: int) -> dict[str, bool]:
+    """Say of a session without any difference whether the usual methods claim one."""
+    source = _source(seed, "naive")
+    one, few, many = session(source, 1), session(source, FEW), session(source, PEEKS[-1])
+    apart = blocks(source, BLOCKS)
+    logs = _differences(few, "p50")
+    resampled = source.choice(logs, (RESAMPLES, FEW)).mean(axis=1)
+    low, high = np.quantile(resampled, [SIGNIFICANT / 2, 1 - SIGNIFICANT / 2])
+    peeked = _differences(many, "p50")
+    return {
+        "Mann-Whitney, one pair": _differ(stats.mannwhitneyu(one.baseline[0], one.candidate[0])),
+        "Mann-Whitney, five pooled": _differ(stats.mannwhitneyu(few.baseline.ravel(), few.candidate.ravel())),
+        "bootstrap of requests": _bootstrap(source, one),
+        "Welch, AAAA then BBBB": _differ(
+            stats.ttest_ind(_figures(apart.baseline, "p50"), _figures(apart.candidate, "p50"), equal_var=False)
+        ),
+        "bootstrap of five pairs": bool(low > 0 or high < 0),
+        "peeking": any(_differ(stats.ttest_1samp(peeked[:count], 0)) for count in PEEKS),
+    }
+
+
+def _last_look(differences: Sequence[float], margin: Margin) -> Verdict:
+    """Judge at each look, until it is settled."""
+    for look in LOOKS:
+        found = judge(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_of(LOOKS))
+        if found.kind.is_settled:
+            break
+    return found
+
+
+def _differences(found: Session, name: str) -> list[float]:
+    return MARGINS[name].differences(_figures(found.baseline, name), _figures(found.candidate, name))
+
+
+def _figures(runs: np.ndarray, name: str) -> list[float]:
+    return [quantiles(run, [QUANTILES[name]])[0] for run in runs]
+
+
+def _bootstrap(source: np.random.Generator, found: Session) -> bool:
+    draws = source.integers(0, found.baseline.shape[1], (2, RESAMPLES, found.baseline.shape[1]))
+    difference = np.median(found.candidate[0][draws[1]], axis=1) - np.median(found.baseline[0][draws[0]], axis=1)
+    low, high = np.quantile(difference, [SIGNIFICANT / 2, 1 - SIGNIFICANT / 2])
+    return bool(low > 0 or high < 0)
+
+
+def _differ(test: HasPValue) -> bool:
+    return bool(test.pvalue < SIGNIFICANT)
+
+
+def _told(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.0%}" for name, value in shares.items())
+
+
+def _source(seed: int, name: str) -> np.random.Generator:
+    return np.random.default_rng([seed, *name.encode()])

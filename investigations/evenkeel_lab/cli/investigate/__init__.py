@@ -1,0 +1,1 @@
+"""The `evenkeel investigate` command."""

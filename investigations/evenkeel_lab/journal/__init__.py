@@ -1,7 +1,0 @@
-"""The plugin's journal, read where it lies: opened by its address, counted, moved."""
-
-from __future__ import annotations
-
-from evenkeel_lab.journal.opening import Address, opened
-
-__all__ = ["Address", "opened"]

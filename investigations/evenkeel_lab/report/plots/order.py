@@ -1,0 +1,81 @@
+"""The runs in the order in which they ran: what drifts, and what jumps, is seen here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import MaxNLocator
+
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
+from evenkeel_lab.report.plots.scales import around, log_axis
+from evenkeel_lab.report.plots.style import figure, headline, looks, named, styled
+from evenkeel_lab.stats import Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from evenkeel_lab.runner.measurement.run import Run
+    from evenkeel_lab.runner.results.analysis import Judgement
+    from evenkeel_lab.runner.results.summary import Summary
+
+HEIGHT = 3.2
+
+
+@styled
+def order(summary: Summary, judgement: Judgement) -> Figure | None:
+    """Draw the primary figure of every run; hollow ones do not count. The mock alone, of another size, is left out."""
+    asked = summary.investigation
+    name = asked.primary
+    runs = _runs(summary)
+    if not runs:
+        return None
+    drawn = figure(HEIGHT)
+    axes = drawn.subplots()
+    known = looks(asked)
+    for arm in [*asked.arms, AGAIN]:
+        own = [(at, run.figures[name], counts) for at, run, counts in runs if run.arm == arm]
+        if not own:
+            continue
+        look, label = known[arm], named(arm, asked.baseline)
+        for counts in (True, False):
+            points = [(at, value) for at, value, counted in own if counted is counts]
+            axes.plot(
+                [at for at, _ in points],
+                [value for _, value in points],
+                color=look.colour,
+                marker=look.marker,
+                markersize=5,
+                markerfacecolor=look.colour if counts else "white",
+                linestyle="none",
+                label=label if counts else "_",
+            )
+    axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+    axes.set(xlabel="the session's meetings, in the order in which they took place")
+    known_figure, values = asked.described[name], [run.figures[name] for _, run, _ in runs]
+    if known_figure.usual.scale is Scale.FACTOR and min(values) > 0:
+        log_axis(axes.yaxis, *around(values), known_figure.unit)
+    drawn.legend(loc="outside right upper")
+    hollow = "; hollow: does not count" if not all(counts for _, _, counts in runs) else ""
+    headline(drawn, f"{name} of every run, in the order in which they ran{hollow}", judgement)
+    return drawn
+
+
+def alt(summary: Summary, _: Judgement) -> str:
+    """Say it in words."""
+    runs = _runs(summary)
+    invalid = sum(not counts for _, _, counts in runs)
+    pairs = len({at for at, _, _ in runs})
+    count = f"{invalid} of the runs do not count" if invalid else "all of them count"
+    return f"{summary.investigation.primary} of {len(runs)} runs in {pairs} pairs, in the order of time; {count}"
+
+
+def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:
+    """Return all runs that have the primary figure: their meeting's place in time, and whether they count."""
+    name = summary.investigation.primary
+    met = sorted(summary.done.items(), key=lambda told: (min(run.start_ns for run in told[1]), told[0]))
+    return [
+        (at, run, not any(one.limited for one in runs))
+        for at, (_, runs) in enumerate(met, 1)
+        for run in sorted(runs, key=lambda run: run.start_ns)
+        if name in run.figures and run.arm != DIRECT
+    ]

@@ -1,0 +1,158 @@
+"""How all figures look, whatever is configured on the machine that draws them.
+
+An arm has a colour, a marker and a line of its own, in all figures of a session: they stand for the arm, never for who
+is better, and the marker and the line tell it without colour as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
+from evenkeel_lab.report.plots.canonical import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from matplotlib.axes import Axes
+
+    from evenkeel_lab.investigation_spec import Investigation
+    from evenkeel_lab.runner.results.analysis import Judgement
+
+    Dashes = str | tuple[int, tuple[int, ...]]
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+INVALID = "Invalid session, not to be believed"
+WIDTH = 9.0
+LONGEST = 26
+INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"
+# Okabe and Ito's colours, told apart by those who see fewer; without their yellow, which white paper swallows.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKERS = ("s", "^", "D", "v", "P", "X", "<")
+LINES: tuple[Dashes, ...] = ("--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (8, 2)))
+UNTITLED = {"Creator": None, "Date": None, "Format": None, "Type": None}
+# Which window a figure is shown in is the business of who shows it.
+UNTOUCHED = {"backend", "backend_fallback", "interactive", "toolbar"}
+OURS: Mapping[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": QUIET,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+    # Which points a simpler line keeps may depend on their last bits.
+    "path.simplify": False,
+    # Text as outlines: it looks the same wherever it is shown, with any fonts.
+    "svg.fonttype": "path",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.color": QUIET,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": 8,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an arm is drawn."""
+
+    colour: str
+    marker: str
+    line: Dashes
+
+
+def looks(investigation: Investigation) -> dict[str, Look]:
+    """Return how each arm is drawn: the baseline in black, its twin and the mock in grey."""
+    others = [name for name in investigation.arms if name != investigation.baseline]
+    found = {
+        name: Look(COLOURS[at % len(COLOURS)], MARKERS[at % len(MARKERS)], LINES[at % len(LINES)])
+        for at, name in enumerate(others)
+    }
+    own = {investigation.baseline: Look(INK, "o", "-"), AGAIN: Look(QUIET, "*", ":"), DIRECT: Look(QUIET, ".", ":")}
+    return own | found
+
+
+@contextlib.contextmanager
+def style() -> Iterator[None]:
+    """Draw as this project does, and not as the machine's own settings say."""
+    plain: dict[Any, Any] = dict(mpl.rcParamsDefault.copy())
+    with mpl.rc_context({name: value for name, value in (plain | dict(OURS)).items() if name not in UNTOUCHED}):
+        yield
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Let a function draw in this style."""
+
+    @functools.wraps(draw)
+    def within(*args: P.args, **kwargs: P.kwargs) -> R:
+        with style():
+            return draw(*args, **kwargs)
+
+    return within
+
+
+def figure(height: float, width: float = WIDTH) -> Figure:
+    """Return an empty figure that needs no window."""
+    found = Figure(figsize=(width, height))
+    FigureCanvasSVG(found)
+    return found
+
+
+def headline(drawn: Figure, told: str, judgement: Judgement | None = None) -> None:
+    """Say above a figure what it shows, and whether it may be believed."""
+    invalid = f"{INVALID.upper()}\n" if judgement and judgement.invalid else ""
+    drawn.suptitle(f"{invalid}{told}", x=0.01, ha="left", fontsize=10, fontweight="bold" if invalid else "normal")
+
+
+def short(name: str, longest: int = LONGEST) -> str:
+    """Return a name that has room: names differ at their beginning or at their end."""
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+
+def named(arm: str, baseline: str) -> str:
+    """Return what an arm is called in a figure."""
+    return {AGAIN: f"{short(baseline, LONGEST - 7)}, again", DIRECT: "the mock alone"}.get(arm, short(arm))
+
+
+def quieten(axes: Axes) -> None:
+    """Take away what a row of labels does not need."""
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def svg(drawn: Figure, name: str) -> str:
+    """Return a figure as a file's text: the same for the same figure, on every machine."""
+    into = io.StringIO()
+    with style(), mpl.rc_context({"svg.hashsalt": name}):
+        drawn.savefig(into, format="svg", metadata=UNTITLED)
+    return canonical(into.getvalue())

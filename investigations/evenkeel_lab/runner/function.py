@@ -1,0 +1,51 @@
+"""Arms that are functions of the project's own: a benchmark, a simulation."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import math
+import time
+import traceback
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
+from evenkeel_lab.runner.measurement.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel_lab.investigation_spec import Arm
+
+
+async def call(name: str, arm: Arm, seed: int) -> Run:
+    """Call an arm's function once, and return what it has found; it may find that the rig did not keep up."""
+    function = load(arm.function)
+    start_ns, began = time.time_ns(), time.monotonic()
+    try:
+        value = await asyncio.to_thread(function, seed, **arm.arguments)
+    except ScheduleMissed as missed:
+        return Run(name, start_ns, time.monotonic() - began, 1, {}, limited=(missed.what,))
+    except RigFailure:
+        raise
+    except Exception as error:  # it is not ours
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{arm.function}, the function of {name}, has failed with seed {seed}: {error!r}."
+        raise WrongUse(what, cure=f"Look at {where.filename}, line {where.lineno}, or at its `arguments`.") from error
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        what = f"{arm.function}, the function of {name}, has returned {value!r} with seed {seed}."
+        raise WrongUse(what, cure="A function is called with a seed and its `arguments`, and returns a number.")
+    return Run(name, start_ns, time.monotonic() - began, 1, {"value": float(value)})
+
+
+def load(where: str) -> Callable[..., Any]:
+    """Return the function that is named package.module:name."""
+    module, _, name = where.partition(":")
+    try:
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever its module does when it is imported
+        raise WrongUse(f"There is no function {where!r}: {error!r}.", cure="Write package.module:name.") from error
+    if not callable(found):
+        raise WrongUse(f"{where!r} is no function.", cure="Write package.module:name.")
+    return found

@@ -1,0 +1,1 @@
+"""One run: its load, its subject, and what the subject spent."""

@@ -1,0 +1,111 @@
+"""All counters of a subject at one moment, and what they say of the requests between two."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from asyncpg import PostgresError
+from httpx import HTTPError
+from redis.exceptions import RedisError
+
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.runner.measurement import counters
+from evenkeel_lab.runner.measurement.core_pinning import stolen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel_lab.runner.targets import Target
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the counters say now."""
+
+    stolen: float
+    """For how many seconds the CPU was taken away."""
+    subject: counters.Spent | None
+    provider: float
+    """The mock's CPU seconds."""
+    database: Mapping[str, int]
+    operations: Mapping[str, int]
+    commands: Mapping[str, int] | None
+    """Valkey's, by connection; one that was closed has taken its own with it."""
+    locked: Mapping[str, int] | None = None
+    """Writes of the journal that found its file locked, by worker; None if there is none, or not all have told."""
+
+    @classmethod
+    async def before(cls, target: Target) -> Readings:
+        """Read them before a load: first what a subject has to be asked for, so that its answers are not counted."""
+        with _readable(target):
+            locked = await _locked(target)
+            return replace(await cls._of(target), locked=locked)
+
+    @classmethod
+    async def after(cls, target: Target) -> Readings:
+        """Read them after a load: what a subject has to be asked for comes last."""
+        with _readable(target):
+            found = await cls._of(target)
+            return replace(found, locked=await _locked(target))
+
+    @classmethod
+    async def _of(cls, target: Target) -> Readings:
+        return cls(
+            stolen(),
+            counters.spent(target.pid) if target.pid else None,
+            counters.spent(target.provider).total if target.provider else 0.0,
+            await counters.database(target.database_url) if target.database_url else {},
+            await counters.operations(target.engines) if target.engines else {},
+            await counters.commands(target.valkey_url) if target.valkey_url else None,
+        )
+
+    def since(self, before: Readings) -> Readings:
+        """Return what has been added; memory is as it is now."""
+        return Readings(
+            self.stolen - before.stolen,
+            self.subject.since(before.subject) if self.subject and before.subject else None,
+            self.provider - before.provider,
+            {name: count - before.database[name] for name, count in self.database.items()},
+            {name: count - before.operations.get(name, 0) for name, count in self.operations.items()},
+            _added(self.commands, before.commands),
+            _added(self.locked, before.locked),
+        )
+
+    def figures(self, requests: int) -> dict[str, float]:
+        """Return what each of so many requests has cost."""
+        found: dict[str, float] = {}
+        if self.subject:
+            found |= {"cpu_ms": self.subject.total * 1000, "switches": self.subject.switches}
+        if self.database:
+            found["database_calls"] = self.database["xact_commit"] + self.database["xact_rollback"]
+        # An engine that has died meanwhile has begun to count anew.
+        if self.operations and min(self.operations.values()) >= 0:
+            found["prisma_calls"] = sum(self.operations.values())
+        if self.commands is not None:
+            found["valkey_calls"] = sum(self.commands.values())
+        if self.locked is not None:
+            found["journal_locked"] = sum(self.locked.values())
+        return {name: value / requests for name, value in found.items()} if requests else {}
+
+
+@contextlib.contextmanager
+def _readable(target: Target) -> Iterator[None]:
+    """Say of whom it is that something cannot be read."""
+    try:
+        yield
+    except (OSError, HTTPError, PostgresError, RedisError) as error:
+        what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
+        raise RigFailure(what, cure="One of its servers is gone; its log says why.") from error
+
+
+async def _locked(target: Target) -> Mapping[str, int] | None:
+    return await counters.locked(target.url, target.admin_key, target.workers) if target.has_file else None
+
+
+def _added(now: Mapping[str, int] | None, before: Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """Return what each has counted meanwhile; None if one is gone, and with it what it would tell."""
+    if now is None or before is None or before.keys() - now.keys():
+        return None
+    return {name: count - before.get(name, 0) for name, count in now.items()}

@@ -1,0 +1,39 @@
+"""Who asks in a run: a team, a user and a key that the proxy has never seen, and has just been asked by.
+
+LiteLLM remembers for a minute who a key belongs to. When it has forgotten, all clients that come at once have it looked
+up at once, and keep each other waiting for seconds: among fifty clients, the median changed by half with how long ago
+the last run was. With somebody new in each run, and known since a moment ago, all runs begin alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from httpx import HTTPError
+
+from evenkeel_lab.errors import RigFailure
+from evenkeel_lab.stack.litellm.config import MODEL
+from evenkeel_lab.stack.sample_requests import ask
+from evenkeel_load.plan import make_plan
+
+if TYPE_CHECKING:
+    from evenkeel_lab.investigation_spec.investigation import Load
+    from evenkeel_lab.runner.targets import Target
+
+# So many times for each worker, so that each of them has most likely been asked.
+ASKED = 4
+
+
+async def with_newcomer(target: Target, wanted: Load) -> Target:
+    """Return a proxy with the key of somebody new; anything else as it is."""
+    if target.newcomer is None:
+        return target
+    models = make_plan(wanted.scenario, wanted.users, "", wanted.options | {"models": wanted.models or MODEL}).models
+    try:
+        key = await target.newcomer()
+        await ask(target.url, key, models.things[0], times=ASKED * target.workers, at_once=target.workers)
+    except HTTPError as error:
+        what = f"{target.name} does not answer between two runs: {str(error) or type(error).__name__}."
+        raise RigFailure(what, cure="Its log says why.") from error
+    return replace(target, api_key=key)

@@ -1,0 +1,1 @@
+"""Results of a session: what is stored, and what is derived from it."""

@@ -1,0 +1,1 @@
+"""LiteLLM: its environment, its configuration, its schema, and the running proxy."""

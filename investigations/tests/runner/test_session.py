@@ -1,0 +1,308 @@
+"""Sessions of functions: the engine without the minutes that proxies take."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
+from evenkeel_lab.investigation_spec import Investigation
+from evenkeel_lab.progress import Silent
+from evenkeel_lab.report.caveats import doubts
+from evenkeel_lab.runner.measurement.run import Run
+from evenkeel_lab.runner.results.analysis import Judgement, judge_session
+from evenkeel_lab.runner.results.provenance import Provenance
+from evenkeel_lab.runner.results.store import Store, digest
+from evenkeel_lab.runner.results.summary import gather
+from evenkeel_lab.runner.schedule import Meeting, meetings
+from evenkeel_lab.runner.session import Session
+from evenkeel_lab.runner.targets import Target
+from evenkeel_lab.runner.warm_up import COLD
+from evenkeel_lab.stack.stack import Options
+from evenkeel_lab.stats import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from evenkeel_lab.runner.subjects import Subjects
+    from evenkeel_lab.runner.warm_up import WarmUp
+
+FUNCTION = "evenkeel_lab.bench.verdicts.simulation:median"
+BOOK = 'title = "x"\nquestion = "Why?"\nmethod = "x"\nlimits = ["x"]\n'
+
+
+def investigation(effect: float, *, looks: tuple[int, ...] = (6,)) -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "plain",
+            "arms": {
+                "plain": {"about": "a simulation", "subject": "function", "function": FUNCTION},
+                "slower": {
+                    "about": "a slower one",
+                    "subject": "function",
+                    "function": FUNCTION,
+                    "arguments": {"effect": effect},
+                },
+            },
+            "figures": {"value": {"margin": 0.05, "primary": True}},
+            "session": {"looks": looks},
+        }
+    )
+
+
+class Listening:
+    """Remembers which meetings have come to their end, and stops at one of them."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.heard: list[str] = []
+        self._stop_after = stop_after
+
+    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+        self.heard.append(meeting.name)
+        if len(self.heard) == self._stop_after:
+            raise KeyboardInterrupt
+
+
+def session(folder: Path, wanted: Investigation, told: Listening | None = None) -> Session:
+    return Session("x", wanted, Store(folder), Options(), Silent(), told or Listening(), Event())
+
+
+def test_a_large_effect_is_found_and_ends_the_session_at_the_first_look(tmp_path: Path) -> None:
+    told = Listening()
+    wanted = investigation(0.3, looks=(6, 12, 24))
+    found = asyncio.run(session(tmp_path, wanted, told).conduct())
+    assert len(told.heard) == 6
+    (comparison,) = found.comparisons
+    assert comparison.figures[0].verdict is not None
+    assert (comparison.figures[0].verdict.kind, found.settled, found.invalid) == (Kind.MATERIAL, True, [])
+
+
+def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(session(tmp_path / "stopped", wanted, Listening(stop_after=4)).conduct())
+    # As if it had been killed while it wrote.
+    with (tmp_path / "stopped" / "meetings.jsonl").open("a") as file:
+        file.write('{"meeting": "00')
+    rest = Listening()
+    resumed = asyncio.run(session(tmp_path / "stopped", wanted, rest).conduct())
+    whole = asyncio.run(session(tmp_path / "whole", wanted).conduct())
+    assert len(rest.heard) == 2
+    assert resumed.comparisons == whole.comparisons
+    # Once more there is nothing left to do.
+    again = Listening()
+    assert asyncio.run(session(tmp_path / "whole", wanted, again).conduct()).comparisons == whole.comparisons
+    assert again.heard == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("session.json", "{", "cannot be read"),
+        ("session.json", '{"schema": 99}', "of schema 99"),
+        ("meetings.jsonl", "nonsense\n", "line 1, cannot be read"),
+        ("meetings.jsonl", '{"meeting": "x", "runs": [{}]}\n', "line 1, is not what was written"),
+        ("meetings.jsonl", '{"meeting": "001+a+b", "pair": 1, "runs": []}\n', "line 1, is not what was written"),
+        ("session.json", "[]", "of schema None"),
+        ("session.json", '{"schema": 3}', "name: field required"),
+        ("warm-up.json", "", "cannot be read"),
+        ("warm-up.json", "[]", "is not what was written"),
+    ],
+)
+def test_a_folder_that_was_tampered_with_is_told(tmp_path: Path, name: str, content: str, told: str) -> None:
+    asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    (tmp_path / name).write_text(content)
+    store = Store(tmp_path)
+    with pytest.raises(RigFailure, match=told):
+        {"session.json": store.head, "meetings.jsonl": store.done, "warm-up.json": store.warm_up}[name]()
+
+
+def test_other_words_ask_for_nothing_else(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    other = wanted.model_copy(update={"title": "y", "question": "y"})
+    assert digest(wanted) == digest(other) != digest(investigation(0.4))
+    asyncio.run(session(tmp_path, wanted).conduct())
+    rest = Listening()
+    asyncio.run(session(tmp_path, other, rest).conduct())
+    assert rest.heard == []
+    assert gather(Store(tmp_path)).investigation.title == "y"
+
+
+def test_what_was_believed_stays_as_it_was_when_it_was_measured(tmp_path: Path) -> None:
+    wanted = investigation(0.3)
+    wiser = wanted.model_copy(update={"hypothesis": "We knew it.", "title": "y"})
+    store = Store(tmp_path)
+    store.begin("x", wanted, Provenance())
+    store.reword(wanted.model_copy(update={"hypothesis": "Now."}))
+    assert store.head().investigation.hypothesis == "Now."
+    asyncio.run(session(tmp_path, wanted).conduct())
+    asyncio.run(session(tmp_path, wiser).conduct())
+    found = gather(store).investigation
+    assert (found.title, found.hypothesis) == ("y", wanted.hypothesis)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "told"),
+    [
+        ("evenkeel_lab.bench.verdicts.simulation:nothing", {}, "no function"),
+        ("evenkeel_lab.bench.verdicts.simulation:RUN", {}, "is no function"),
+        ("math:sqrt", {"effect": 1}, "of slower, has failed with seed"),
+        ("math:log1p", {}, None),
+        ("builtins:str", {}, "has returned '"),
+        ("builtins:bool", {}, "has returned True"),
+        (FUNCTION, {"effect": float("inf")}, "of slower, has"),
+    ],
+)
+def test_a_function_that_tells_no_number_is_a_sentence(
+    tmp_path: Path, function: str, arguments: dict[str, Any], told: str | None
+) -> None:
+    asked = investigation(0.3).model_dump()
+    asked["arms"]["slower"] |= {"function": function, "arguments": arguments}
+    wanted = session(tmp_path, Investigation.model_validate(asked))
+    if told is None:
+        asyncio.run(wanted.conduct())
+        return
+    with pytest.raises(WrongUse, match=told):
+        asyncio.run(wanted.conduct())
+
+
+def test_what_the_rig_lets_down_does_not_count_and_what_is_broken_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: RigFailure = ScheduleMissed("it came too late", cure="wait")
+
+    def let_down(_: int, *, effect: float = 0.0) -> float:
+        if effect:
+            raise told
+        return 1.0
+
+    monkeypatch.setattr("evenkeel_lab.bench.verdicts.simulation.median", let_down)
+    found = asyncio.run(session(tmp_path / "late", investigation(0.3)).conduct())
+    assert found.invalid == ["gates: 6 pairs of slower against plain are invalid: pair 1: it came too late"]
+    told = RigFailure("a server is gone", cure="see its log")
+    with pytest.raises(RigFailure, match="a server is gone"):
+        asyncio.run(session(tmp_path / "gone", investigation(0.3)).conduct())
+
+
+def test_runs_of_a_subject_that_is_not_warm_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.asynccontextmanager
+    async def cold(_: str, warm_up: WarmUp, *__: object, measured: bool, **___: object) -> AsyncIterator[Subjects]:
+        assert measured
+        warm_up.costs["slower"] = [90.0, 60.0, 50.0]  # and nobody tells what its runs cost, so it stays so
+        yield lambda meeting: contextlib.nullcontext({name: Target(name, name, "", "", "") for name in meeting.arms})
+
+    monkeypatch.setattr("evenkeel_lab.runner.session.subjects", cold)
+    found = asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    runs = [run for runs in Store(tmp_path).done().values() for run in runs]
+    assert {(run.arm, run.limited) for run in runs} == {("plain", ()), ("slower", (COLD,))}
+    assert not found.settled
+    assert found.invalid == [f"gates: 6 pairs of slower against plain are invalid: pair 1: {COLD}"]
+
+
+def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
+    asyncio.run(session(tmp_path, investigation(0.3)).conduct())
+    for runs in Store(tmp_path).done().values():
+        first, second = sorted(runs, key=lambda run: run.start_ns)
+        assert first.start_ns + first.seconds * 1e9 <= second.start_ns + 1e6
+        assert not first.cores
+
+
+def runs(meeting: Meeting, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
+    base = 100 + meeting.pair % 3
+    return [
+        Run(arm, 0, 1.0, 100, {"p50": base * (value if arm in {"on", "again"} else 1.0)}, limited=limited)
+        for arm in meeting.arms
+    ]
+
+
+def proxies() -> Investigation:
+    return Investigation.model_validate(
+        {
+            "title": "x",
+            "question": "x",
+            "hypothesis": "x",
+            "baseline": "off",
+            "arms": {"off": {"about": "off"}, "on": {"about": "on", "prometheus": "stock"}},
+            "figures": {"p50": {"margin": 0.05, "primary": True}, "p99": {"margin": 0.1}},
+            "session": {"looks": [12]},
+        }
+    )
+
+
+def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> None:
+    wanted = proxies()
+    done = {one.name: runs(one, 1.2 + one.pair / 1000) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    assert found.settled
+    assert found.invalid == ["noise: p50 differs between two proxies that are the same"]
+    assert any("untold: p99" in why for one in found.comparisons for why in one.warnings)
+
+
+def test_one_that_is_shown_to_be_within_the_margin_is_the_noise_floor() -> None:
+    wanted = proxies()
+    done = {one.name: runs(one, 1.01 + one.pair / 10_000) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    verdict = found.comparisons[-1].figures[0].verdict
+    assert verdict is not None
+    assert (verdict.kind, found.invalid) == (Kind.NEGLIGIBLE, [])
+
+
+def test_runs_that_failed_a_gate_do_not_count_and_many_of_them_invalidate_everything() -> None:
+    wanted = proxies()
+    late = ("requests were sent late",)
+    done = {one.name: runs(one, 1.0, late if one.pair <= 2 else ()) for one in meetings(wanted, 12)}
+    found = judge_session(wanted, done, 12)
+    assert [one.pairs for one in found.comparisons] == [10, 10]
+    assert found.invalid == []
+    done = {one.name: runs(one, 1.0, late if one.pair <= 4 else ()) for one in meetings(wanted, 12)}
+    invalid = judge_session(wanted, done, 12).invalid
+    assert len(invalid) == 2
+    assert all(why.startswith("gates: 4 pairs") for why in invalid)
+
+
+def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(6, 24))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 1e-6})})
+    heard = Listening()
+    judgement = asyncio.run(session(tmp_path, hasty, heard).conduct())
+    # One is measured in any case, and in full.
+    assert len(heard.heard) == 1
+    assert not judgement.settled
+    # What a clock has ended stays as it is.
+    asyncio.run(session(tmp_path, hasty, heard).conduct())
+    assert len(heard.heard) == 1
+    assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
+
+
+class Slow(Listening):
+    """Takes its time to hear of a meeting."""
+
+    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+        super().meeting(meeting, runs, judgement, left)
+        time.sleep(0.3)
+
+
+def test_where_pairs_take_long_there_is_time_for_those_that_a_verdict_needs(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(24,))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 1.6})})
+    heard = Slow()
+    judgement = asyncio.run(session(tmp_path, hasty, heard).conduct())
+    assert judgement.has_basis
+    assert len(heard.heard) == 6
+
+
+def test_where_there_would_be_too_few_of_them_all_the_same_no_time_is_spent_on_them(tmp_path: Path) -> None:
+    wanted = investigation(0.0, looks=(24,))
+    hasty = wanted.model_copy(update={"session": wanted.session.model_copy(update={"seconds": 0.7})})
+    heard = Slow()
+    assert not asyncio.run(session(tmp_path, hasty, heard).conduct()).has_basis
+    assert len(heard.heard) < 5

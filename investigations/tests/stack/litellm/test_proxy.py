@@ -1,0 +1,69 @@
+"""What is told of a proxy that does not boot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenkeel_lab.errors import WrongUse
+from evenkeel_lab.stack.litellm.config import Journal, Subject
+from evenkeel_lab.stack.litellm.proxy import Proxy, cure_of, refusal_of, stops_within, why_it_died
+from litellm_evenkeel.journal.settings import JournalSettings
+
+LOG = """Traceback (most recent call last):
+  File "tree.py", line 61, in read
+    raise SettingsError(text)
+litellm_evenkeel.errors.SettingsError: evenkeel.rotation: there is no 'strateggy'. Did you mean strategy?
+
+ERROR:    Application startup failed. Exiting.
+"""
+
+
+def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
+    found = refusal_of(LOG)
+    assert isinstance(found, WrongUse)
+    assert (found.what, found.cure) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
+    # The stack trace stays in the log.
+    assert not found.details
+
+
+@pytest.mark.parametrize(
+    "log", ["", "ImportError: Could not import x from y", "a line\nOSError: address already in use"]
+)
+def test_what_litellm_dies_of_is_not(log: str) -> None:
+    assert refusal_of(log) is None
+    assert bool(why_it_died(log)) == ("Error" in log)
+    assert bool(cure_of(log)) == ("Error" in log)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "file"),
+    [
+        (Journal.SQLITE, {}, "/home/evenkeel-journal.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"path": "rows.db"}}}, "/home/rows.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"path": "/kept/rows.db"}}}, "/kept/rows.db"),
+        (Journal.SQLITE, {"evenkeel": {"journal": {"store": "postgres"}}}, None),
+        (Journal.SQLITE, {"evenkeel": {"journal": None}}, "/home/evenkeel-journal.db"),
+        (Journal.POSTGRES, {}, None),
+        (Journal.POSTGRES, {"evenkeel": {"journal": {"copy_to": "sqlite"}}}, "/home/evenkeel-journal.db"),
+        (Journal.OFF, {}, None),
+    ],
+)
+def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
+    nothing: Any = None
+    subject = Subject(journal=kind, settings=settings)
+    proxy = Proxy(nothing, subject, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
+    assert proxy.journal == (Path(file) if file else None)
+
+
+def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
+    def seconds(drain: str) -> float:
+        settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
+        return stops_within(Subject(journal=Journal.SQLITE, settings=settings))
+
+    usual = stops_within(Subject(journal=Journal.SQLITE))
+    assert usual >= stops_within(Subject()) + JournalSettings().drain_timeout
+    assert seconds("2m") - seconds("1m") == 60
+    assert seconds("nonsense") == usual

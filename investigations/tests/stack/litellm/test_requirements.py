@@ -1,0 +1,103 @@
+"""What a proxy is installed from, asked of the real registry where that is what counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.stack.litellm.requirements import (
+    OTHERS,
+    of_extra,
+    relaxed,
+    requirements,
+    shortfalls,
+    site_packages_of,
+)
+from evenkeel_lab.stack.packages.python import make_environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = [
+    "Requires-Dist: httpx>=0.28",
+    "Requires-Dist: uvicorn>=0.33,<1 ; extra == 'proxy'",
+    'Requires-Dist: granian>=2.8 ; python_full_version >= "3.99" and extra == "proxy"',
+    "Requires-Dist: litellm-proxy-extras==0.4.114.post1 ; extra == 'proxy'",
+    "Requires-Dist: litellm-proxy==1.110.2 ; extra == 'proxy'",
+    "Requires-Dist: prisma>=0.11 ; extra == 'extra-proxy'",
+]
+
+
+def put(site_packages: Path, name: str, version: str, *lines: str) -> None:
+    folder = site_packages / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir(parents=True)
+    text = "\n".join(["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines])
+    (folder / "METADATA").write_text(text + "\n")
+
+
+def test_the_extra_is_read_from_the_metadata_of_the_wheel(tmp_path: Path) -> None:
+    put(tmp_path, "litellm", "1.110.2", *ASKED)
+    assert of_extra(tmp_path) == [
+        "uvicorn>=0.33,<1",
+        'granian>=2.8 ; python_full_version >= "3.99"',
+        "litellm-proxy-extras==0.4.114.post1",
+        "litellm-proxy==1.110.2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("litellm-proxy-extras==0.4.114.post1", "litellm-proxy-extras>=0.4,<=0.4.114.post1"),
+        (
+            "litellm-proxy == 1.110.2 ; python_version == '3.11'",
+            "litellm-proxy>=1.110,<=1.110.2 ; python_version == '3.11'",
+        ),
+        ("uvicorn>=0.33,<1", "uvicorn>=0.33,<1"),
+    ],
+)
+def test_a_pin_becomes_its_series_up_to_it(asked: str, found: str) -> None:
+    assert relaxed(asked) == found
+
+
+def test_what_is_missing_or_another_release_is_named(tmp_path: Path) -> None:
+    put(tmp_path, "litellm", "1.110.2", *ASKED)
+    put(tmp_path, "uvicorn", "0.54.0")
+    put(tmp_path, "litellm-proxy-extras", "0.4.110")
+    assert shortfalls(tmp_path) == (
+        "litellm-proxy-extras 0.4.110 instead of 0.4.114.post1",
+        "no litellm-proxy",
+    )
+    put(tmp_path, "litellm-proxy", "1.110.2")
+    (tmp_path / "litellm_proxy_extras-0.4.110.dist-info" / "METADATA").unlink()
+    (tmp_path / "litellm_proxy_extras-0.4.110.dist-info").rmdir()
+    put(tmp_path, "litellm-proxy-extras", "0.4.114.post1")
+    assert shortfalls(tmp_path) == ()
+
+
+async def wanted(version: str, folder: Path) -> list[str]:
+    python = await make_environment(folder / "environment", folder / "log")
+    return await requirements(version, python, site_packages_of(folder / "environment"), folder / "log")
+
+
+@pytest.mark.slow
+async def test_an_extra_that_resolves_is_taken_as_a_whole(tmp_path: Path) -> None:
+    assert await wanted("1.108.7", tmp_path) == ["litellm[proxy]==1.108.7", *OTHERS]
+
+
+@pytest.mark.slow
+async def test_of_another_its_packages_are_named_as_far_as_they_are_there(tmp_path: Path) -> None:
+    found = await wanted("1.110.2", tmp_path)
+    assert found[0] == "litellm==1.110.2"
+    assert found[-len(OTHERS) :] == list(OTHERS)
+    assert "litellm-proxy-extras>=0.4,<=0.4.114.post1" in found
+    assert "fastapi>=0.136.3,<1.0" in found
+    assert not any("extra ==" in one for one in found)
+
+
+@pytest.mark.slow
+async def test_a_release_that_is_not_there_is_no_other_one(tmp_path: Path) -> None:
+    with pytest.raises(PartFailed):
+        await wanted("1.107.0", tmp_path)

@@ -1,0 +1,114 @@
+"""How verdicts are said: in plain words, none of which claims more than the verdict does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenkeel_lab.stats import Kind, wording
+from evenkeel_lab.stats.compare import Compared, compare
+from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.run_set import Runs
+
+
+def compared(effect: float, spread: float, *, runs: int = 12, figure: str = "p50") -> Compared:
+    source = np.random.default_rng(1)
+    noise = source.normal(0, spread, runs)
+    noise -= noise.mean()
+    first = [100.0] * runs if figure == "p50" else [0.1] * runs
+    second = [value * float(np.exp(effect + one)) for value, one in zip(first, noise, strict=True)]
+    (found,) = compare(Runs("off", {figure: first}), Runs("on", {figure: second})).figures
+    return found
+
+
+@pytest.mark.parametrize(
+    ("effect", "spread", "kind", "says"),
+    [
+        (0.3, 0.05, Kind.MATERIAL, "all of the interval lies beyond that"),
+        (0.02, 0.005, Kind.NEGLIGIBLE, "one that does not matter: it is smaller than 5.0 %"),
+        (0.0, 0.02, Kind.NONE, "If there is a difference at all, it is smaller than the 5.0 %"),
+        (0.06, 0.05, Kind.UNCERTAIN, "whether it reaches the 5.0 % from which on it matters is open"),
+        (0.03, 0.2, Kind.INCONCLUSIVE, "It may be nothing, or more than the 5.0 % that matter"),
+    ],
+)
+def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: Kind, says: str) -> None:
+    one = compared(effect, spread)
+    assert one.verdict is not None
+    assert one.verdict.kind == kind
+    assert says in wording.meaning(one)
+    assert ("further pair" in wording.meaning(one) or "thousand" in wording.meaning(one)) == (not kind.is_settled)
+
+
+def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
+    assert wording.sentence(compared(0.3, 0.0), "off") == (
+        "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; "
+        "the interval of the difference is +35.0 to +35.0 %."
+    )
+    assert "25.9 % lower than that of `off`" in wording.sentence(compared(-0.3, 0.01), "off")
+    assert "3.5 points higher" in wording.sentence(compared(0.3, 0.01, figure="above_1s"), "off")
+
+
+@pytest.mark.parametrize("effect", [0.01, -0.01])
+def test_an_interval_beyond_the_margin_is_explained_where_equivalence_is_claimed(effect: float) -> None:
+    wide, narrow = compared(effect, 0.108), compared(effect, 0.05)
+    assert wide.verdict is not None
+    assert wide.verdict.kind is Kind.NONE
+    assert max(-wide.verdict.low, wide.verdict.high) > wide.verdict.margin
+    assert ", judged by the 90.0 % interval, which equivalence takes: " in wording.meaning(wide)
+    assert "judged by" not in wording.meaning(narrow)
+
+
+def test_without_a_verdict_nothing_is_made_up() -> None:
+    one = compared(0.3, 0.01, runs=5)
+    assert wording.sentence(one, "off") == "Nothing can be said of its p50: too few pairs: 5, of at least 6."
+    assert wording.meaning(one) == "No verdict is made up."
+
+
+def test_what_chance_explains_among_many_figures_is_said_to_be_that() -> None:
+    one = compared(0.06, 0.05)
+    assert one.verdict is not None
+    held = replace(one, verdict=replace(one.verdict, kind=Kind.INCONCLUSIVE, more_pairs=None))
+    assert wording.verdict(held) == "inconclusive: among so many figures it may be chance"
+
+
+@pytest.mark.parametrize(
+    ("figure", "amounts", "said"),
+    [
+        ("p50", (105.4, 87.9, 122.9), "+105 ms [+88, +123]"),
+        ("p50", (-15.94, -42.3, 10.5), "-15.9 ms [-42.3, +10.5]"),
+        ("p50", (-0.0, -0.0, 0.0), "+0 ms [+0, +0]"),
+        ("above_1s", (0.0044, -0.001, 0.0099), "+0.440 points [-0.100, +0.990]"),
+        ("value", (0.00012, 0.0001, 0.00014), "+0.000120 [+0.000100, +0.000140]"),
+    ],
+)
+def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float], said: str) -> None:
+    assert wording.change(FIGURES[figure], *amounts) == said
+
+
+def test_what_is_the_same_is_neither_higher_nor_lower() -> None:
+    assert wording.sentence(compared(0.0, 0.0), "off") == (
+        "Its p50 is equal to that of `off`, 100 ms against 100 ms; the interval of the difference is +0.00 to +0.00 %."
+    )
+    assert "p50 is equal to that of `off`" in wording.sentence(compared(-1e-6, 0.01), "off")
+
+
+def test_nothing_has_no_sign() -> None:
+    assert wording.effect(compared(-1e-9, 0.0)) == "+0.00 % [+0.00, +0.00]"
+
+
+@pytest.mark.parametrize("factor", [1 - 1e-12, 1 + 1e-12])
+@pytest.mark.parametrize("size", [0.01, 0.0125, 0.225, 1.0])
+def test_a_margin_is_said_the_same_whatever_its_last_bits_are(size: float, factor: float) -> None:
+    one = compared(0.3, 0.05)
+    here, there = (replace(one, margin=replace(one.margin, size=told)) for told in (size, size * factor))
+    assert wording.margin(there) == wording.margin(here)
+
+
+@pytest.mark.parametrize("value", [0.125, 9.995, 99.95, 100.0, 1000.0, 1234.5])
+def test_an_amount_is_said_the_same_whatever_its_last_bits_are(value: float) -> None:
+    for figure in (FIGURES["p50"], FIGURES["error_rate"]):
+        said = {wording.size(figure, value * (1 + moved)) for moved in (0.0, -1e-12, 1e-12)}
+        changes = {wording.change(figure, *[value * (1 + moved)] * 3) for moved in (0.0, -1e-12, 1e-12)}
+        assert (len(said), len(changes)) == (1, 1)

@@ -1,0 +1,1 @@
+"""A small HTTP client: addresses, payloads, connections and server-sent events."""

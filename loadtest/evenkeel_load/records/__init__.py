@@ -1,0 +1,1 @@
+"""Records of requests: written by Locust's processes, merged and read afterwards."""

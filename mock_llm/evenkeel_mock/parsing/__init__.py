@@ -1,0 +1,1 @@
+"""Values in settings: typed fields and durations."""

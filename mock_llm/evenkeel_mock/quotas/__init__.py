@@ -1,0 +1,1 @@
+"""Limits of accounts: windows, headers and refusals."""

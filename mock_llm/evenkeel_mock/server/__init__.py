@@ -1,0 +1,1 @@
+"""The server: connections, deliveries, admin routes and worker processes."""

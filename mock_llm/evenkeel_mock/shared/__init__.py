@@ -1,0 +1,1 @@
+"""State that all worker processes share."""

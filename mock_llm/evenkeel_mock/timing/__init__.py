@@ -1,0 +1,1 @@
+"""When a response is sent: distributions, draws and pacing."""
