@@ -49,7 +49,7 @@ test-all: .venv/.ready
 	@$(BIN)/pytest -m ""
 
 check: .venv/.ready ## style, types, import contracts, documentation, reports
-	@$(BIN)/ruff format --check --quiet . || { echo "cure: make format" >&2; exit 1; }
+	@$(BIN)/ruff format --check --quiet . || { echo "hint: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo

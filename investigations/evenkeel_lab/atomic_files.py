@@ -40,9 +40,9 @@ def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
     place = os.path.realpath(path)
     # Not the paths' own methods, which raise for a name that is too long.
     if not os.path.isdir(os.path.dirname(place)):  # noqa: PTH112, PTH120
-        raise WrongUse(f"There is no folder for {path}.", cure="Make it, or name a file elsewhere.")
+        raise WrongUse(f"There is no folder for {path}.", hint="Make it, or name a file elsewhere.")
     if os.path.exists(forbidden) and os.path.exists(place) and os.path.samefile(forbidden, place):  # noqa: PTH110, PTH121
-        raise WrongUse(f"{path} is the journal itself.", cure="Name another file to write to.")
+        raise WrongUse(f"{path} is the journal itself.", hint="Name another file to write to.")
     if os.path.exists(place) and not os.path.isfile(place):  # noqa: PTH110, PTH113
         # A pipe or a device is no place for another file.
         with open(place, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
@@ -55,7 +55,7 @@ def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
         os.replace(new, place)  # noqa: PTH105
     except OSError as error:
         raise RigFailure(
-            f"Cannot write {path}: {error.strerror}.", cure="See that its folder may be written to and has room."
+            f"Cannot write {path}: {error.strerror}.", hint="See that its folder may be written to and has room."
         ) from error
     finally:
         with contextlib.suppress(OSError):

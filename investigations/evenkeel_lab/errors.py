@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 WRONG_USE = 2
 RIG_INVALID = 3
-DISK_FULL_CURE = (
+DISK_FULL_HINT = (
     "Free some room where it lies: sessions in data/ of the project; stacks in TMPDIR, environments in EVENKEEL_CACHE, "
     "which may point to another disk."
 )
 
 
 def nearest(name: str, there: Iterable[str]) -> str:
-    """Return the cure for a name that is not there: the one that may have been meant, or all there are."""
+    """Return the hint for a name that is not there: the one that may have been meant, or all there are."""
     known = list(there)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}."
@@ -42,14 +42,14 @@ class LabError(Exception):
 
     exit_code: ClassVar[int] = RIG_INVALID
 
-    def __init__(self, what: str, *, cure: str, details: str = "") -> None:
+    def __init__(self, what: str, *, hint: str, details: str = "") -> None:
         super().__init__(what)
         self.what = what
-        self.cure = cure
+        self.hint = hint
         self.details = details
 
     def __str__(self) -> str:
-        return f"{self.what} {self.cure}"
+        return f"{self.what} {self.hint}"
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows in place of a stack trace."""

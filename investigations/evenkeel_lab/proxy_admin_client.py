@@ -1,4 +1,4 @@
-"""What a running proxy's plugin is asked: over HTTP, with an admin's key, and with a cure for whatever goes wrong."""
+"""What a running proxy's plugin is asked: over HTTP, with an admin's key, and with a hint for whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Admin:
         try:
             where = address(url or environ.get(URL_VARIABLE) or DEFAULT_URL)
         except LoadConfigError as error:
-            cure = error.cure.replace("--api-key", "--key")
-            raise WrongUse(error.what, cure=cure) from None
+            hint = error.hint.replace("--api-key", "--key")
+            raise WrongUse(error.what, hint=hint) from None
         key = key or next((environ[name] for name in KEY_VARIABLES if environ.get(name)), None)
         if key and not (key.isascii() and key.isprintable()):
             # What would be said of such a header shows the key.
             what = "The key has characters in it that no key has, such as the end of a line."
-            raise WrongUse(what, cure=f"Give it anew, with --key or in {' or '.join(KEY_VARIABLES)}.")
+            raise WrongUse(what, hint=f"Give it anew, with --key or in {' or '.join(KEY_VARIABLES)}.")
         return cls(where, key)
 
     def get(self, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,29 +94,29 @@ class Admin:
         why = f" ({error})" if str(error) else ""
         return RigFailure(
             f"The proxy at {self.url} {what}{why}.",
-            cure=f"Start it, or say where it is with --url or {URL_VARIABLE}.",
+            hint=f"Start it, or say where it is with --url or {URL_VARIABLE}.",
         )
 
     def _refused(self, answer: httpx.Response, document: Any) -> WrongUse | RigFailure:
         detail = document.get("detail") if isinstance(document, dict) else None
         names = " or ".join(KEY_VARIABLES)
-        key_cure = f"Give an admin's, such as the master key, with --key or in {names}."
+        key_hint = f"Give an admin's, such as the master key, with --key or in {names}."
         if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             what = "refuses the key: it is unknown, or no admin's" if self.key else "wants a key"
-            return WrongUse(f"The proxy at {self.url} {what}.", cure=key_cure)
+            return WrongUse(f"The proxy at {self.url} {what}.", hint=key_hint)
         if isinstance(detail, dict) and "error" in detail:
-            return WrongUse(str(detail["error"]), cure=str(detail.get("hint", "")))
+            return WrongUse(str(detail["error"]), hint=str(detail.get("hint", "")))
         if answer.status_code == httpx.codes.BAD_REQUEST and "No connected db" in answer.text:
             # How LiteLLM says of any key but its master key that it is unknown, when it has no database.
-            return WrongUse(f"The proxy at {self.url} does not know the key, and has no database.", cure=key_cure)
+            return WrongUse(f"The proxy at {self.url} does not know the key, and has no database.", hint=key_hint)
         if answer.status_code == httpx.codes.NOT_FOUND or answer.is_success or answer.is_redirect:
             return WrongUse(
                 f"At {self.url} there is no proxy with the rotation of litellm-evenkeel.",
-                cure=f"Load it there with {CONFIG}, or say where it is with --url.",
+                hint=f"Load it there with {CONFIG}, or say where it is with --url.",
             )
         return RigFailure(
             f"The proxy at {self.url} has answered {answer.status_code}.",
-            cure="Its log says why.",
+            hint="Its log says why.",
             details=answer.text[:MOST_CHARACTERS],
         )
 

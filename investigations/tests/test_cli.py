@@ -64,7 +64,7 @@ def test_settings_that_are_none_are_refused(text: str, tmp_path: Path, capsys: p
     (tmp_path / "settings.yaml").write_text(text)
     code, said = failing(capsys, "up", "--settings", str(tmp_path / "settings.yaml"))
     assert code == WRONG_USE
-    assert "cure" in said
+    assert "hint" in said
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:

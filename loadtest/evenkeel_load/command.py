@@ -111,7 +111,7 @@ def load(  # noqa: PLR0913  # one for each option
         records = Path(given["records"] or Path("evenkeel-load") / name)
         if host is None:
             raise LoadConfigError(
-                "Nothing says what is to be loaded.", cure="Give --host, such as http://127.0.0.1:4000."
+                "Nothing says what is to be loaded.", hint="Give --host, such as http://127.0.0.1:4000."
             )
         host = address(host)
         if worker_of:
@@ -249,5 +249,5 @@ def _refuse_beside_a_worker(given: dict[str, Any], *others: object) -> None:
     told = [option for option in OPTIONS if given[option.field] is not None and option.field not in OF_A_WORKER]
     if told or any(others):
         raise LoadConfigError(
-            "A --worker does what its master says.", cure="Give it only --host, --workers, --records and keys."
+            "A --worker does what its master says.", hint="Give it only --host, --workers, --records and keys."
         )

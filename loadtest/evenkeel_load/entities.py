@@ -66,11 +66,11 @@ def _each(asking: httpx.Client, path: str, bodies: Sequence[dict[str, Any]]) -> 
         try:
             answer = asking.post(path, json=body)
         except httpx.TransportError as error:
-            raise LoadFailed(f"{path} is not answered: {error}.", cure="Is the proxy up?") from error
+            raise LoadFailed(f"{path} is not answered: {error}.", hint="Is the proxy up?") from error
         if not answer.is_success:
             raise LoadFailed(
                 f"The proxy refuses {path} with {answer.status_code}.",
-                cure="Give its master key with --admin-key, and a proxy that has a database.",
+                hint="Give its master key with --admin-key, and a proxy that has a database.",
             )
 
     if bodies:

@@ -11,13 +11,13 @@ from __future__ import annotations
 class LoadError(Exception):
     """Base of every error that the load raises on purpose."""
 
-    def __init__(self, what: str, *, cure: str) -> None:
+    def __init__(self, what: str, *, hint: str) -> None:
         super().__init__(what)
         self.what = what
-        self.cure = cure
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.what} {self.cure}"
+        return f"{self.what} {self.hint}"
 
 
 class LoadConfigError(LoadError):

@@ -105,9 +105,9 @@ class Option:
             found = self.read(text)
         except ValueError as error:
             told = "this" if self.secret else repr(text)
-            raise LoadConfigError(f"--{self.name}: {told} cannot be.", cure=f"It is {self.about}.") from error
+            raise LoadConfigError(f"--{self.name}: {told} cannot be.", hint=f"It is {self.about}.") from error
         if self.choices and found not in self.choices:
-            raise LoadConfigError(f"--{self.name}: there is no {text!r}.", cure=f"It is {', '.join(self.choices)}.")
+            raise LoadConfigError(f"--{self.name}: there is no {text!r}.", hint=f"It is {', '.join(self.choices)}.")
         return found
 
 

@@ -99,7 +99,7 @@ class Plan:
         found = self.schedule().times(self.seed)
         if len(found) and found[-1] > MOST_SECONDS:
             raise LoadConfigError(
-                f"The last request would be due after {found[-1]:.3g} seconds.", cure="Nobody would wait for it."
+                f"The last request would be due after {found[-1]:.3g} seconds.", hint="Nobody would wait for it."
             )
         return found
 
@@ -167,9 +167,9 @@ def _mix(text: str) -> Mix[str]:
         try:
             weights.append(positive(weight) if weight else 1.0)
         except ValueError as error:
-            raise LoadConfigError(f"--models: {part!r} is no model with a weight.", cure="Such as gpt-4o=3.") from error
+            raise LoadConfigError(f"--models: {part!r} is no model with a weight.", hint="Such as gpt-4o=3.") from error
         if not name.strip():
-            raise LoadConfigError(f"--models: {text!r} names no model.", cure="Such as gpt-4o=3,gpt-4o-mini=1.")
+            raise LoadConfigError(f"--models: {text!r} names no model.", hint="Such as gpt-4o=3,gpt-4o-mini=1.")
         names.append(name.strip())
     return Mix("model", tuple(names), tuple(weights))
 
@@ -178,33 +178,33 @@ def _weights(text: str, users: int) -> Mix[int]:
     try:
         weights = [positive(part) for part in text.split(",")]
     except ValueError as error:
-        raise LoadConfigError(f"--weights: {text!r} is no list of numbers.", cure="Such as 1,3,20.") from error
+        raise LoadConfigError(f"--weights: {text!r} is no list of numbers.", hint="Such as 1,3,20.") from error
     if len(weights) != users:
-        raise LoadConfigError(f"{len(weights)} --weights are not for {users} users.", cure="Give each user one.")
+        raise LoadConfigError(f"{len(weights)} --weights are not for {users} users.", hint="Give each user one.")
     return Mix("user", range(users), weights)
 
 
 def _check(chosen: Mapping[str, Any], said: Mapping[str, Any], users: int) -> None:
     arrivals = chosen["arrivals"]
     if users < 1:
-        raise LoadConfigError("A load needs users.", cure="Give --users a number above zero.")
+        raise LoadConfigError("A load needs users.", hint="Give --users a number above zero.")
     for name in OF_ARRIVALS:
         if name in said and name not in POSSIBLE[arrivals]:
             users_of = ", ".join(kind for kind in OPEN if name in POSSIBLE[kind])
             raise LoadConfigError(
-                f"{arrivals} arrivals have no --{name.replace('_', '-')}.", cure=f"Those have: {users_of}."
+                f"{arrivals} arrivals have no --{name.replace('_', '-')}.", hint=f"Those have: {users_of}."
             )
     for name in NEEDED[arrivals]:
         if chosen[name] is None:
-            raise LoadConfigError(f"{arrivals} arrivals need --{name.replace('_', '-')}.", cure="Give it.")
+            raise LoadConfigError(f"{arrivals} arrivals need --{name.replace('_', '-')}.", hint="Give it.")
     if chosen["weights"] is not None and (arrivals == CLOSED or chosen["user_mode"] not in UNTURNED):
         raise LoadConfigError(
             f"--weights are for open loads, with --user-mode {' or '.join(UNTURNED)}.",
-            cure="Elsewhere users take turns: leave them out.",
+            hint="Elsewhere users take turns: leave them out.",
         )
     created = chosen["user_mode"] == "created" and chosen["requests_per_user"]
     if created and arrivals == CLOSED and (chosen["requests"] is None or chosen["duration"] is not None):
         raise LoadConfigError(
             "Nobody knows how many users have to be created for a closed load that time ends.",
-            cure="Leave out --duration, or add --requests-per-user 0: then each simulated user keeps its id.",
+            hint="Leave out --duration, or add --requests-per-user 0: then each simulated user keeps its id.",
         )

@@ -43,7 +43,7 @@ class Sampler(threading.Thread):
         try:
             self._process = psutil.Process(pid)
         except psutil.NoSuchProcess as error:
-            raise LoadConfigError(f"There is no process {pid}.", cure="Name the proxy's with --pid.") from error
+            raise LoadConfigError(f"There is no process {pid}.", hint="Name the proxy's with --pid.") from error
         self._over = threading.Event()
         self._ended = False
         self._most = 0.0

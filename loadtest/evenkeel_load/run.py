@@ -59,14 +59,14 @@ class Fleet:
 
     def __post_init__(self) -> None:
         if self.master and self.worker_of:
-            raise LoadConfigError("A load is either a --master or a --worker.", cure="Leave out one of them.")
+            raise LoadConfigError("A load is either a --master or a --worker.", hint="Leave out one of them.")
         if self.master and self.workers > 1:
-            raise LoadConfigError("A --master does not send.", cure="Give --workers to those that work for it.")
+            raise LoadConfigError("A --master does not send.", hint="Give --workers to those that work for it.")
         if self.port and not self.master:
-            raise LoadConfigError("Only a --master has a --master-port.", cure="A worker names it: --worker HOST:PORT.")
+            raise LoadConfigError("Only a --master has a --master-port.", hint="A worker names it: --worker HOST:PORT.")
         port = self.worker_of.partition(":")[2]
         if self.worker_of and (self.worker_of.startswith(":") or (port and not _is_port(port))):
-            raise LoadConfigError(f"--worker: {self.worker_of!r} is no HOST:PORT.", cure="Such as 10.0.0.5:5557.")
+            raise LoadConfigError(f"--worker: {self.worker_of!r} is no HOST:PORT.", hint="Such as 10.0.0.5:5557.")
 
     def arguments(self) -> list[str]:
         """Return what Locust is told."""
@@ -138,10 +138,10 @@ def reach(host: str, api_key: str) -> None:
         _wait_for(host)
         return
     except httpx.HTTPError as error:
-        raise LoadFailed(f"Nothing answers at {host}: {error}.", cure="Start it, or name another --host.") from error
+        raise LoadFailed(f"Nothing answers at {host}: {error}.", hint="Start it, or name another --host.") from error
     if status in UNAUTHORISED:
         raise LoadConfigError(
-            f"{host} refuses the API key with {status}.", cure="Give one that it knows with --api-key."
+            f"{host} refuses the API key with {status}.", hint="Give one that it knows with --api-key."
         )
 
 
@@ -151,18 +151,18 @@ def _wait_for(host: str) -> None:
         httpx.get(f"{host}{ALIVE}", timeout=PATIENCE * REACH_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
         what = f"{host} takes connections, but answers neither /v1/models nor {ALIVE}: {error}."
-        raise LoadFailed(what, cure="See what it is busy with, or name another --host.") from error
+        raise LoadFailed(what, hint="See what it is busy with, or name another --host.") from error
 
 
 def prepare(records: Path) -> None:
     """Make the folder of a load."""
     if any(any(records.glob(kind)) for kind in names.OF_A_LOAD):
-        raise LoadConfigError(f"{records} holds a load already.", cure="Name another folder with --records.")
+        raise LoadConfigError(f"{records} holds a load already.", hint="Name another folder with --records.")
     try:
         records.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LoadConfigError(
-            f"{records} cannot be a folder of records: {error.strerror}.", cure="Name another with --records."
+            f"{records} cannot be a folder of records: {error.strerror}.", hint="Name another with --records."
         ) from error
 
 
@@ -185,9 +185,9 @@ def run(
     """
     plans = [make_plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
     if not all(one.expected != 0 for one in plans):
-        raise LoadConfigError("No request is due in that time.", cure="Give a longer --duration, or a higher --rate.")
+        raise LoadConfigError("No request is due in that time.", hint="Give a longer --duration, or a higher --rate.")
     if fleet.master and len(plans) > 1:
-        raise LoadConfigError("A --master directs one step.", cure="Give --users one number.")
+        raise LoadConfigError("A --master directs one step.", hint="Give --users one number.")
     if not is_there:
         reach(host, plans[0].api_key)
     prepare(records)
@@ -232,10 +232,10 @@ def _check_end(process: subprocess.Popen[bytes], records: Path) -> None:
     """Raise if Locust did not come to its end, with the reason that it gave."""
     failure = names.read_json(records / names.FAILURE)
     if failure:
-        raise LoadFailed(failure["what"], cure=failure["cure"])
+        raise LoadFailed(failure["what"], hint=failure["hint"])
     if process.returncode:
         raise LoadFailed(
-            f"Locust ended with {process.returncode}.", cure=f"{records / LOG} says why, unless the disk is full."
+            f"Locust ended with {process.returncode}.", hint=f"{records / LOG} says why, unless the disk is full."
         )
 
 

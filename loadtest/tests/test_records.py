@@ -268,7 +268,7 @@ def test_merged_records_that_are_broken_are_lost_and_that_is_said(tmp_path: Path
     merge(tmp_path).write_text("nonsense")
     with pytest.raises(LoadFailed, match="cannot be read") as failed:
         merge(tmp_path)
-    assert "the parts that it was made of were removed" in failed.value.cure
+    assert "the parts that it was made of were removed" in failed.value.hint
     (tmp_path / "records.parquet").unlink()
     with pytest.raises(LoadFailed, match="holds no records"):
         merge(tmp_path)

@@ -161,7 +161,7 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
             ask(port, _request(stream=False), 1, 1)
             return
         time.sleep(0.05)
-    raise MockFailed("The mock to be measured does not start.", cure="Run it without --calibrate, and see why.")
+    raise MockFailed("The mock to be measured does not start.", hint="Run it without --calibrate, and see why.")
 
 
 def _requests(port: int, cpu: Cpu, workers: int, say: Say) -> Ladder:
@@ -198,7 +198,7 @@ def _chunks(port: int, cpu: Cpu, workers: int, say: Say) -> Ladder:
         try:
             late = listen(port, request, streams, GAP_MS)
         except TimeoutError as error:
-            raise MockFailed(f"The mock under load: {error}.", cure="Try again on a quieter machine.") from error
+            raise MockFailed(f"The mock under load: {error}.", hint="Try again on a quieter machine.") from error
         used = (cpu.seconds() - before) / (time.monotonic() - start) / workers
         return _rung(rate, len(late) / (streams * CHUNKS), used, late)
 

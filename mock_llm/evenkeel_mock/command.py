@@ -98,7 +98,7 @@ def over(
         chosen = {key: item for key, item in value.items() if item is not None}
         written = settings.get(name) or {}
         if chosen and not isinstance(written, dict):
-            raise MockConfigError(f"{name}: {written!r} is not a mapping.", cure="docs/mock.md shows one.")
+            raise MockConfigError(f"{name}: {written!r} is not a mapping.", hint="docs/mock.md shows one.")
         if chosen:
             result[name] = written | chosen
     if seed is not None:

@@ -26,7 +26,7 @@ SETTINGS = ("seed", "latency", "accounts", "others", "faults", "answers", "promp
 ANSWERS = ("echo", "call_tools")
 DEFAULT_MODELS = ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "claude-sonnet-5-5")
 MOST_SEED = 2**63 - 1
-PLAIN_CURE = "Write plain numbers and texts; docs/mock.md shows them."
+PLAIN_HINT = "Write plain numbers and texts; docs/mock.md shows them."
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Kept(NamedTuple):
         try:
             return orjson.dumps(self._asdict(), option=orjson.OPT_NON_STR_KEYS)
         except TypeError as error:
-            raise MockConfigError(f"The settings cannot be kept: {error}.", cure=PLAIN_CURE) from error
+            raise MockConfigError(f"The settings cannot be kept: {error}.", hint=PLAIN_HINT) from error
 
     def config(self, read: Read = read_measured) -> Config:
         """Say what it means; what cannot be is an error that names the nearest valid."""
@@ -74,7 +74,7 @@ class Kept(NamedTuple):
             return _parse(self, read)
         except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
             # Whatever a number or a text may be that nobody has thought of.
-            raise MockConfigError(f"The settings cannot be read: {error}.", cure=PLAIN_CURE) from error
+            raise MockConfigError(f"The settings cannot be read: {error}.", hint=PLAIN_HINT) from error
 
 
 def parse(settings: Mapping[str, Any], started_ns: int) -> Config:
@@ -89,11 +89,11 @@ def read_file(path: Path) -> dict[str, Any]:
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise MockConfigError(f"{path} cannot be read: {error}.", cure="Mend it.") from error
+        raise MockConfigError(f"{path} cannot be read: {error}.", hint="Mend it.") from error
     if settings is None:
         return {}
     if not isinstance(settings, dict):
-        raise MockConfigError(f"{path} is not a mapping.", cure=f"Its keys are: {', '.join(SETTINGS)}.")
+        raise MockConfigError(f"{path} is not a mapping.", hint=f"Its keys are: {', '.join(SETTINGS)}.")
     return settings
 
 
@@ -102,7 +102,7 @@ def _parse(kept: Kept, read: Read) -> Config:
     answers = fields.mapping(given.get("answers") or {}, ANSWERS, "answers")
     models = given.get("models", list(DEFAULT_MODELS))
     if not isinstance(models, list):
-        raise MockConfigError("models: is not a list.", cure="Such as [gpt-4o-mini, gpt-4o].")
+        raise MockConfigError("models: is not a list.", hint="Such as [gpt-4o-mini, gpt-4o].")
     listed = {name: given[name] for name in ("accounts", "others") if name in given}
     return Config(
         timeline_ns=kept.timeline_ns,
@@ -120,5 +120,5 @@ def _parse(kept: Kept, read: Read) -> Config:
 def _flag(given: Mapping[str, Any], name: str, *, default: bool = False) -> bool:
     value = given.get(name, default)
     if not isinstance(value, bool):
-        raise MockConfigError(f"{name}: {value!r} is neither true nor false.", cure="Write one of the two.")
+        raise MockConfigError(f"{name}: {value!r} is neither true nor false.", hint="Write one of the two.")
     return value

@@ -16,20 +16,20 @@ class MockError(Exception):
 class MockConfigError(MockError):
     """A setting, a header or a file of the user's does not say what it should."""
 
-    def __init__(self, what: str, *, cure: str = "") -> None:
+    def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__(what)
         self.what = what
-        self.cure = cure
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.what} {self.cure}".rstrip()
+        return f"{self.what} {self.hint}".rstrip()
 
 
 class MockFailed(MockError):  # it is not the user's error
     """The machine did not let the mock do its work."""
 
-    def __init__(self, what: str, *, cure: str) -> None:
-        super().__init__(f"{what} {cure}")
+    def __init__(self, what: str, *, hint: str) -> None:
+        super().__init__(f"{what} {hint}")
 
 
 class BadRequest(MockError):

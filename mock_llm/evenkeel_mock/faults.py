@@ -119,7 +119,7 @@ def parse_header(text: str, where: str = "x-mock-fault") -> Fault:
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if name in given:
-            raise MockConfigError(f"{where}: {name!r} is given twice.", cure="Give it once.")
+            raise MockConfigError(f"{where}: {name!r} is given twice.", hint="Give it once.")
         given[name] = value if equals else None
     return _fault(given, where)
 
@@ -129,7 +129,7 @@ def parse_timeline(value: object, where: str = "faults") -> tuple[Entry, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise MockConfigError(f"{where}: is not a list.", cure="Such as [{at: 12, for: 8, account: b, status: 429}].")
+        raise MockConfigError(f"{where}: is not a list.", hint="Such as [{at: 12, for: 8, account: b, status: 429}].")
     return tuple(parse_entry(item, f"{where}[{number}]") for number, item in enumerate(value))
 
 
@@ -144,7 +144,7 @@ def parse_entry(value: object, where: str = "fault") -> Entry:
     if text is None:
         fault = _fault(given, where)
     elif given:
-        raise MockConfigError(f"{where}: {next(iter(given))!r} belongs into `fault`.", cure="Write one or the other.")
+        raise MockConfigError(f"{where}: {next(iter(given))!r} belongs into `fault`.", hint="Write one or the other.")
     else:
         fault = parse_header(fields.text(text, f"{where}: fault"), f"{where}: fault")
     return Entry(fault, start, start + length, account, model)
@@ -155,7 +155,7 @@ def _fault(given: Mapping[str, Any], where: str) -> Fault:
     if len(kinds) != 1:
         for name in given:
             fields.known(name, (*Kind, *EVERY_OPTION), "fault or option", where)
-        raise MockConfigError(f"{where}: wants one fault, has {len(kinds)}.", cure=f"One of: {', '.join(Kind)}.")
+        raise MockConfigError(f"{where}: wants one fault, has {len(kinds)}.", hint=f"One of: {', '.join(Kind)}.")
     kind = Kind(kinds[0])
     options = {name: value for name, value in given.items() if name != kind}
     for name in options:
@@ -170,9 +170,9 @@ def _fault(given: Mapping[str, Any], where: str) -> Fault:
 def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, place: str) -> Fault:
     match kind:
         case Kind.STATUS | Kind.SLOW if value is None:
-            raise MockConfigError(f"{place}: wants a number.", cure="Such as status=429, or slow=3.")
+            raise MockConfigError(f"{place}: wants a number.", hint="Such as status=429, or slow=3.")
         case Kind.STALL if value is not None:
-            raise MockConfigError(f"{place}: takes no number.", cure="Its entry's `for` says how long it lasts.")
+            raise MockConfigError(f"{place}: takes no number.", hint="Its entry's `for` says how long it lasts.")
         case Kind.STATUS:
             status = fields.whole(value, place, least=LEAST_STATUS, most=MOST_STATUS)
             return Fault(kind, status=status, retry_after_ns=_retry_after(options, place), p=p)

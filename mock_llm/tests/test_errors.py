@@ -4,8 +4,8 @@ from evenkeel_mock.errors import BadRequest, MockConfigError, MockError
 
 
 def test_a_setting_that_cannot_be_tells_its_cure() -> None:
-    error = MockConfigError("rpm: 'x' is not a number.", cure="Write a number.")
-    assert (error.what, error.cure) == ("rpm: 'x' is not a number.", "Write a number.")
+    error = MockConfigError("rpm: 'x' is not a number.", hint="Write a number.")
+    assert (error.what, error.hint) == ("rpm: 'x' is not a number.", "Write a number.")
     assert str(error) == "rpm: 'x' is not a number. Write a number."
     assert str(MockConfigError("Only what.")) == "Only what."
 

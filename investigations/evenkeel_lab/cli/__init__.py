@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel_lab.errors import DISK_FULL_CURE, RIG_INVALID, DiskFull, LabError, RigFailure
+from evenkeel_lab.errors import DISK_FULL_HINT, RIG_INVALID, DiskFull, LabError, RigFailure
 
 INTERRUPTED = 130
 # Each with where it is, and with what it does: to say that, none of them has to be imported.
@@ -79,11 +79,11 @@ def cli(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            show(RigFailure(f"{error.filename or 'The system'}: {error.strerror}.", cure="Mend that, and try again."))
+            show(RigFailure(f"{error.filename or 'The system'}: {error.strerror}.", hint="Mend that, and try again."))
             return RIG_INVALID
         show(
             DiskFull(
-                f"Cannot write {error.filename2 or error.filename or 'a file'}: {error.strerror}.", cure=DISK_FULL_CURE
+                f"Cannot write {error.filename2 or error.filename or 'a file'}: {error.strerror}.", hint=DISK_FULL_HINT
             )
         )
         return RIG_INVALID
@@ -93,9 +93,9 @@ def cli(arguments: list[str] | None = None) -> int:
 
 
 def show(error: LabError) -> None:
-    """Print an error on standard error: what, the cure, and what the part itself said."""
+    """Print an error on standard error: what, the hint, and what the part itself said."""
     console = Console(stderr=True, highlight=False)
     if error.details:
         console.print(Text(error.details, style="dim"), soft_wrap=True)
     console.print(Text.assemble(("error  ", "bold red"), error.what), soft_wrap=True)
-    console.print(Text.assemble(("cure   ", "bold green"), error.cure), soft_wrap=True)
+    console.print(Text.assemble(("hint   ", "bold green"), error.hint), soft_wrap=True)

@@ -76,13 +76,13 @@ def accounts(  # one for each option
     The proxy needs the rotation of litellm-evenkeel. Of several workers, whichever is reached answers for itself.
     """
     if watch and as_json:
-        raise WrongUse("--watch and --json do not go together.", cure="Leave one of them out.")
+        raise WrongUse("--watch and --json do not go together.", hint="Leave one of them out.")
     admin = Admin.of(url, key)
     if release is not None:
         if watch or state or account:
             raise WrongUse(
                 "--release goes with none of --watch, --state and --account.",
-                cure="Release it first, and look at it then.",
+                hint="Release it first, and look at it then.",
             )
         released(admin, release, as_json=as_json)
         return
@@ -103,7 +103,7 @@ def accounts(  # one for each option
 def released(admin: Admin, name: str, *, as_json: bool) -> None:
     """Release an account, and say which workers know of it."""
     if not name.strip():
-        raise WrongUse("--release: this is no name.", cure="Write --release NAME; evenkeel accounts lists all of them.")
+        raise WrongUse("--release: this is no name.", hint="Write --release NAME; evenkeel accounts lists all of them.")
     document = admin.post(f"/evenkeel/accounts/{quote(name, safe='')}/release")
     if as_json:
         click.echo(json.dumps(document))
@@ -132,7 +132,7 @@ def watching(admin: Admin, wanted: Mapping[str, Any], every: float, console: Con
                     document = admin.get("/evenkeel/accounts", wanted)
                 except LabError as error:
                     # It may come back: what was last seen stays.
-                    live.update(Group(Text(f"{error.what} {error.cure}", style="red"), shown), refresh=True)
+                    live.update(Group(Text(f"{error.what} {error.hint}", style="red"), shown), refresh=True)
                     time.sleep(every)
     except KeyboardInterrupt:
         return

@@ -19,5 +19,5 @@ def cache(*, wanted: bool) -> None:
         return
     left = clear(folder)
     if left:
-        raise RigFailure(f"Cannot remove {left[0]}.", cure="Remove it as the user who made it.")
+        raise RigFailure(f"Cannot remove {left[0]}.", hint="Remove it as the user who made it.")
     click.echo(f"Nothing is kept in {folder} now.")

@@ -56,7 +56,7 @@ def compare(
     for option, name in [("--primary", primary), *(("--margin", name) for name in wanted)]:
         if name and name not in seen:
             raise WrongUse(
-                f"{option}: these runs have no {name}.", cure=f"They have {', '.join(ordered([*seen])) or 'none'}."
+                f"{option}: these runs have no {name}.", hint=f"They have {', '.join(ordered([*seen])) or 'none'}."
             )
     found = compare_runs(first, second, primary=primary, margins=wanted)
     if as_json:
@@ -125,5 +125,5 @@ def _margin(text: str) -> tuple[str, Margin]:
     except ValueError:
         share = 0.0
     if not 0 < share < 10:  # noqa: PLR2004  # a factor of eleven is no margin
-        raise WrongUse(f"--margin: {text!r} is no margin.", cure="Such as p50=3%.")
+        raise WrongUse(f"--margin: {text!r} is no margin.", hint="Such as p50=3%.")
     return name, Margin(known.usual.scale, share, known.usual.floor)

@@ -105,5 +105,5 @@ async def named(versions: tuple[str, ...], log: Path, steps: Steps) -> list[str]
     with steps.step("asking the registry for the newest release"):
         last = await newest("", log)
     if last is None:
-        raise RigFailure("The registry has no LiteLLM.", cure="See whether pip is set up for one that has.")
+        raise RigFailure("The registry has no LiteLLM.", hint="See whether pip is set up for one that has.")
     return list(dict.fromkeys(last if one == NEWEST else one for one in versions))

@@ -76,7 +76,7 @@ def diagnose(
     folders = runs(run)
     if (config or stub) and len(folders) > 1:
         raise WrongUse(
-            f"{run} holds {len(folders)} runs: --config and --stub are about one.", cure="Name the one that they fit."
+            f"{run} holds {len(folders)} runs: --config and --stub are about one.", hint="Name the one that they fit."
         )
     told = [(answer(evidence, more(evidence)), evidence.is_direct) for folder in folders for evidence in read(folder)]
     found = [one for one, _ in told]
@@ -95,7 +95,7 @@ def _one(folder: Path) -> Evidence:
     """Return the only run of a folder."""
     found = [evidence for one in runs(folder) for evidence in read(one)]
     if len(found) != 1:
-        raise WrongUse(f"{folder} holds {len(found)} runs.", cure="Name one: the one that is like RUN.")
+        raise WrongUse(f"{folder} holds {len(found)} runs.", hint="Name one: the one that is like RUN.")
     return found[0]
 
 
@@ -138,8 +138,8 @@ def _told(one: Finding) -> Iterator[RenderableType]:
         lines.append(f"sure: {one.sure}, {one.why}")
     elif one.sure is not Sure.HIGH:
         lines.append(f"sure: {one.sure}")
-    if one.cure:
-        lines.append(f"cure: {one.cure}")
+    if one.hint:
+        lines.append(f"hint: {one.hint}")
     yield from (Padding(Text(line), INDENT, expand=False) for line in lines)
 
 
@@ -152,9 +152,9 @@ def _short(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     missing: dict[str, list[str]] = {}
     for one in findings:
         if one.state is State.UNTOLD:
-            missing.setdefault(one.cure, []).append(one.verdict)
-    for cure, told in missing.items():
-        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(told)}", (f" (cure: {cure})", "dim"))
+            missing.setdefault(one.hint, []).append(one.verdict)
+    for hint, told in missing.items():
+        yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(told)}", (f" (hint: {hint})", "dim"))
 
 
 def _over_time(found: Diagnosis) -> Iterator[RenderableType]:

@@ -26,7 +26,7 @@ from evenkeel_lab.doctor import as_json, as_table, passed, read, run_checks
 def doctor(context: click.Context, config: Path | None, workers: int | None, *, want_json: bool) -> None:
     """Check this machine and, with --config, how a proxy is wired.
 
-    Each finding comes with its cure. The exit code is 1 when one of them is an error.
+    Each finding comes with its hint. The exit code is 1 when one of them is an error.
     """
     proxy = read(config) if config else None
     with Console(stderr=True).status("checking"):

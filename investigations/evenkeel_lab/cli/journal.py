@@ -150,7 +150,7 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
     """Write rows as CSV, or as JSON lines."""
     kind = form or ("csv" if path is None else path.rpartition(".")[2].lower())
     if kind not in WRITERS:
-        raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", cure="Rename it, or add --format.")
+        raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", hint="Rename it, or add --format.")
     with opened(address) as found:
         records = (record for some in pages(found.store, since) for record in some)
         if path is None:
@@ -184,11 +184,11 @@ def migrate(
     Let the proxies write both first: evenkeel.journal.copy_to. It may be stopped at any moment, and goes on there.
     """
     if only_verify and anew:
-        raise WrongUse("--verify brings nothing over, so --anew means nothing.", cure="Leave one of them out.")
+        raise WrongUse("--verify brings nothing over, so --anew means nothing.", hint="Leave one of them out.")
     steps = shown_on(Console(stderr=True))
     with opened(source) as here, opened(target, makes=not only_verify) as there:
         if here.is_same(there):
-            raise WrongUse(f"{here.shown} is both.", cure="Name another one to move to.")
+            raise WrongUse(f"{here.shown} is both.", hint="Name another one to move to.")
         # Before anything is made there: a source that is none leaves nothing behind.
         here.store.latest()
         looked_at = brought = 0
@@ -209,7 +209,7 @@ def migrate(
             click.echo(f"row {one.number} of writer {one.writer} {lacks}", err=True)
         if not anew and any(one.is_missing for one in found.first):
             click.echo(
-                "cure: if they were deleted there, `evenkeel journal migrate --anew` brings them again", err=True
+                "hint: if they were deleted there, `evenkeel journal migrate --anew` brings them again", err=True
             )
     context.exit(CRITERION_FAILED if wrong else 0)
 

@@ -40,7 +40,7 @@ def report(context: click.Context, names: tuple[str, ...], *, check: bool, html:
         for drift in drifts:
             click.echo(drift)
         if drifts:
-            click.echo("cure   make reports", err=True)
+            click.echo("hint   make reports", err=True)
         context.exit(DRIFTED if drifts else 0)
     for path in publish(names, steps, html=html):
         click.echo(path)

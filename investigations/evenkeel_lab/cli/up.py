@@ -110,9 +110,9 @@ def read_settings(path: Path | None) -> dict[str, Any]:
         # Where, but not what: the file may hold secrets.
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise WrongUse(f"{path}{line} is not YAML.", cure="Mend it there.") from error
+        raise WrongUse(f"{path}{line} is not YAML.", hint="Mend it there.") from error
     if not isinstance(settings, dict):
-        raise WrongUse(f"{path} is not a mapping.", cure="Write sections such as `general_settings:` into it.")
+        raise WrongUse(f"{path} is not a mapping.", hint="Write sections such as `general_settings:` into it.")
     return settings
 
 
@@ -140,7 +140,7 @@ async def first_of(stop: asyncio.Event, parts: list[Part]) -> None:
             if part.pid is not None and not psutil.pid_exists(part.pid):
                 raise PartFailed(
                     f"{part.name} has died.",
-                    cure=f"The whole log: {part.log}",
+                    hint=f"The whole log: {part.log}",
                     details=log_tail(part.log) if part.log else "",
                 )
         with contextlib.suppress(TimeoutError):

@@ -70,4 +70,4 @@ def contract(path: Path = FILE) -> tuple[Entry, ...]:
         document = tomllib.loads(path.read_text())
         return tuple(Entry(name=name, **fields) for name, fields in document.items())
     except (ValueError, TypeError) as error:
-        raise WrongUse(f"{path}: {error}", cure="Write it as the other entries are written.") from error
+        raise WrongUse(f"{path}: {error}", hint="Write it as the other entries are written.") from error

@@ -63,10 +63,10 @@ async def _install(version: str, python: Path, log: Path) -> None:
     except PartFailed as error:
         if re.search(NO_NETWORK, error.details):
             what = f"An environment with LiteLLM {version} is not in the cache, and PyPI cannot be reached."
-            raise RigFailure(what, cure=UNREACHED, details=error.details) from error
+            raise RigFailure(what, hint=UNREACHED, details=error.details) from error
         raise UnknownVersion(
             f"LiteLLM {version} cannot be installed from PyPI.",
-            cure="Choose another version; evenkeel compat without --run looks at it without installing it.",
+            hint="Choose another version; evenkeel compat without --run looks at it without installing it.",
             details=error.details,
         ) from error
 
@@ -97,7 +97,7 @@ def _digest(files: Iterable[Path]) -> str:
 async def _wheel(log: Path) -> Path:
     """Return the wheel of this state of the plugin."""
     if not (ROOT / "plugin" / "tests").is_dir():
-        raise WrongUse("The plugin's tests are not here.", cure="Run it in a clone of the project, after make setup.")
+        raise WrongUse("The plugin's tests are not here.", hint="Run it in a clone of the project, after make setup.")
     folder = cache_folder() / "plugins" / f"wheel-{plugin_digest()}"
     async with made_once(folder) as empty:
         if empty is not None:

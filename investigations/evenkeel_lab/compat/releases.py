@@ -33,7 +33,7 @@ async def newest(line: str, log: Path) -> str | None:
         await run(uv_command("uv pip compile", ["pip", "compile", wanted, *arguments, "litellm", "--quiet"], answer))
     except PartFailed as error:
         if re.search(NO_NETWORK, error.details):
-            raise RigFailure("PyPI cannot be reached.", cure=UNREACHED, details=error.details) from error
+            raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error
         return None
     found = re.search(r"^litellm==(\S+)$", answer.read_text(), re.MULTILINE)
     return None if found is None else found[1]
@@ -62,10 +62,10 @@ async def _unpack(version: str, folder: Path, log: Path) -> None:
     except PartFailed as error:
         if re.search(NO_NETWORK, error.details):
             what = f"LiteLLM {version} is not in the cache, and PyPI cannot be reached."
-            raise RigFailure(what, cure=UNREACHED, details=error.details) from error
+            raise RigFailure(what, hint=UNREACHED, details=error.details) from error
         raise UnknownVersion(
             f"PyPI has no wheel of LiteLLM {version}.",
-            cure="Choose a release that it has.",
+            hint="Choose a release that it has.",
             details=error.details,
         ) from error
     # Two thirds are web pages and compiled code.

@@ -1,4 +1,4 @@
-"""What a proxy's configuration puts on the path of requests: a checklist, each entry with what it does and its cure.
+"""What a proxy's configuration puts on the path of requests: a checklist, each entry with what it does and its hint.
 
 A configuration says what is done for each request, not what that costs: an entry never says that it binds.
 """
@@ -54,7 +54,7 @@ class Setup:
         try:
             return settings(resolved(self.config.values.get(SECTION), self.environment), self.environment)
         except SettingsError as wrong:
-            raise WrongUse(f"{self.config.path}: {wrong}", cure="evenkeel doctor --config says more.") from wrong
+            raise WrongUse(f"{self.config.path}: {wrong}", hint="evenkeel doctor --config says more.") from wrong
 
     @cached_property
     def callbacks(self) -> frozenset[str]:
@@ -101,8 +101,8 @@ def checklist(setup: Setup, e: Evidence) -> list[Finding]:
     return [found for check in CHECKS if (found := check(setup, e)) is not None]
 
 
-def _costs(check: str, verdict: str, cure: str, *because: str) -> Finding:
-    return Finding(check, Place.LOCAL, State.COSTS, verdict, because, sure=Sure.FAIR, why=WHY, cure=cure)
+def _costs(check: str, verdict: str, hint: str, *because: str) -> Finding:
+    return Finding(check, Place.LOCAL, State.COSTS, verdict, because, sure=Sure.FAIR, why=WHY, hint=hint)
 
 
 def _clear(check: str, verdict: str) -> Finding:
@@ -180,7 +180,7 @@ def _connections(setup: Setup, e: Evidence) -> Finding | None:
         return _clear(check, f"{least:g} for each worker, {formatting.mean(there)} requests were under way in each")
     if there <= most:
         what = f"{formatting.mean(there)} requests were under way in each worker, on {least:g} connections to a host"
-        return untold(check, Place.LOCAL, what, cure="see how many of them go to the same host")
+        return untold(check, Place.LOCAL, what, hint="see how many of them go to the same host")
     return _costs(
         check,
         f"{formatting.mean(there)} requests were under way in each worker, on {most:g} connections",

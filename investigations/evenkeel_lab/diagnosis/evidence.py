@@ -117,11 +117,11 @@ def read(folder: Path) -> list[Evidence]:
         fared = fares(folder)
         table = pq.read_table(folder / names.RECORDS, columns=list(COLUMNS))
     except LoadError as error:
-        raise WrongUse(error.what, cure=error.cure) from error
+        raise WrongUse(error.what, hint=error.hint) from error
     except (pa.ArrowException, OSError, KeyError) as error:
         raise WrongUse(
             f"{folder / names.RECORDS} is damaged: {str(error).rstrip('.')}.",
-            cure="Restore it, or make the load again.",
+            hint="Restore it, or make the load again.",
         ) from error
     samples, (workers, provider_workers) = read_samples(folder), _session(folder, run)
     found = []
@@ -173,7 +173,7 @@ def _run(path: Path) -> Run | None:
         return Run.of(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WrongUse(
-            f"{path} is not what a session has written.", cure="Move it away to diagnose the records alone."
+            f"{path} is not what a session has written.", hint="Move it away to diagnose the records alone."
         ) from error
 
 

@@ -33,7 +33,7 @@ class State(StrEnum):
     CLEAR = "clear"
     """It was looked at, and is not the reason."""
     UNTOLD = "untold"
-    """What it takes to say so was not recorded; the cure says how to record it."""
+    """What it takes to say so was not recorded; the hint says how to record it."""
 
 
 class Sure(StrEnum):
@@ -61,9 +61,9 @@ class Finding:
     sure: Sure = Sure.HIGH
     why: str = ""
     """Why it is as sure as that."""
-    cure: str = ""
+    hint: str = ""
 
 
-def untold(check: str, place: Place, what: str, *, cure: str) -> Finding:
+def untold(check: str, place: Place, what: str, *, hint: str) -> Finding:
     """Return that something cannot be said, and how to record what it takes."""
-    return Finding(check, place, State.UNTOLD, what, cure=cure)
+    return Finding(check, place, State.UNTOLD, what, hint=hint)

@@ -18,9 +18,9 @@ WARM_UP = "000+"
 def runs(path: Path) -> list[Path]:
     """Return the folders of records that a path names, in the order in which a session ran them."""
     if not path.exists():
-        raise WrongUse(f"There is no {path}.", cure="Name a folder that `evenkeel load` or a session has made.")
+        raise WrongUse(f"There is no {path}.", hint="Name a folder that `evenkeel load` or a session has made.")
     if not path.is_dir():
-        raise WrongUse(f"{path} is no folder.", cure="Name the folder that its records lie in.")
+        raise WrongUse(f"{path} is no folder.", hint="Name the folder that its records lie in.")
     if _is_run(path):
         return [path]
     for pattern in ("*", "*/*"):
@@ -35,10 +35,10 @@ def runs(path: Path) -> list[Path]:
             return finished or found
     failure = names.read_json(path / names.FAILURE)
     if failure:
-        raise WrongUse(f"{path} holds no records: {failure.get('what', '')}", cure=str(failure.get("cure", "")))
+        raise WrongUse(f"{path} holds no records: {failure.get('what', '')}", hint=str(failure.get("hint", "")))
     raise WrongUse(
         f"{path} holds no records.",
-        cure="Name a folder that `evenkeel load` has made, or of a session: data/NAME/DIGEST, or a folder in it.",
+        hint="Name a folder that `evenkeel load` has made, or of a session: data/NAME/DIGEST, or a folder in it.",
     )
 
 

@@ -24,7 +24,7 @@ def beside(e: Evidence, stub: Evidence) -> Finding:
     with_provider, with_stub = e.split.latency, stub.split.latency
     if with_provider is None or with_stub is None or min(with_provider.count, with_stub.count) < FEW:
         return untold(
-            CHECK, Place.NOWHERE, "which share is left with a stub", cure=f"make both loads of {FEW} requests or more"
+            CHECK, Place.NOWHERE, "which share is left with a stub", hint=f"make both loads of {FEW} requests or more"
         )
     whole, own = _inside(e.split), stub.split.mean("proxy") if stub.split.is_told else _inside(stub.split)
     share = min(own / whole, 1.0) if whole > 0 else 1.0

@@ -121,7 +121,7 @@ def _shapes(config: ProxyConfig) -> Iterator[Finding]:
         if isinstance(value, list):
             what = "has an item that is not text"
         yield error(
-            CHECK, f"`{name}` {what}: the proxy would not start", where, cure='Write a list of names: `["NAME"]`.'
+            CHECK, f"`{name}` {what}: the proxy would not start", where, hint='Write a list of names: `["NAME"]`.'
         )
 
 
@@ -136,8 +136,8 @@ def _judge(entry: Entry, modules: Modules) -> list[Finding]:
     if "." in entry.name:
         return [_elsewhere(entry)]
     if entry.name != STOCK_PROMETHEUS and difflib.get_close_matches(entry.name, [STOCK_PROMETHEUS], cutoff=0.8):
-        what, cure = f'"{entry.name}" is probably a misspelling', f'Did you mean "{STOCK_PROMETHEUS}"?'
-        return [warning(CHECK, what, entry.where, cure=cure)]
+        what, hint = f'"{entry.name}" is probably a misspelling', f'Did you mean "{STOCK_PROMETHEUS}"?'
+        return [warning(CHECK, what, entry.where, hint=hint)]
     return [ok(CHECK, f'"{entry.name}" is left to LiteLLM', entry.where)]
 
 
@@ -146,16 +146,16 @@ def _ours(entry: Entry, modules: Modules) -> Iterator[Finding]:
     names = modules.plugin.get(entry.module, {})
     known = names is None or entry.attribute in names
     if entry.name in modules.plugin and not (known and names):
-        yield error(CHECK, f"{entry.name} is a module, not a callback", entry.where, cure=_nearest(entry, modules))
+        yield error(CHECK, f"{entry.name} is a module, not a callback", entry.where, hint=_nearest(entry, modules))
     elif not known and entry.name in OURS:
         yield error(
             CHECK,
             f"the installed litellm-evenkeel ({modules.version}) has no callback {entry.name}",
             entry.where,
-            cure="Install a version that has it, or remove the line.",
+            hint="Install a version that has it, or remove the line.",
         )
     elif not known:
-        yield error(CHECK, f"there is no {entry.name}", entry.where, cure=_nearest(entry, modules))
+        yield error(CHECK, f"there is no {entry.name}", entry.where, hint=_nearest(entry, modules))
     elif names is not None and names[entry.attribute] is Kind.CLASS:
         yield _class_named(entry)
     if entry.list != "callbacks":
@@ -163,14 +163,14 @@ def _ours(entry: Entry, modules: Modules) -> Iterator[Finding]:
             CHECK,
             f"{entry.name} stands in `{entry.list}`, where LiteLLM does not call its hooks",
             entry.where,
-            cure="Move it to `callbacks`.",
+            hint="Move it to `callbacks`.",
         )
 
 
 def _beside(entry: Entry, file: str, names: Names | None) -> Finding:
     """Judge a callback whose module is a file beside the configuration."""
     if names is not None and entry.attribute not in names:
-        return error(CHECK, f"{file} defines no `{entry.attribute}`", entry.where, cure="Name what it defines.")
+        return error(CHECK, f"{file} defines no `{entry.attribute}`", entry.where, hint="Name what it defines.")
     if names is not None and names[entry.attribute] is Kind.CLASS:
         return _class_named(entry)
     return ok(CHECK, f"{entry.name} comes from {file}", entry.where)
@@ -183,18 +183,18 @@ def _elsewhere(entry: Entry) -> Finding:
             CHECK,
             f"{entry.name} is the path of a file: the proxy would not start",
             entry.where,
-            cure="Write `module.object`, the module being a file beside the configuration or an installed one.",
+            hint="Write `module.object`, the module being a file beside the configuration or an installed one.",
         )
     near = difflib.get_close_matches(entry.name, OURS, n=1, cutoff=0.85)
     if near:
         what = f"{entry.name} is probably a misspelling"
-        return warning(CHECK, what, entry.where, cure=f"Did you mean {near[0]}?")
+        return warning(CHECK, what, entry.where, hint=f"Did you mean {near[0]}?")
     if entry.attribute[:1].isupper() and not entry.attribute.isupper():
         return warning(
             CHECK,
             f"{entry.name} looks like a class, and LiteLLM needs an instance",
             entry.where,
-            cure="Name an instance of it that its module makes.",
+            hint="Name an instance of it that its module makes.",
         )
     return ok(CHECK, f"{entry.name} is imported by the proxy, not checked here", entry.where)
 
@@ -204,7 +204,7 @@ def _class_named(entry: Entry) -> Finding:
         CHECK,
         f"{entry.name} is a class, and LiteLLM needs an instance",
         entry.where,
-        cure="Name an instance of it that its module makes.",
+        hint="Name an instance of it that its module makes.",
     )
 
 
@@ -229,7 +229,7 @@ def _files_in_the_way(named: list[Entry], modules: Modules) -> Iterator[Finding]
                 f"{module.replace('.', '/')}.py lies beside the configuration: LiteLLM would execute that file, and "
                 f"what it makes would be there twice, with the installed {PLUGIN}",
                 entry.where,
-                cure="Move the configuration to another folder.",
+                hint="Move the configuration to another folder.",
             )
 
 
@@ -242,7 +242,7 @@ def _doubles(named: list[Entry]) -> Iterator[Finding]:
                 CHECK,
                 f'"{name}" is listed {times} times in `{list_name}`: its hooks would run {times} times',
                 last.where,
-                cure="Keep one.",
+                hint="Keep one.",
             )
 
 
@@ -256,7 +256,7 @@ def _two_prometheus(named: list[Entry]) -> Iterator[Finding]:
                 f'"{STOCK_PROMETHEUS}" is listed beside {PROMETHEUS}: both would register the same series and the '
                 "proxy would not start",
                 entry.where,
-                cure=f'Remove "{STOCK_PROMETHEUS}".',
+                hint=f'Remove "{STOCK_PROMETHEUS}".',
             )
 
 
@@ -280,5 +280,5 @@ def _late_settings(config: ProxyConfig, named: list[Entry]) -> Iterator[Finding]
             f"{', '.join(late)}: listed after `{keys[first]}`, so a Prometheus callback that makes its series when "
             "it is imported does not see it",
             config.where("litellm_settings", late[0]),
-            cure=f"Move it above `{keys[first]}`.",
+            hint=f"Move it above `{keys[first]}`.",
         )

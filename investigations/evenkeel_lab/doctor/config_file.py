@@ -75,7 +75,7 @@ def read(path: Path) -> ProxyConfig:
                 "config",
                 "LiteLLM reads only files whose name ends in .yaml or .yml",
                 path.name,
-                cure="Rename it.",
+                hint="Rename it.",
             )
         )
     loaded = {path.resolve()}
@@ -90,11 +90,11 @@ def read(path: Path) -> ProxyConfig:
             included, its_places = _load(file, entry)
         except WrongUse as trouble:
             what = f"{trouble.what.rstrip('.')}: the proxy would not start"
-            problems.append(error("include", what, declared_at, cure="Mend it, or remove it from `include`."))
+            problems.append(error("include", what, declared_at, hint="Mend it, or remove it from `include`."))
             continue
         except (OSError, ValueError, RuntimeError):
             what = "this is not the path of a file: the proxy would not start"
-            problems.append(error("include", what, declared_at, cure="Mend it, or remove it from `include`."))
+            problems.append(error("include", what, declared_at, hint="Mend it, or remove it from `include`."))
             continue
         loaded.add(resolved)
         pending += [(*nested, file) for nested in _entries(included, entry, its_places, problems)]
@@ -112,7 +112,7 @@ def _included(entry: str, declared_in: Path, root: Path) -> Path:
 
 def _load(path: Path, name: str) -> tuple[dict[str, Any], Places]:
     """Read one file. The text of a YAML error is not passed on: it quotes the file, and with it secrets."""
-    cure = "Name the file that the proxy is started with, as in `litellm --config`."
+    hint = "Name the file that the proxy is started with, as in `litellm --config`."
     places: Places = {}
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
@@ -121,16 +121,16 @@ def _load(path: Path, name: str) -> tuple[dict[str, Any], Places]:
         values = loader.construct_document(root) if root else None
         _remember_lines(root, (), name, places, loader, set())
     except FileNotFoundError:
-        raise WrongUse(f"There is no file {path}.", cure=cure) from None
+        raise WrongUse(f"There is no file {path}.", hint=hint) from None
     except OSError as trouble:
-        raise WrongUse(f"{path} cannot be read: {trouble.strerror}.", cure=cure) from None
+        raise WrongUse(f"{path} cannot be read: {trouble.strerror}.", hint=hint) from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as trouble:
         mark = getattr(trouble, "problem_mark", None)
         line = f" It stops making sense in line {mark.line + 1}." if mark else ""
-        raise WrongUse(f"{path} is not valid YAML.{line}", cure="Mend it.") from None
+        raise WrongUse(f"{path} is not valid YAML.{line}", hint="Mend it.") from None
     if not isinstance(values, dict):
         what = "is empty" if values is None else "is not a mapping of settings"
-        raise WrongUse(f"{path} {what}.", cure=cure)
+        raise WrongUse(f"{path} {what}.", hint=hint)
     return values, places
 
 
@@ -168,7 +168,7 @@ def _entries(values: Mapping[str, Any], name: str, places: Places, problems: lis
             "include",
             "`include` is not a list of file paths: the proxy would not start",
             places.get(("include",), name),
-            cure="Write each file as an item of a list.",
+            hint="Write each file as an item of a list.",
         )
     )
     return []
@@ -193,7 +193,7 @@ def _merge(base: dict[str, Any], base_places: Places, included: Mapping[str, Any
                         f"`{key}` replaces the one of {base_places.get((key,), '').rpartition(':')[0]} as a whole, "
                         "because LiteLLM joins lists only",
                         places.get((key,), ""),
-                        cure="Keep each section in one file.",
+                        hint="Keep each section in one file.",
                     )
                 )
             base[key] = value
@@ -216,7 +216,7 @@ def _shapes(values: Mapping[str, Any], places: Places) -> list[Finding]:
     """Report sections that are not what they have to be; the other checks then take them as empty."""
     found = [
         error(
-            "config", f"`{name}` is not a mapping", places.get((name,), ""), cure="Write `key: value` lines below it."
+            "config", f"`{name}` is not a mapping", places.get((name,), ""), hint="Write `key: value` lines below it."
         )
         for name in ("litellm_settings", "general_settings", "router_settings", "environment_variables")
         if not isinstance(values.get(name), Mapping | None)
@@ -225,7 +225,7 @@ def _shapes(values: Mapping[str, Any], places: Places) -> list[Finding]:
     if not isinstance(models, list | None):
         return [
             *found,
-            error("config", "`model_list` is not a list", places.get(("model_list",), ""), cure="Write one."),
+            error("config", "`model_list` is not a list", places.get(("model_list",), ""), hint="Write one."),
         ]
     for index, model in enumerate(models or []):
         params = model.get("litellm_params") if isinstance(model, Mapping) else None
@@ -235,7 +235,7 @@ def _shapes(values: Mapping[str, Any], places: Places) -> list[Finding]:
                     "config",
                     "this item of `model_list` has no `litellm_params` with a `model`",
                     places.get(("model_list", index), ""),
-                    cure="Add them, or remove the item.",
+                    hint="Add them, or remove the item.",
                 )
             )
     return found

@@ -19,13 +19,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the answer: `what (where). cure`. No secret is ever put into one."""
+    """One line of the answer: `what (where). hint`. No secret is ever put into one."""
 
     check: str
     level: Level
     what: str
     where: str = ""
-    cure: str = ""
+    hint: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
@@ -33,15 +33,15 @@ class Finding:
 
 
 def ok(check: str, what: str, where: str = "") -> Finding:
-    """Return a finding that needs no cure."""
+    """Return a finding that needs no hint."""
     return Finding(check, Level.OK, what, where)
 
 
-def warning(check: str, what: str, where: str = "", *, cure: str) -> Finding:
+def warning(check: str, what: str, where: str = "", *, hint: str) -> Finding:
     """Return a finding that does not change the exit code."""
-    return Finding(check, Level.WARNING, what, where, cure)
+    return Finding(check, Level.WARNING, what, where, hint)
 
 
-def error(check: str, what: str, where: str = "", *, cure: str) -> Finding:
+def error(check: str, what: str, where: str = "", *, hint: str) -> Finding:
     """Return a finding that makes `evenkeel doctor` exit with 1."""
-    return Finding(check, Level.ERROR, what, where, cure)
+    return Finding(check, Level.ERROR, what, where, hint)

@@ -90,7 +90,7 @@ def _second(config: ProxyConfig, settings: JournalSettings) -> Iterator[Finding]
             CHECK,
             f"`copy_to: {settings.copy_to}`: rows are in {settings.store} already, and the proxy would not start",
             config.where(*WHERE, "copy_to"),
-            cure="Write none, or the other one.",
+            hint="Write none, or the other one.",
         )
 
 
@@ -103,21 +103,21 @@ def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
             CHECK,
             "the folder of `path` is not there: the proxy would not start",
             where,
-            cure="Make it, or name a file elsewhere: a path is one of the folder that the proxy is started in.",
+            hint="Make it, or name a file elsewhere: a path is one of the folder that the proxy is started in.",
         )
     elif folder.is_taken:
         yield error(
             CHECK,
             "`path` is a folder, or a file of something else: no row would be written",
             where,
-            cure="Name a file of its own, which is made if it is not there.",
+            hint="Name a file of its own, which is made if it is not there.",
         )
     elif not folder.is_writable:
         yield error(
             CHECK,
             "the folder of `path` cannot be written to: rows would wait, and then be dropped",
             where,
-            cure="Let the proxy's user write there, or name a file elsewhere.",
+            hint="Let the proxy's user write there, or name a file elsewhere.",
         )
 
 
@@ -134,7 +134,7 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], settings: Jour
         CHECK,
         "rows go to Postgres, and neither `url` nor LiteLLM's database is an address: the proxy would not start",
         config.where(*WHERE, "url"),
-        cure="Write `evenkeel: {journal: {url: os.environ/NAME}}`, or set DATABASE_URL.",
+        hint="Write `evenkeel: {journal: {url: os.environ/NAME}}`, or set DATABASE_URL.",
     )
 
 

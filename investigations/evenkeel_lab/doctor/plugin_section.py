@@ -23,7 +23,7 @@ def section(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
     try:
         settings(_told(config, environment), environment)
     except SettingsError as wrong:
-        return [error("settings", str(wrong).rstrip("."), where, cure="The proxy does not start before. Mend it.")]
+        return [error("settings", str(wrong).rstrip("."), where, hint="The proxy does not start before. Mend it.")]
     return [ok("settings", "what is written for the plugin is understood", where)]
 
 

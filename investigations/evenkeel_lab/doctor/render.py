@@ -43,9 +43,9 @@ def as_table(findings: Sequence[Finding]) -> RenderableType:
 
 
 def sentence(finding: Finding) -> str:
-    """Put what, where and cure into one line."""
+    """Put what, where and hint into one line."""
     where = f" ({finding.where})" if finding.where else ""
-    return f"{finding.what}{where}." + (f" {finding.cure}" if finding.cure else "")
+    return f"{finding.what}{where}." + (f" {finding.hint}" if finding.hint else "")
 
 
 def summary(findings: Sequence[Finding]) -> str:

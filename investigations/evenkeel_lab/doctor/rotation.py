@@ -50,7 +50,7 @@ def _asked(config: ProxyConfig) -> Iterator[Finding]:
             "routing",
             f"`routing_strategy: {strategy}` takes LiteLLM's old path, which never asks the rotation",
             config.where("router_settings", "routing_strategy"),
-            cure="Remove it, or take simple-shuffle.",
+            hint="Remove it, or take simple-shuffle.",
         )
     checks = router.get("optional_pre_call_checks")
     if isinstance(checks, list) and checks:
@@ -59,7 +59,7 @@ def _asked(config: ProxyConfig) -> Iterator[Finding]:
             f"`optional_pre_call_checks` ({', '.join(map(str, checks))}) come after the rotation has chosen: they "
             "see one account and cannot prefer another",
             config.where("router_settings", "optional_pre_call_checks"),
-            cure="Remove them: sessions stick to accounts without.",
+            hint="Remove them: sessions stick to accounts without.",
         )
 
 
@@ -82,18 +82,18 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
                 "rotation",
                 str(wrong).rstrip("."),
                 config.where("model_list", number, "model_info"),
-                cure="The proxy does not start before. Mend it.",
+                hint="The proxy does not start before. Mend it.",
             )
             return
     usable = [resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
     for doubt in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
-        yield warning("rotation", f"{doubt.path}: {doubt.message.rstrip('.')}", config.where(SECTION), cure=doubt.hint)
+        yield warning("rotation", f"{doubt.path}: {doubt.message.rstrip('.')}", config.where(SECTION), hint=doubt.hint)
     if _uses_proxys_redis(settings) and _is_cluster(config, environment):
         yield warning(
             "rotation",
             "LiteLLM's Redis is a cluster, which the rotation cannot share its state in",
             config.where(SECTION, "rotation"),
-            cure="Give it the address of a Redis or Valkey that is none.",
+            hint="Give it the address of a Redis or Valkey that is none.",
         )
     yield _sharing(config, settings, workers)
 
@@ -134,7 +134,7 @@ def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> F
             "rotation",
             f"{workers} workers know nothing of each other: each uses the limits of all accounts by itself",
             config.where(SECTION, "rotation", "shared"),
-            cure="Write `evenkeel: {rotation: {shared: {redis_url: litellm}}}`.",
+            hint="Write `evenkeel: {rotation: {shared: {redis_url: litellm}}}`.",
         )
     return ok("rotation", f"strategy {settings.strategy}, settings and limits understood", config.where(SECTION))
 

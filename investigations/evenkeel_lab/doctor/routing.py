@@ -85,7 +85,7 @@ def account_findings(config: ProxyConfig, environment: Mapping[str, str]) -> lis
                     check,
                     f"{len(indexes)} deployments of {group} have neither api_base nor api_key and count as one account",
                     config.where("model_list", indexes[0]),
-                    cure="Name each one's account in `model_info.account`.",
+                    hint="Name each one's account in `model_info.account`.",
                 )
             )
     distinct = len(set().union(*groups.values()))
@@ -104,7 +104,7 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
                 check,
                 "`num_retries` is not a whole number, and LiteLLM fails when it counts with it",
                 where,
-                cure="Write a number without quotes, not a reference.",
+                hint="Write a number without quotes, not a reference.",
             )
         ]
     default = DEFAULT_RETRIES if configured is None else configured
@@ -124,7 +124,7 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
                 check,
                 f"`{setting}` {stated}, too few for {names}{untold}: a request can fail while accounts are untried",
                 place,
-                cure=f"Set {'router_settings.num_retries' if setting == 'num_retries' else f'`{setting}`'} "
+                hint=f"Set {'router_settings.num_retries' if setting == 'num_retries' else f'`{setting}`'} "
                 f"to {most - 1}.",
             )
         )

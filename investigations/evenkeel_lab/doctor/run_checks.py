@@ -76,7 +76,7 @@ async def _redis(target: RedisTarget) -> Finding:
     if trouble is None:
         return ok("redis", f"{what}: {'its port answers' if target.port_only else 'it answers'}", target.where)
     make = error if target.required else warning
-    return make("redis", f"{what}: {trouble}", target.where, cure="Start it, or mend its address and password.")
+    return make("redis", f"{what}: {trouble}", target.where, hint="Start it, or mend its address and password.")
 
 
 async def _database(url: str | None, where: str) -> Finding:
@@ -90,5 +90,5 @@ async def _postgres(check: str, url: str, where: str) -> Finding:
     if trouble is None:
         return ok(check, f"{shown(url, POSTGRES_PORT)} answers", where)
     return error(
-        check, f"{shown(url, POSTGRES_PORT)}: {trouble}", where, cure="Start it, or mend its address and password."
+        check, f"{shown(url, POSTGRES_PORT)}: {trouble}", where, hint="Start it, or mend its address and password."
     )

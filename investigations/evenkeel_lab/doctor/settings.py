@@ -46,13 +46,13 @@ def references(config: ProxyConfig, environment: Mapping[str, str]) -> list[Find
                     f"{name} is set under `environment_variables` only, which LiteLLM reads after it has "
                     "resolved references: the value is empty",
                     where,
-                    cure=f"Set {name} in the environment of the proxy.",
+                    hint=f"Set {name} in the environment of the proxy.",
                 )
             )
         else:
             state = "empty" if name in environment else "not set"
             found.append(
-                warning(check, f"{name} is {state} here", where, cure="Set it in the environment of the proxy.")
+                warning(check, f"{name} is {state} here", where, hint="Set it in the environment of the proxy.")
             )
     return found or [ok(check, f"all {len(used)} variables are set", config.path.name)]
 
@@ -70,7 +70,7 @@ def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
         return ok(check, "it is read from a secret manager, not checked here", where)
     if isinstance(key, str) and key.strip() and key.strip() not in WELL_KNOWN_KEYS:
         if len(key.strip()) < SHORTEST_KEY:
-            return warning(check, f"it has fewer than {SHORTEST_KEY} characters", where, cure="Take a long random one.")
+            return warning(check, f"it has fewer than {SHORTEST_KEY} characters", where, hint="Take a long random one.")
         return ok(check, "it is set", where)
     if key is None:
         what = f"{name} is not set" if name else "it is not set"
@@ -78,10 +78,10 @@ def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
         what = "it is not text"
     else:
         what = "it is a well-known one" if key.strip() else "it is empty"
-    cure = "Set LITELLM_MASTER_KEY to `sk-` and a long random text, and refer to it as os.environ/LITELLM_MASTER_KEY."
+    hint = "Set LITELLM_MASTER_KEY to `sk-` and a long random text, and refer to it as os.environ/LITELLM_MASTER_KEY."
     if general.get(PERMIT_SETTING) is True or environment.get(PERMIT_VARIABLE, "").strip().lower() == "true":
-        return warning(check, f"{what}, and the proxy is told to start nevertheless", where, cure=cure)
-    return error(check, f"{what}: the proxy would refuse to start", where, cure=cure)
+        return warning(check, f"{what}, and the proxy is told to start nevertheless", where, hint=hint)
+    return error(check, f"{what}: the proxy would refuse to start", where, hint=hint)
 
 
 def worker_count(environment: Mapping[str, str], asked: int | None) -> int | None:
@@ -98,7 +98,7 @@ def workers(
     """Check that several workers can add up their metrics."""
     check = "workers"
     if count is None:
-        return error(check, "it is not a number", WORKERS_VARIABLES[0], cure="Set it to the number of workers.")
+        return error(check, "it is not a number", WORKERS_VARIABLES[0], hint="Set it to the number of workers.")
     prometheus = [entry for entry in entries(config) if entry.is_prometheus]
     variable = next((name for name in MULTIPROCESS_VARIABLES if environment.get(name)), None)
     if not prometheus:
@@ -107,26 +107,26 @@ def workers(
     ours = all(entry.name == PROMETHEUS for entry in prometheus)
     if variable and not folder_usable and not (stock and count > 1):  # that case LiteLLM makes the folder for
         return error(
-            check, "the folder of the workers' metrics is missing or not writable", variable, cure="Create it."
+            check, "the folder of the workers' metrics is missing or not writable", variable, hint="Create it."
         )
     if variable or count == 1 or ours:
         place = "a shared folder" if variable else "memory" if count == 1 else "a folder that the callback makes"
         return ok(check, f"{count}, with metrics in {place}")
-    cure = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
+    hint = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
     if stock:
         return warning(
             check,
             f"{count} without {MULTIPROCESS_VARIABLES[0]}: LiteLLM 1.106 makes a folder of a fixed name, which "
             "proxies on one machine would share, older versions make none",
             prometheus[0].where,
-            cure=cure,
+            hint=hint,
         )
     return error(
         check,
         f"{count} without {MULTIPROCESS_VARIABLES[0]}: each worker would count for itself and /metrics would show "
         "one of them at random",
         prometheus[0].where,
-        cure=cure,
+        hint=hint,
     )
 
 

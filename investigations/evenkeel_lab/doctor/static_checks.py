@@ -67,7 +67,7 @@ def _shared_state(config: ProxyConfig, environment: Mapping[str, str], count: in
                 "redis",
                 f"none is named, so each of the {count} workers has cooldowns, usage and limits of its own",
                 config.path.name,
-                cure="Set router_settings.redis_url.",
+                hint="Set router_settings.redis_url.",
             )
         ]
     return [ok("redis", "none is named", config.path.name)]

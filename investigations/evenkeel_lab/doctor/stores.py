@@ -89,7 +89,7 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
                     "redis",
                     f"`{name}` names no host, and neither REDIS_HOST nor REDIS_URL is set",
                     where,
-                    cure="Name a host or a url.",
+                    hint="Name a host or a url.",
                 )
             )
         else:
@@ -109,7 +109,7 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
                 "redis",
                 "the router ignores `redis_host` without `redis_port`, and the other way round",
                 config.where("router_settings", f"redis_{next(iter(params))}"),
-                cure="Name both.",
+                hint="Name both.",
             )
         )
     if not any(target.name != "router_settings" for target in targets):
@@ -143,7 +143,7 @@ def unusable_database(config: ProxyConfig) -> list[Finding]:
         return []
     where = config.where("general_settings", "database_url")
     what = "`database_url` is not text: the proxy would not start"
-    return [error("database", what, where, cure="Write a postgresql:// address.")]
+    return [error("database", what, where, hint="Write a postgresql:// address.")]
 
 
 def _unusable(
@@ -162,7 +162,7 @@ def _unusable(
         if not fits:
             where = config.where(*path, f"{prefix}{key}")
             what = f"`{prefix}{key}` of `{path[-1]}` is not {kind}"
-            found.append(error("redis", what, where, cure=f"Write {kind}, or remove it."))
+            found.append(error("redis", what, where, hint=f"Write {kind}, or remove it."))
     return found
 
 
@@ -198,7 +198,7 @@ def _redis_blocks(config: ProxyConfig, found: list[Finding]) -> list[tuple[str, 
                 "redis",
                 "`cache_params` has no effect without `cache: true`",
                 config.where("litellm_settings", "cache_params"),
-                cure="Add `cache: true`, or remove it.",
+                hint="Add `cache: true`, or remove it.",
             )
         )
     return blocks

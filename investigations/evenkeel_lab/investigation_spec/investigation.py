@@ -18,7 +18,7 @@ from pydantic import (
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.arm import Arm, Kind
 from evenkeel_lab.investigation_spec.base import Amount, Effect, Name, Part, Text
-from evenkeel_lab.investigation_spec.validation_errors import cure, what
+from evenkeel_lab.investigation_spec.validation_errors import hint, what
 from evenkeel_lab.stats import Margin, Scale, check_looks
 from evenkeel_lab.stats.metrics import FIGURES, Figure, figure
 from evenkeel_load.arrivals import CLOSED
@@ -81,7 +81,7 @@ class Load(Part):
                     option.parse(str(self.options[option.field]))
             make_plan(self.scenario, self.users, "", self.options)
         except LoadConfigError as error:
-            raise ValueError(error.what.rstrip("."), error.cure) from error
+            raise ValueError(error.what.rstrip("."), error.hint) from error
         return self
 
     @property
@@ -231,7 +231,7 @@ class Investigation(Part):
                 load = self.load_of(name)
             except ValidationError as error:
                 first = error.errors()[0]
-                raise ValueError(what(first, "arms", name, "load"), cure(Load, first)) from error
+                raise ValueError(what(first, "arms", name, "load"), hint(Load, first)) from error
             if arm.bare and (load.user_mode == "created" or load.key_mode != SHARED):
                 raise ValueError(f"arms.{name} is bare: without a database there are no users, and no keys")
         return self

@@ -14,7 +14,7 @@ from evenkeel_lab.investigation_spec.base import NAME, Part
 from evenkeel_lab.investigation_spec.investigation import Investigation
 from evenkeel_lab.investigation_spec.quotation import Finding, Share, Telling
 from evenkeel_lab.investigation_spec.study import Book
-from evenkeel_lab.investigation_spec.validation_errors import cure, what
+from evenkeel_lab.investigation_spec.validation_errors import hint, what
 
 T = TypeVar("T", bound=Part)
 FOLDER, FILE, BOOK = "investigations", "investigation.toml", "book.toml"
@@ -29,7 +29,7 @@ def home(start: Path | None = None) -> Path:
     for place in (start, *start.parents):
         if (place / FOLDER).is_dir():
             return place / FOLDER
-    raise WrongUse(f"There is no folder `{FOLDER}` here, nor above.", cure=f"Go to the project, or mkdir {FOLDER}.")
+    raise WrongUse(f"There is no folder `{FOLDER}` here, nor above.", hint=f"Go to the project, or mkdir {FOLDER}.")
 
 
 def known(start: Path | None = None) -> dict[str, Path]:
@@ -71,8 +71,8 @@ def find(name: str, start: Path | None = None) -> Path:
         there = {f"{book.name}/{chapter}": book / chapter for chapter in read_book(book).chapters}
     else:
         there = there | books(start)
-    cure = nearest(name, there) if there else f"There are none here: {BEGIN}"
-    raise WrongUse(f"There is no investigation {name!r}.", cure=cure)
+    hint = nearest(name, there) if there else f"There are none here: {BEGIN}"
+    raise WrongUse(f"There is no investigation {name!r}.", hint=hint)
 
 
 def read(folder: Path) -> Investigation:
@@ -88,8 +88,8 @@ def read_book(folder: Path) -> Book:
     there = [path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))]
     for name in found.chapters:
         if name not in there:
-            cure = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
-            raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", cure=cure)
+            hint = nearest(name, there) if there else f"Each chapter is a folder with {FILE}."
+            raise WrongUse(f"{folder / BOOK}: there is no chapter {name!r}.", hint=hint)
     chapters = {name: read(folder / name) for name in found.chapters}
     for one in (*found.claims, *found.cures, *found.quotations):
         chapter, where = chapters[one.chapter], f"{folder / BOOK}: {one.chapter}"
@@ -104,8 +104,8 @@ def _check_share(one: Share, chapter: Investigation, where: str) -> None:
     """Refuse what a chapter does not take apart."""
     switches = chapter.ablation.switches if chapter.ablation else {}
     if one.switch not in switches:
-        cure = nearest(one.switch, switches) if switches else "It has no [ablation]."
-        raise WrongUse(f"{where} takes no {one.switch!r} apart.", cure=cure)
+        hint = nearest(one.switch, switches) if switches else "It has no [ablation]."
+        raise WrongUse(f"{where} takes no {one.switch!r} apart.", hint=hint)
 
 
 def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:
@@ -113,12 +113,12 @@ def _check_finding(one: Finding, chapter: Investigation, where: str) -> None:
     met = (one.against or chapter.baseline, one.arm)
     if one.told is Telling.MEASURED:
         if one.arm not in chapter.arms:
-            raise WrongUse(f"{where} has no arm {one.arm!r}.", cure=nearest(one.arm, chapter.arms))
+            raise WrongUse(f"{where} has no arm {one.arm!r}.", hint=nearest(one.arm, chapter.arms))
     elif met not in chapter.comparisons:
         there = "; ".join(f"{arm} against {baseline}" for baseline, arm in chapter.comparisons)
-        raise WrongUse(f"{where} never compares {met[1]!r} with {met[0]!r}.", cure=f"It compares {there}.")
+        raise WrongUse(f"{where} never compares {met[1]!r} with {met[0]!r}.", hint=f"It compares {there}.")
     if one.figure not in chapter.figures:
-        raise WrongUse(f"{where} does not judge {one.figure!r}.", cure=nearest(one.figure, chapter.figures))
+        raise WrongUse(f"{where} does not judge {one.figure!r}.", hint=nearest(one.figure, chapter.figures))
 
 
 def name_of(folder: Path) -> str:
@@ -134,14 +134,14 @@ def _read(kind: type[T], path: Path) -> T:
     except ValidationError as error:
         # A field that does not exist explains one that is missing.
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise WrongUse(f"{path}: {what(first)}.", cure=cure(kind, first)) from error
+        raise WrongUse(f"{path}: {what(first)}.", hint=hint(kind, first)) from error
 
 
 def _told(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise WrongUse(f"{path} cannot be read: {error}.", cure="Mend it; docs/investigations.md shows one.") from error
+        raise WrongUse(f"{path} cannot be read: {error}.", hint="Mend it; docs/investigations.md shows one.") from error
 
 
 def _chapters(folder: Path) -> list[str]:
@@ -155,5 +155,5 @@ def _chapters(folder: Path) -> list[str]:
 def check_name(name: str) -> None:
     """Refuse what cannot be an investigation's name."""
     if name in TAKEN or not re.fullmatch(NAME, name):
-        cure = f"Small letters, digits, - and _; not {' or '.join(TAKEN)}."
-        raise WrongUse(f"{name!r} is no name for an investigation.", cure=cure)
+        hint = f"Small letters, digits, - and _; not {' or '.join(TAKEN)}."
+        raise WrongUse(f"{name!r} is no name for an investigation.", hint=hint)

@@ -28,7 +28,7 @@ def what(error: ErrorDetails, *above: str) -> str:
             return f"{where}: {error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
 
 
-def cure(kind: type[BaseModel], error: ErrorDetails) -> str:
+def hint(kind: type[BaseModel], error: ErrorDetails) -> str:
     """Say what may stand there instead; `kind` is what the file, or the part of it, should have been."""
     *above, name = error["loc"] or ("",)
     fields = _fields_at(kind, above)

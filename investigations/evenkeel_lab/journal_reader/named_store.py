@@ -81,42 +81,42 @@ class Telling:
         except JournalMissing as error:
             raise WrongUse(
                 f"{self._shown} holds no journal that can be read: {error}.",
-                cure="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
+                hint="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
             ) from error
         except RecordsRejected as error:
             raise RigFailure(
-                f"{self._shown} cannot keep one of these rows ({error}).", cure="Please report it, with that row."
+                f"{self._shown} cannot keep one of these rows ({error}).", hint="Please report it, with that row."
             ) from error
         except sqlite3.DatabaseError as error:
             raise _of_sqlite(self._shown, error) from error
         except asyncpg.exceptions.ClientConfigurationError as error:
-            raise WrongUse(f"{self._shown}: {error}.", cure="Mend it in the address.") from error
+            raise WrongUse(f"{self._shown}: {error}.", hint="Mend it in the address.") from error
         except HOLDS_SOMETHING_ELSE as error:
             raise WrongUse(
-                f"{self._shown} holds something else where a journal would be: {error}.", cure="Name another database."
+                f"{self._shown} holds something else where a journal would be: {error}.", hint="Name another database."
             ) from error
         except asyncpg.InsufficientPrivilegeError as error:
-            raise WrongUse(f"{self._shown}: {error}.", cure="Let the user of the address do that.") from error
+            raise WrongUse(f"{self._shown}: {error}.", hint="Let the user of the address do that.") from error
         except NOT_REACHED as error:
             said = str(error) or "it does not answer in time"
             raise NotReached(
-                f"{self._shown}: {said}.", cure="See that the server runs, and that its address and password are right."
+                f"{self._shown}: {said}.", hint="See that the server runs, and that its address and password are right."
             ) from error
 
 
 def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
-        return WrongUse(f"{shown} is no file of SQLite.", cure="Name the file that evenkeel.journal.path names.")
+        return WrongUse(f"{shown} is no file of SQLite.", hint="Name the file that evenkeel.journal.path names.")
     if name.startswith("SQLITE_CORRUPT"):
         return RigFailure(
             f"{shown} is damaged: {error}.",
-            cure="Take a copy that is whole, or see what `sqlite3 FILE .recover` saves.",
+            hint="Take a copy that is whole, or see what `sqlite3 FILE .recover` saves.",
         )
     if name.startswith("SQLITE_BUSY"):
-        return NotReached(f"{shown} is locked by another process.", cure="Try again when that is done.")
+        return NotReached(f"{shown} is locked by another process.", hint="Try again when that is done.")
     if name == "SQLITE_ERROR":
-        return WrongUse(f"{shown} holds no journal any more: {error}.", cure="Name the file that a proxy writes.")
+        return WrongUse(f"{shown} holds no journal any more: {error}.", hint="Name the file that a proxy writes.")
     return RigFailure(
-        f"{shown}: {error}.", cure="See that the file is there, may be read and written, and that there is room."
+        f"{shown}: {error}.", hint="See that the file is there, may be read and written, and that there is room."
     )

@@ -88,12 +88,12 @@ def _told(address: Address) -> Address:
     name = address.text.removeprefix(FROM_ENVIRONMENT)
     if not name.isidentifier():
         raise WrongUse(
-            f"{address.by}: no name of a variable stands behind {FROM_ENVIRONMENT}.", cure="Write such as os.environ/X."
+            f"{address.by}: no name of a variable stands behind {FROM_ENVIRONMENT}.", hint="Write such as os.environ/X."
         )
     found = os.environ.get(name)
     if not found:
         raise WrongUse(
-            f"{FROM_ENVIRONMENT}{name}: there is no {name} in the environment.", cure=f"export {name}=postgresql://..."
+            f"{FROM_ENVIRONMENT}{name}: there is no {name} in the environment.", hint=f"export {name}=postgresql://..."
         )
     return Address(found, f"{FROM_ENVIRONMENT}{name}", is_secret=True)
 
@@ -102,13 +102,13 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
     path = Path(told.text)
     # Not the path's own methods, which raise for a name that is too long, and quote it.
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        raise WrongUse(f"There is no folder for {told.shown}.", cure="Make it, or name a file elsewhere.")
+        raise WrongUse(f"There is no folder for {told.shown}.", hint="Make it, or name a file elsewhere.")
     if makes and os.path.isdir(path):  # noqa: PTH112
-        raise WrongUse(f"{told.shown or told.by} is a folder.", cure="Name a file in it.")
+        raise WrongUse(f"{told.shown or told.by} is a folder.", hint="Name a file in it.")
     if not makes and not os.path.isfile(path):  # noqa: PTH113
         raise WrongUse(
             f"There is no journal at {told.shown}.",
-            cure="Name the file that evenkeel.journal.path names, as a path of here.",
+            hint="Name the file that evenkeel.journal.path names, as a path of here.",
         )
     known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
     return Opened(Telling(SqliteStore(path, create=makes), told.shown), told.shown, f"sqlite {known_as}", str(path))
@@ -117,14 +117,14 @@ def _sqlite(told: Address, *, makes: bool) -> Opened:
 def _postgres(told: Address, *, makes: bool) -> Opened:
     url = told.text
     if not url.lower().startswith(POSTGRES_SCHEMES):
-        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", cure=f"{URL_HINT} Or name a file.")
+        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", hint=f"{URL_HINT} Or name a file.")
     try:
         address = urlsplit(url)
         shown = f"postgresql://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
     except ValueError as error:
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=URL_HINT) from error
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", hint=URL_HINT) from error
     if _is_torn(address):
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", cure=URL_HINT)
+        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", hint=URL_HINT)
     shown = told.by if told.is_secret else shown
     store = PostgresStore(lambda: url, create=makes, timeout=PATIENCE_SECONDS)
     return Opened(Telling(store, shown), shown, f"postgres {database_fingerprint(url)}")

@@ -43,15 +43,15 @@ def clean(notebook: NotebookNode, path: Path) -> None:
 def _require_steady(output: NotebookNode, where: str, path: Path) -> None:
     if output.get("name") == "stderr":
         first = output["text"].strip().partition("\n")[0]
-        raise CellFailed(f"{where} warns: {first}.", cure="Mend what it warns of.")
+        raise CellFailed(f"{where} warns: {first}.", hint="Mend what it warns of.")
     places = {str(place) for place in _places(path) if place != Path(place.anchor)}
     for text in _texts(output):
-        for pattern, what, cure in VOLATILE:
+        for pattern, what, hint in VOLATILE:
             if re.search(pattern, text):
-                raise CellFailed(f"{where} shows {what}, which is another one each time.", cure=cure)
+                raise CellFailed(f"{where} shows {what}, which is another one each time.", hint=hint)
         for place in places:
             if re.search(rf"(?<![\w.]){re.escape(place)}(?![\w.-])", text):
-                raise CellFailed(f"{where} shows {place}, which is another one elsewhere.", cure="Show only its name.")
+                raise CellFailed(f"{where} shows {place}, which is another one elsewhere.", hint="Show only its name.")
 
 
 def _texts(output: NotebookNode) -> Iterator[str]:

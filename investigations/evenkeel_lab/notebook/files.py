@@ -60,7 +60,7 @@ def executed(folder: Path) -> str:
         notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUse(
-            f"{path} cannot be read: {error}.", cure="docs/investigations.md says how to write one."
+            f"{path} cannot be read: {error}.", hint="docs/investigations.md says how to write one."
         ) from error
     execute(notebook, path, CELL_SECONDS)
     clean(notebook, path)
@@ -68,7 +68,7 @@ def executed(folder: Path) -> str:
     if len(text) > LARGEST:
         raise WrongUse(
             f"{path} is {len(text) / 2**20:.1f} MiB when it was executed: too much to be committed.",
-            cure="Show fewer pictures, or smaller ones.",
+            hint="Show fewer pictures, or smaller ones.",
         )
     return text
 

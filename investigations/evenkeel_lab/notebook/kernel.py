@@ -74,7 +74,7 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
             raise asyncio.CancelledError from None
         raise PartFailed(
             f"The Python that executes {path} died or was silent{f' in cell {number}' if number else ' at once'}.",
-            cure="See whether the machine has enough memory, and try again.",
+            hint="See whether the machine has enough memory, and try again.",
             details="\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:]),
         ) from error
     finally:
@@ -85,7 +85,7 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
 
 def _failed(path: Path, notebook: NotebookNode, number: int, what: str) -> CellFailed:
     line = notebook.cells[number - 1].source.partition("\n")[0]
-    return CellFailed(f"{path}, cell {number} (`{line}`): {what}.", cure="Mend that cell.")
+    return CellFailed(f"{path}, cell {number} (`{line}`): {what}.", hint="Mend that cell.")
 
 
 def _environment(own: Path) -> dict[str, str]:

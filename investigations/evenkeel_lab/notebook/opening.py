@@ -104,7 +104,7 @@ def require_summary(folder: Path) -> Path:
         own = name_of(folder)
         raise NotMeasured(
             f"The investigation {own!r} has no {FILE} yet: it was not measured.",
-            cure=f"Run `evenkeel investigate {own}`; of a quick session open its folder below data/{own}/.",
+            hint=f"Run `evenkeel investigate {own}`; of a quick session open its folder below data/{own}/.",
         )
     return path
 

@@ -115,7 +115,7 @@ async def taken(
     (done, spent), samples = await record(subject, folder, lambda: watched(WITH), samplers)
     seen = sum(samples.stacks.values()) / 1e6
     if not (before.requests and done.requests and seen):
-        raise RigFailure("While it was sampled, nothing was answered.", cure="Its log says why; or try again.")
+        raise RigFailure("While it was sampled, nothing was answered.", hint="Its log says why; or try again.")
     return Taken(
         sampler=samples.sampler,
         why=samples.why,

@@ -25,7 +25,7 @@ async def record(subject: Subject, folder: Path, work: Callable[[], Awaitable[T]
     del folder  # they write beside what they write anyway
     processes = probed(subject.place)
     if not processes:
-        raise CannotSample("None of its processes has a probe.", cure="Investigate without --profile.")
+        raise CannotSample("None of its processes has a probe.", hint="Investigate without --profile.")
     async with asked(subject.place, processes, RATE) as told:
         before = {one.pid: cpu(one) for one in processes}
         done = await work()

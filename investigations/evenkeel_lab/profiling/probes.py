@@ -59,5 +59,5 @@ async def _there(file: Path) -> None:
     until = time.monotonic() + ANSWER_SECONDS
     while not file.exists():
         if time.monotonic() > until:
-            raise RigFailure("A probe does not answer.", cure="Try again; else without --profile.")
+            raise RigFailure("A probe does not answer.", hint="Try again; else without --profile.")
         await asyncio.sleep(STEP_SECONDS)

@@ -72,7 +72,7 @@ def write(profile: Profile, path: Path) -> None:
     texts = (json.dumps(told, sort_keys=True, separators=(",", ":")) + "\n" for told in documents)
     text = next((text for text in texts if len(text) < MOST_BYTES), None)
     if text is None:
-        raise RigFailure(f"The profile of {len(profile.arms)} arms is too large to be kept.", cure="Profile fewer.")
+        raise RigFailure(f"The profile of {len(profile.arms)} arms is too large to be kept.", hint="Profile fewer.")
     replace_text(path, text)
 
 
@@ -81,17 +81,17 @@ def read(path: Path) -> Profile:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise WrongUse(f"{path} cannot be read: {error}.", cure="Take it with --profile.") from error
+        raise WrongUse(f"{path} cannot be read: {error}.", hint="Take it with --profile.") from error
     found = told.get("schema") if isinstance(told, dict) else None
     if found != SCHEMA:
-        raise WrongUse(f"{path} is of schema {found}, this evenkeel reads {SCHEMA}.", cure="Take it again, --profile.")
+        raise WrongUse(f"{path} is of schema {found}, this evenkeel reads {SCHEMA}.", hint="Take it again, --profile.")
     try:
         names = told.pop("names")
         arms = {arm: _taken(one, names) for arm, one in told.pop("arms").items()}
         del told["schema"]
         return Profile(**told, arms=arms)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise WrongUse(f"{path} is not what was written: {error!r}.", cure="Take it from git again.") from error
+        raise WrongUse(f"{path} is not what was written: {error!r}.", hint="Take it from git again.") from error
 
 
 def _document(profile: Profile, function: float, part: float) -> dict[str, Any]:

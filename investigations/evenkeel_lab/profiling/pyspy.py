@@ -40,7 +40,7 @@ async def record(
     """Sample all Python processes of a subject while the work is done."""
     program, processes = program or find(), pythons(subject.pid)
     if not processes:
-        raise CannotSample("None of its processes is Python.", cure="Investigate without --profile.")
+        raise CannotSample("None of its processes is Python.", hint="Investigate without --profile.")
     async with contextlib.AsyncExitStack() as stack:
         told = await stack.enter_async_context(asked(subject.place, probed(subject.place), 0))
         spies = [await _attach(stack, program, process, folder) for process in processes]
@@ -67,7 +67,7 @@ def find() -> Path:
         for file in metadata.distribution(PACKAGE).files or ():
             if file.name == PACKAGE:
                 return Path(str(file.locate())).resolve()
-    raise CannotSample("py-spy is not installed.", cure="Install litellm-evenkeel[lab].")
+    raise CannotSample("py-spy is not installed.", hint="Install litellm-evenkeel[lab].")
 
 
 async def _attach(stack: contextlib.AsyncExitStack, program: Path, process: psutil.Process, folder: Path) -> Child:
@@ -88,7 +88,7 @@ async def _attach(stack: contextlib.AsyncExitStack, program: Path, process: psut
         said = log.read_text(errors="replace")
         denied = re.search(NO_PERMISSION, said)
         why = "has no permission to look at other processes (ptrace)" if denied else "could not read the process"
-        raise CannotSample(f"py-spy {why}.", cure="Profile without it.", details=said) from error
+        raise CannotSample(f"py-spy {why}.", hint="Profile without it.", details=said) from error
     return child
 
 

@@ -77,7 +77,7 @@ async def record(
             why.append(error.what)
             continue
         return done, replace(found, why=" ".join(why))
-    raise RigFailure(f"No profile can be taken here. {' '.join(why)}", cure="Investigate without --profile.")
+    raise RigFailure(f"No profile can be taken here. {' '.join(why)}", hint="Investigate without --profile.")
 
 
 def pythons(pid: int) -> list[psutil.Process]:

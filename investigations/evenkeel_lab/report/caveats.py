@@ -210,9 +210,9 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
     if not any(AGAIN in pair for pair in asked.comparisons) and not _has_twin(asked):
         # The engine has a second one of proxies only.
         is_proxy = asked.arms[asked.baseline].subject is Kind.PROXY
-        cure = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
+        hint = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
         yield Doubt(
-            "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {cure}."
+            "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {hint}."
         )
     wide = [
         f"{found.figure.name} {wording.effect(found)}, margin {wording.margin(found)}"

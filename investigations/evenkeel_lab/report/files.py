@@ -120,7 +120,7 @@ def render_all(names: Sequence[str] = (), steps: Steps | None = None) -> Rendere
     steps = steps or Silent()
     shelf, folders = books(), known()
     if not folders:
-        raise WrongUse("There are no investigations here.", cure="Go to the project's folder.")
+        raise WrongUse("There are no investigations here.", hint="Go to the project's folder.")
     measured = {name: folder for name, folder in folders.items() if (folder / FILE).is_file()}
     wanted = _wanted(names, shelf, measured)
     cases, pages = [], []
@@ -147,7 +147,7 @@ def _wanted(names: Sequence[str], shelf: Collection[str], measured: Collection[s
     found = set()
     for name in (name if name in shelf else name_of(find(name)) for name in names):
         if name not in shelf and name not in measured:
-            raise WrongUse(f"{name} has not been measured yet.", cure=f"Measure it: evenkeel investigate {name}.")
+            raise WrongUse(f"{name} has not been measured yet.", hint=f"Measure it: evenkeel investigate {name}.")
         found |= {name, *(f"{name}/{chapter}" for chapter in _chapters(name, measured))}
         found |= {name.partition("/")[0]} & {*shelf}
     return frozenset(found)
@@ -160,7 +160,7 @@ def _chapters(book: str, among: Iterable[str]) -> list[str]:
 def _case(name: str, folder: Path) -> Case:
     summary = read_summary(folder / FILE)
     if summary.name != name:
-        raise WrongUse(f"{folder / FILE} is of {summary.name!r}, not of {name!r}.", cure=f"Measure {name} anew.")
+        raise WrongUse(f"{folder / FILE} is of {summary.name!r}, not of {name!r}.", hint=f"Measure {name} anew.")
     return case_of(summary, present=read_investigation(folder), profile=_profile(folder), committed=True)
 
 

@@ -32,10 +32,10 @@ async def call(name: str, arm: Arm, seed: int) -> Run:
     except Exception as error:  # it is not ours
         where = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{arm.function}, the function of {name}, has failed with seed {seed}: {error!r}."
-        raise WrongUse(what, cure=f"Look at {where.filename}, line {where.lineno}, or at its `arguments`.") from error
+        raise WrongUse(what, hint=f"Look at {where.filename}, line {where.lineno}, or at its `arguments`.") from error
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         what = f"{arm.function}, the function of {name}, has returned {value!r} with seed {seed}."
-        raise WrongUse(what, cure="A function is called with a seed and its `arguments`, and returns a number.")
+        raise WrongUse(what, hint="A function is called with a seed and its `arguments`, and returns a number.")
     return Run(name, start_ns, time.monotonic() - began, 1, {"value": float(value)})
 
 
@@ -45,7 +45,7 @@ def load(where: str) -> Callable[..., Any]:
     try:
         found: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever its module does when it is imported
-        raise WrongUse(f"There is no function {where!r}: {error!r}.", cure="Write package.module:name.") from error
+        raise WrongUse(f"There is no function {where!r}: {error!r}.", hint="Write package.module:name.") from error
     if not callable(found):
-        raise WrongUse(f"{where!r} is no function.", cure="Write package.module:name.")
+        raise WrongUse(f"{where!r} is no function.", hint="Write package.module:name.")
     return found

@@ -127,7 +127,7 @@ def require_memory(count: int) -> None:
     if count * PROXY_GIB > there:
         raise RigFailure(
             f"{count} workers of proxies need some {count * PROXY_GIB:.0f} GiB of memory; {there:.0f} GiB are free.",
-            cure='Give each pair proxies of its own, with session.subjects = "fresh"; or compare fewer arms.',
+            hint='Give each pair proxies of its own, with session.subjects = "fresh"; or compare fewer arms.',
         )
 
 

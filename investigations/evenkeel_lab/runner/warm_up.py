@@ -99,7 +99,7 @@ def _require_answers(target: Target, run: Run) -> None:
     if run.figures.get("error_rate") == 1:
         raise RigFailure(
             f"All {run.requests:,} requests that were to warm up {target.name} have failed.",
-            cure="Its log says why, in the folder that `evenkeel cache` names. Look at its settings and its load.",
+            hint="Its log says why, in the folder that `evenkeel cache` names. Look at its settings and its load.",
         )
 
 

@@ -106,7 +106,7 @@ async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
             if answer.is_error or (stream and "[DONE]" not in answer.text):
                 raise PartFailed(
                     f"The proxy answered request {number} with {answer.status_code}: {answer.text[:300]}.",
-                    cure=f"See its log: {proxy.part.log}",
+                    hint=f"See its log: {proxy.part.log}",
                 )
             return elapsed
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, RigFailure, WrongUse
+from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, RigFailure, WrongUse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -71,7 +71,7 @@ def temporary_parent(uid: int | None) -> Path:
         if resolved.is_dir() and os.access(resolved, os.W_OK) and traversable(resolved, uid):
             return resolved
     raise RigFailure(
-        f"No temporary folder that user {uid} can reach.", cure="Set TMPDIR to one that everybody may enter."
+        f"No temporary folder that user {uid} can reach.", hint="Set TMPDIR to one that everybody may enter."
     )
 
 
@@ -81,7 +81,7 @@ def require_room(folder: Path, mib: int) -> None:
     if free < mib:
         raise DiskFull(
             f"The disk of {folder} has {free} MiB left, {mib} MiB are needed.",
-            cure=DISK_FULL_CURE,
+            hint=DISK_FULL_HINT,
         )
 
 
@@ -180,7 +180,7 @@ def clear(folder: Path) -> list[Path]:
         for path in kept(folder):
             shutil.rmtree(path, ignore_errors=True)
     except BlockingIOError:
-        raise WrongUse("A stack is running on this cache.", cure="Stop it first.") from None
+        raise WrongUse("A stack is running on this cache.", hint="Stop it first.") from None
     finally:
         os.close(lock)
     return kept(folder)
@@ -199,6 +199,6 @@ def _room_for(folder: Path) -> Iterator[None]:
     except OSError as error:
         what = f"Cannot write to {folder}: {error.strerror}."
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise DiskFull(what, cure=DISK_FULL_CURE) from error
-        cure = "Set EVENKEEL_CACHE (environments, logs) or TMPDIR (stacks) to a folder that you may write to."
-        raise RigFailure(what, cure=cure) from error
+            raise DiskFull(what, hint=DISK_FULL_HINT) from error
+        hint = "Set EVENKEEL_CACHE (environments, logs) or TMPDIR (stacks) to a folder that you may write to."
+        raise RigFailure(what, hint=hint) from error

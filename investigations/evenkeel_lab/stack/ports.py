@@ -32,9 +32,9 @@ def free_port(wanted: int | None = None) -> int:
     """Return the wanted port if it is free, or any free one; never the same one twice."""
     if wanted is not None:
         if wanted < LOWEST_UNPRIVILEGED and os.geteuid() != 0:
-            raise WrongUse(f"Port {wanted} is for root only.", cure=f"Name one from {LOWEST_UNPRIVILEGED} on.")
+            raise WrongUse(f"Port {wanted} is for root only.", hint=f"Name one from {LOWEST_UNPRIVILEGED} on.")
         if not is_free(wanted):
-            raise WrongUse(f"Port {wanted} is in use.", cure="Name another one, or none to have a free one chosen.")
+            raise WrongUse(f"Port {wanted} is in use.", hint="Name another one, or none to have a free one chosen.")
         _given.add(wanted)
         return wanted
     candidates = random.sample(range(LOWEST, HIGHEST), 2_000)
@@ -42,7 +42,7 @@ def free_port(wanted: int | None = None) -> int:
         if port not in _given and is_free(port):
             _given.add(port)
             return port
-    raise RigFailure("No free port on loopback.", cure=f"Free one between {LOWEST} and {HIGHEST}.")
+    raise RigFailure("No free port on loopback.", hint=f"Free one between {LOWEST} and {HIGHEST}.")
 
 
 async def accepts(port: int) -> bool:

@@ -121,7 +121,7 @@ class Stack:
     async def _apart(self, services: Services, number: int) -> Services:
         """Return services with an empty database and Valkey database of one proxy's own, and its probe."""
         if not isinstance(self.postgres, Postgres) or self.options.redis_url:
-            raise WrongUse("Subjects that are measured share no servers.", cure="Unset DATABASE_URL and REDIS_URL.")
+            raise WrongUse("Subjects that are measured share no servers.", hint="Unset DATABASE_URL and REDIS_URL.")
         parts = urlsplit(services.database_url)
         template, own = parts.path.lstrip("/"), f"{parts.path.lstrip('/')}_{number}"
         connection = await connect(self.postgres.url)

@@ -29,22 +29,22 @@ def read_table(path: Path) -> dict[str, list[float]]:
             rows = [(reader.line_num, row) for row in reader if len(row) > 1 or "".join(row).strip()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise WrongUse(
-            f"{path} cannot be read: {error}.", cure="Give a CSV file with a column for each figure."
+            f"{path} cannot be read: {error}.", hint="Give a CSV file with a column for each figure."
         ) from error
     if len(rows) < 2:  # noqa: PLR2004  # a title and a run
-        raise WrongUse(f"{path} holds no runs.", cure="Write the figures' names, then a line for each run.")
+        raise WrongUse(f"{path} holds no runs.", hint="Write the figures' names, then a line for each run.")
     (_, title), *runs = rows
     for line, row in runs:
         if len(row) > len(title):
             raise WrongUse(
-                f"{path}, line {line}: {len(row)} cells, of {len(title)} columns.", cure="Write one in each column."
+                f"{path}, line {line}: {len(row)} cells, of {len(title)} columns.", hint="Write one in each column."
             )
     figures: dict[str, list[float]] = {}
     columns: dict[str, str] = {}
     for column, text in enumerate(map(str.strip, title)):
         name, factor = _named(text)
         if name in figures:
-            raise WrongUse(f"{path}: {columns[name]!r} and {text!r} are both {name}.", cure="Keep one of them.")
+            raise WrongUse(f"{path}: {columns[name]!r} and {text!r} are both {name}.", hint="Keep one of them.")
         columns[name] = text
         figures[name] = [_number(f"{path}, line {line}", name, row, column, factor) for line, row in runs]
     return figures
@@ -59,7 +59,7 @@ def _named(text: str) -> tuple[str, float]:
             return timed.name, factor
     found = figure(ALIASES.get(text, text))
     if found.unit == "ms" and not found.name.endswith("_ms"):
-        raise WrongUse(f"{text!r}: nobody knows its unit.", cure=f"Call it {text}_ms or {text}_s.")
+        raise WrongUse(f"{text!r}: nobody knows its unit.", hint=f"Call it {text}_ms or {text}_s.")
     return found.name, 1.0
 
 
@@ -68,9 +68,9 @@ def _number(where: str, name: str, row: Sequence[str], column: int, factor: floa
     try:
         found = float(cell) * factor
     except ValueError as error:
-        raise WrongUse(f"{where}: {cell!r} is no number.", cure="Write one in each column.") from error
+        raise WrongUse(f"{where}: {cell!r} is no number.", hint="Write one in each column.") from error
     if not math.isfinite(found) or found < 0:
-        raise WrongUse(f"{where}: {cell!r} is no figure.", cure="Write a number of at least 0.")
+        raise WrongUse(f"{where}: {cell!r} is no figure.", hint="Write a number of at least 0.")
     if FIGURES[name].usual.scale is Scale.POINTS and found > 1:
-        raise WrongUse(f"{where}: {cell!r} is no share, as {name} is.", cure="Write a number from 0 to 1.")
+        raise WrongUse(f"{where}: {cell!r} is no share, as {name} is.", hint="Write a number from 0 to 1.")
     return found

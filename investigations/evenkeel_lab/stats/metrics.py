@@ -76,7 +76,7 @@ FIGURES = {
 def figure(name: str) -> Figure:
     """Return one; an unknown name is an error that says the nearest one."""
     if name not in FIGURES:
-        raise WrongUse(f"There is no figure {name!r}.", cure=nearest(name, FIGURES))
+        raise WrongUse(f"There is no figure {name!r}.", hint=nearest(name, FIGURES))
     return FIGURES[name]
 
 

@@ -62,10 +62,10 @@ def read_runs(path: Path) -> Runs:
         figures = read_table(path)
         return Runs(path.stem, figures, primary=next(iter(figures)))
     if not path.is_dir():
-        raise WrongUse(f"There is no {path}.", cure="Give a folder of records, or a CSV file of figures.")
+        raise WrongUse(f"There is no {path}.", hint="Give a folder of records, or a CSV file of figures.")
     folders, empty = ([path], []) if _is_run(path) else _within(path)
     if not folders:
-        raise WrongUse(f"{path} holds no records.", cure="Give a folder that `evenkeel load` has made, or one of them.")
+        raise WrongUse(f"{path} holds no records.", hint="Give a folder that `evenkeel load` has made, or one of them.")
     summaries = [_summary(folder) for folder in folders]
     told = [figures_of(summary) for summary in summaries]
     limited = [
@@ -92,7 +92,7 @@ def _within(path: Path) -> tuple[list[Path], list[Path]]:
         if natural_key(first.name) == natural_key(second.name):
             raise WrongUse(
                 f"{path}: {first.name} and {second.name} are one name, and runs are paired by their names.",
-                cure="Rename one of them.",
+                hint="Rename one of them.",
             )
     return runs, [folder for folder in folders if folder not in runs]
 
@@ -101,7 +101,7 @@ def figures_of(summary: Summary) -> dict[str, float]:
     """Return the figures of one run's records, as far as they can be told."""
     if len(summary.steps) != 1:
         raise WrongUse(
-            f"A run of {len(summary.steps)} steps is not one run.", cure="Record each number of users in a folder."
+            f"A run of {len(summary.steps)} steps is not one run.", hint="Record each number of users in a folder."
         )
     (step,) = summary.steps
     calls: Calls | None = step.calls.get("all") or next(iter(step.calls.values()), None)
@@ -131,7 +131,7 @@ def _summary(folder: Path) -> Summary:
         merge(folder)
         return summarise(folder)
     except LoadError as error:
-        raise WrongUse(error.what, cure=error.cure) from error
+        raise WrongUse(error.what, hint=error.hint) from error
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:

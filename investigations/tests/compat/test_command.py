@@ -115,7 +115,7 @@ async def test_without_a_network_no_other_version_is_recommended(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unreachable(*_: object) -> None:
-        raise PartFailed("uv", cure="", details="error sending request for url (https://somewhere/simple/litellm/)")
+        raise PartFailed("uv", hint="", details="error sending request for url (https://somewhere/simple/litellm/)")
 
     monkeypatch.setattr(environments, "requirements", unreachable)
     with pytest.raises(RigFailure, match="PyPI cannot be reached"):

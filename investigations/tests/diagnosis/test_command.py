@@ -34,7 +34,7 @@ def test_a_report_begins_with_its_headline(folder: Any, capsys: pytest.CaptureFi
     assert code == 0
     lines = told.splitlines()
     assert lines[1] == "upstream-bound: 99% of the time was the provider's"
-    for word in ("because ", "sure: high", "cure: ", "clear  ", "untold ", "from second", "proxy cores"):
+    for word in ("because ", "sure: high", "hint: ", "clear  ", "untold ", "from second", "proxy cores"):
         assert word in told
 
 
@@ -120,7 +120,7 @@ def test_a_folder_that_is_damaged_is_named(
     code, _, told = said(capsys, folder.path)
     assert code == WRONG_USE
     assert words in told
-    assert "cure" in told
+    assert "hint" in told
 
 
 def test_a_path_that_is_no_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_a_path_that_is_no_run_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     file.touch()
     failed = tmp_path / "failed"
     failed.mkdir()
-    (failed / names.FAILURE).write_text(json.dumps({"what": "The proxy is away.", "cure": "Start it."}))
+    (failed / names.FAILURE).write_text(json.dumps({"what": "The proxy is away.", "hint": "Start it."}))
     for path, words in (
         (tmp_path / "nowhere", "There is no"),
         (file, "is no folder"),
@@ -136,7 +136,7 @@ def test_a_path_that_is_no_run_is_named(tmp_path: Path, capsys: pytest.CaptureFi
         (failed, "The proxy is away."),
     ):
         code, _, told = said(capsys, path)
-        assert (code, words in told, "cure" in told) == (WRONG_USE, True, True)
+        assert (code, words in told, "hint" in told) == (WRONG_USE, True, True)
 
 
 def test_a_load_that_was_killed_is_diagnosed_from_what_is_left(folder: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ def test_a_slow_provider_is_upstream(folder: Any) -> None:
     assert "400 ms (98%) were the provider's" in found.details[0]
     assert found.details[-1] == "It was like that throughout."
     assert found.findings[0].check == "upstream"
-    assert all(one.because and one.cure for one in found.findings if one.state is State.BINDS)
+    assert all(one.because and one.hint for one in found.findings if one.state is State.BINDS)
 
 
 def test_a_proxy_whose_process_is_full_is_local(folder: Any) -> None:
@@ -67,7 +67,7 @@ def test_more_workers_do_not_make_a_single_request_faster(folder: Any) -> None:
     found = folder.load(folder.one_after_another(1, 600, 30.0), users=1).proxy(0.97).diagnosis()
     assert (found.bound, found.findings[0].check) == (Bound.LOCAL, "cpu")
     assert "hardly more than one request at once" in found.headline
-    assert "none of them sooner" in found.findings[0].cure
+    assert "none of them sooner" in found.findings[0].hint
 
 
 def test_a_thread_that_stands_in_line_for_a_core_is_as_busy(folder: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_loop_that_is_late_without_work_is_blocked(folder: Any) -> None:
     rows = folder.one_after_another(20, 1000, 20.0)
     found = folder.load(rows).session(cpu={"python": 3.0}, figures={"loop_lag": 90.0}).diagnosis()
     assert found.headline == "local-bound: the event loop was blocked by something that waits, not by work"
-    assert "py-spy dump" in found.findings[0].cure
+    assert "py-spy dump" in found.findings[0].hint
 
 
 def test_a_loop_that_is_late_from_work_is_an_effect(folder: Any) -> None:
@@ -171,7 +171,7 @@ def test_a_load_that_sent_late_is_the_rigs_fault(folder: Any) -> None:
     ]
     found = folder.load(late, cpu=0.97, arrivals="constant", span=2.99).diagnosis()
     assert found.headline.startswith("rig-bound: requests were sent late")
-    assert "--workers" in found.findings[0].cure
+    assert "--workers" in found.findings[0].hint
 
 
 def test_a_load_without_connections_left_says_that_the_target_is_slow(folder: Any) -> None:
@@ -179,7 +179,7 @@ def test_a_load_without_connections_left_says_that_the_target_is_slow(folder: An
         folder.record(n, n * 10.0, sent_ns=1_800_000_000_000_000_000 + (n * 10 + 30) * 1_000_000) for n in range(300)
     ]
     found = folder.load(late, arrivals="constant", span=2.99, users=70, connections=64).diagnosis()
-    assert "All 64 connections were in use" in found.findings[0].cure
+    assert "All 64 connections were in use" in found.findings[0].hint
 
 
 def test_a_busy_mock_is_the_rigs_fault(folder: Any) -> None:
@@ -216,7 +216,7 @@ def test_without_the_providers_times_nothing_is_made_up(folder: Any) -> None:
     rows = steady(folder, upstream=300.0, mock_received_ns=None, mock_sent_ns=None)
     found = folder.load(rows).proxy(0.2).diagnosis()
     assert found.bound is Bound.UNKNOWN
-    assert "evenkeel mock" in finding(found, "upstream").cure
+    assert "evenkeel mock" in finding(found, "upstream").hint
     assert (found.split.upstream, found.split.proxy) == (None, None)
 
 
@@ -230,7 +230,7 @@ def test_whether_a_proxy_is_saturated_is_not_guessed(folder: Any) -> None:
     rows = [folder.record(n, n * 15.0, proxy=300.0) for n in range(1000)]
     found = folder.load(rows, users=20).diagnosis()
     assert found.bound is Bound.UNKNOWN
-    assert "--users 1,10,50" in found.findings[0].cure
+    assert "--users 1,10,50" in found.findings[0].hint
 
 
 def test_a_few_requests_are_an_accident(folder: Any) -> None:
@@ -240,9 +240,9 @@ def test_a_few_requests_are_an_accident(folder: Any) -> None:
 
 def test_what_was_not_recorded_is_said_with_how_to_record_it(folder: Any) -> None:
     found = folder.load(steady(folder)).diagnosis()
-    missing = {one.check: one.cure for one in found.findings if one.state is State.UNTOLD}
+    missing = {one.check: one.hint for one in found.findings if one.state is State.UNTOLD}
     assert set(missing) == {"provider", "cpu", "event loop", "database", "valkey"}
-    assert all("--pid" in cure or "investigation" in cure for cure in missing.values())
+    assert all("--pid" in hint or "investigation" in hint for hint in missing.values())
 
 
 def test_a_proxy_whose_processes_are_idle_while_requests_wait(folder: Any) -> None:

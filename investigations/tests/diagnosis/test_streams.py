@@ -48,7 +48,7 @@ def test_whose_pace_a_stream_keeps_is_not_made_up(folder: Any) -> None:
         "cannot be told: whether streaming, which took 75% of the time, kept the provider's pace or the proxy's, was "
         "not recorded"
     )
-    assert "load the provider directly" in finding(found, "pace").cure
+    assert "load the provider directly" in finding(found, "pace").hint
 
 
 def test_streams_of_a_provider_that_takes_its_time_before_them_are_its_own(folder: Any) -> None:

@@ -103,7 +103,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert document.keys() == {"ok", "findings"}
     assert document["ok"] is False
-    assert {tuple(finding) for finding in document["findings"]} == {("check", "level", "what", "where", "cure")}
+    assert {tuple(finding) for finding in document["findings"]} == {("check", "level", "what", "where", "hint")}
     assert json.loads(run("--json").stdout)["ok"] is True
 
 
@@ -136,7 +136,7 @@ def test_rendering() -> None:
     findings = [
         Finding("a", Level.OK, "fine"),
         Finding("b", Level.WARNING, "so so", "here:1", "Do this."),
-        Finding("c", Level.ERROR, "bad", cure="Do that."),
+        Finding("c", Level.ERROR, "bad", hint="Do that."),
         Finding("c", Level.ERROR, "worse"),
     ]
     assert [sentence(finding) for finding in findings] == [
@@ -149,7 +149,7 @@ def test_rendering() -> None:
     assert json.loads(as_json(findings[:2])) == {
         "ok": True,
         "findings": [
-            {"check": "a", "level": "ok", "what": "fine", "where": "", "cure": ""},
-            {"check": "b", "level": "warning", "what": "so so", "where": "here:1", "cure": "Do this."},
+            {"check": "a", "level": "ok", "what": "fine", "where": "", "hint": ""},
+            {"check": "b", "level": "warning", "what": "so so", "where": "here:1", "hint": "Do this."},
         ],
     }

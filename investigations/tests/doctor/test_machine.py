@@ -175,7 +175,7 @@ async def test_embedded_servers(program: Program) -> None:
     assert (await server_binary("valkey", lambda: broken, {}, "REDIS_URL")).level is Level.ERROR
 
     def missing() -> Path:
-        raise MissingTool("none", cure="none")
+        raise MissingTool("none", hint="none")
 
     assert (await server_binary("valkey", missing, {}, "REDIS_URL")).level is Level.ERROR
     assert (await server_binary("valkey", missing, {"REDIS_URL": "redis://x"}, "REDIS_URL")).level is Level.OK
@@ -347,4 +347,4 @@ async def test_all_checks_in_a_fixed_order(program: Program, own_cache: Path, mo
         "DATABASE_URL",
         "REDIS_URL",
     ]
-    assert all(finding.cure for finding in findings if finding.level is not Level.OK)
+    assert all(finding.hint for finding in findings if finding.level is not Level.OK)

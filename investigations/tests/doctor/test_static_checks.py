@@ -85,7 +85,7 @@ def test_every_finding_that_is_not_ok_has_a_cure() -> None:
         workers=3,
     )
     assert sum(finding.level is not Level.OK for finding in findings) >= 7
-    assert all(finding.cure for finding in findings if finding.level is not Level.OK)
+    assert all(finding.hint for finding in findings if finding.level is not Level.OK)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_stock_prometheus_may_be_in_two_lists_and_alone() -> None:
 
 def test_the_nearest_name_is_offered() -> None:
     findings = examined("litellm_settings: {callbacks: [litellm_evenkeel.proxy.prometeus]}")
-    assert any(f"Did you mean {PROMETHEUS}?" in finding.cure for finding in findings)
+    assert any(f"Did you mean {PROMETHEUS}?" in finding.hint for finding in findings)
 
 
 def test_a_plugin_without_callbacks_says_its_version() -> None:

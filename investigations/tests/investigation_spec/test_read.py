@@ -86,9 +86,9 @@ def test_what_cannot_be_is_refused_with_a_cure(tmp_path: Path, was: str, becomes
     assert was in text
     with pytest.raises(WrongUse) as refused:
         read(write(tmp_path / "x", text.replace(was, becomes, 1)))
-    what, cure = told
+    what, hint = told
     assert what in refused.value.what
-    assert cure.lower() in refused.value.cure.lower()
+    assert hint.lower() in refused.value.hint.lower()
 
 
 def test_a_queue_is_of_users_who_wait(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_investigations_are_found_from_anywhere_in_the_project(tmp_path: Path) -
     assert find(str(tmp_path / "investigations" / "two")) == tmp_path / "investigations" / "two"
     with pytest.raises(WrongUse, match="no investigation 'tow'") as refused:
         find("tow", below)
-    assert refused.value.cure == "Did you mean two?"
+    assert refused.value.hint == "Did you mean two?"
 
 
 @pytest.mark.parametrize("name", ["index", "new", "No Name", "../outside", ""])

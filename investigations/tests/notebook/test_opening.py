@@ -48,13 +48,13 @@ def test_a_quick_session_is_opened_where_it_lies(project: Path, case: Callable[.
 def test_what_was_not_measured_is_told_with_its_cure(project: Path) -> None:
     with pytest.raises(NotMeasured, match="'case' has no summary") as refused:
         investigation("case")
-    assert "evenkeel investigate case" in refused.value.cure
+    assert "evenkeel investigate case" in refused.value.hint
 
 
 def test_what_does_not_exist_is_told(project: Path) -> None:
     with pytest.raises(WrongUse, match="no investigation 'csae'") as refused:
         investigation("csae")
-    assert refused.value.cure == "Did you mean case?"
+    assert refused.value.hint == "Did you mean case?"
 
 
 def test_it_shows_what_may_be_said(ablated: Summary) -> None:

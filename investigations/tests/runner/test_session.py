@@ -178,7 +178,7 @@ def test_a_function_that_tells_no_number_is_a_sentence(
 def test_what_the_rig_lets_down_does_not_count_and_what_is_broken_there_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: RigFailure = ScheduleMissed("it came too late", cure="wait")
+    told: RigFailure = ScheduleMissed("it came too late", hint="wait")
 
     def let_down(_: int, *, effect: float = 0.0) -> float:
         if effect:
@@ -188,7 +188,7 @@ def test_what_the_rig_lets_down_does_not_count_and_what_is_broken_there_is_said(
     monkeypatch.setattr("evenkeel_lab.bench.verdicts.simulation.median", let_down)
     found = asyncio.run(session(tmp_path / "late", investigation(0.3)).conduct())
     assert found.invalid == ["gates: 6 pairs of slower against plain are invalid: pair 1: it came too late"]
-    told = RigFailure("a server is gone", cure="see its log")
+    told = RigFailure("a server is gone", hint="see its log")
     with pytest.raises(RigFailure, match="a server is gone"):
         asyncio.run(session(tmp_path / "gone", investigation(0.3)).conduct())
 

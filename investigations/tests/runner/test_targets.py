@@ -12,4 +12,4 @@ def test_more_proxies_than_there_is_room_for_are_refused_before_any_is_started()
     require_memory(0)
     with pytest.raises(RigFailure, match=f"{room + 5} workers of proxies need") as refused:
         require_memory(room + 5)
-    assert "fresh" in refused.value.cure
+    assert "fresh" in refused.value.hint

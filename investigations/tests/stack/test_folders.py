@@ -87,7 +87,7 @@ async def test_a_folder_that_was_left_half_made_is_made_anew(tmp_path: Path) -> 
 def test_too_little_room_names_the_disk_and_the_cure(tmp_path: Path) -> None:
     with pytest.raises(DiskFull, match=str(tmp_path)) as error:
         require_room(tmp_path, 10**9)
-    assert "TMPDIR" in error.value.cure
+    assert "TMPDIR" in error.value.hint
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

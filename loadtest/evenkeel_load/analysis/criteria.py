@@ -63,7 +63,7 @@ class Criteria:
             if name not in {*calls, ALL}:
                 _refuse(f"calls.{name}", name, (*calls, ALL))
         if self.proxy and not watched:
-            raise LoadConfigError("[proxy] is about a process that nobody watches.", cure="Name it with --pid.")
+            raise LoadConfigError("[proxy] is about a process that nobody watches.", hint="Name it with --pid.")
 
     def judge(self, summary: Summary, usage: Usage | None) -> list[Judged]:
         """Return each criterion with what was found, step by step."""
@@ -92,7 +92,7 @@ def read_criteria(path: Path) -> Criteria:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise LoadConfigError(f"{path} cannot be read: {error}.", cure="Mend it; docs/load.md shows one.") from error
+        raise LoadConfigError(f"{path} cannot be read: {error}.", hint="Mend it; docs/load.md shows one.") from error
     _known(given, TOP, str(path))
     rate = given.get("error_rate")
     calls = _table(given.get("calls", {}), f"{path}: calls")
@@ -122,7 +122,7 @@ def _limits(value: object, valid: tuple[str, ...], where: str) -> dict[str, floa
 
 def _table(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise LoadConfigError(f"{where} is not a table.", cure="docs/load.md shows one.")
+        raise LoadConfigError(f"{where} is not a table.", hint="docs/load.md shows one.")
     return value
 
 
@@ -134,11 +134,11 @@ def _known(given: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None
 
 def _refuse(where: str, key: str, valid: tuple[str, ...]) -> NoReturn:
     close = difflib.get_close_matches(key, valid, n=1, cutoff=0.5)
-    cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(valid)}."
-    raise LoadConfigError(f"{where}: there is no {key!r}.", cure=cure)
+    hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(valid)}."
+    raise LoadConfigError(f"{where}: there is no {key!r}.", hint=hint)
 
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
-        raise LoadConfigError(f"{where}: {value!r} is no number from 0 to {MOST:.0e}.", cure="Write one.")
+        raise LoadConfigError(f"{where}: {value!r} is no number from 0 to {MOST:.0e}.", hint="Write one.")
     return float(value)

@@ -140,12 +140,12 @@ def summarise(folder: Path, most_lag_ms: float = MOST_LAG_MS) -> Summary:
     plans = [names.read_json(path) for path in folder.glob(names.PLANS)]
     if not plans or not all(plan.keys() >= OF_A_PLAN for plan in plans):
         raise LoadFailed(
-            f"{folder} has no plan, or one that cannot be read.", cure="Keep plan-*.json with its records."
+            f"{folder} has no plan, or one that cannot be read.", hint="Keep plan-*.json with its records."
         )
     try:
         table = pq.read_table(folder / names.RECORDS, columns=COLUMNS)
     except (pa.ArrowException, OSError) as error:
-        raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", cure="Name another folder.") from error
+        raise LoadFailed(f"{folder / names.RECORDS} cannot be read: {error}.", hint="Name another folder.") from error
     fared = fares(folder)
     plans.sort(key=lambda plan: int(plan["step"]))
     steps = []

@@ -37,7 +37,7 @@ class Extent:
 
     def __post_init__(self) -> None:
         if self.requests is None and self.seconds is None:
-            raise LoadConfigError("Nothing says when the load ends.", cure="Give --requests or --duration.")
+            raise LoadConfigError("Nothing says when the load ends.", hint="Give --requests or --duration.")
 
     def enough(self, rate: float, cv: float = 1.0) -> int:
         """Return how many arrivals are certainly enough, given their rate and how much their gaps vary."""
@@ -50,7 +50,7 @@ class Extent:
         """Return how many of so many arrivals are to be drawn."""
         found = min(number for number in (count, self.requests) if number is not None)
         if found > MOST:
-            raise LoadConfigError(f"{found:,} requests are more than a schedule holds.", cure="Shorten the load.")
+            raise LoadConfigError(f"{found:,} requests are more than a schedule holds.", hint="Shorten the load.")
         return found
 
     def cut(self, times: Times) -> Times:

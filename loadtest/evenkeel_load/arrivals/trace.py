@@ -37,11 +37,11 @@ class Trace:
             if kind is not first:
                 raise LoadConfigError(
                     f"{self.path}, line {line}: {text!r} is not of the same kind as the first time.",
-                    cure="Write seconds, or points of time, but not both.",
+                    hint="Write seconds, or points of time, but not both.",
                 )
             found.append(seconds)
         if not found:
-            raise LoadConfigError(f"{self.path} holds no times.", cure="Write a second, or a time, on each line.")
+            raise LoadConfigError(f"{self.path} holds no times.", hint="Write a second, or a time, on each line.")
         times = np.sort(np.array(found, dtype=np.float64))
         since_first: Times = times - times[0]
         return self.extent.cut(since_first) if self.extent else since_first
@@ -58,7 +58,7 @@ class Trace:
                         yield rows.line_num, text
                     untitled = untitled or bool(text)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise LoadConfigError(f"{self.path} cannot be read: {error}.", cure="Name another file.") from error
+            raise LoadConfigError(f"{self.path} cannot be read: {error}.", hint="Name another file.") from error
 
     def _time(self, text: str, line: int) -> tuple[type, float]:
         """Return a time's kind, and its seconds."""
@@ -68,7 +68,7 @@ class Trace:
             return datetime, datetime.fromisoformat(text).timestamp()
         except (ValueError, OverflowError) as error:
             raise LoadConfigError(
-                f"{self.path}, line {line}: {text!r} is no time.", cure="Such as 12.5, or 2026-01-31T12:00:00Z."
+                f"{self.path}, line {line}: {text!r} is no time.", hint="Such as 12.5, or 2026-01-31T12:00:00Z."
             ) from error
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from evenkeel_load.errors import LoadConfigError
 
-CURE = "Such as http://127.0.0.1:4000."
+HINT = "Such as http://127.0.0.1:4000."
 
 
 def address(text: str) -> str:
@@ -16,11 +16,11 @@ def address(text: str) -> str:
         port = found.port
         (found.hostname or "").encode("idna")
     except ValueError as error:
-        raise LoadConfigError(f"{text!r} is no address: {error}.", cure=CURE) from error
+        raise LoadConfigError(f"{text!r} is no address: {error}.", hint=HINT) from error
     if found.username is not None or found.password is not None:
-        raise LoadConfigError("The address holds a password.", cure="Give the key with --api-key: that is kept secret.")
+        raise LoadConfigError("The address holds a password.", hint="Give the key with --api-key: that is kept secret.")
     if found.scheme not in {"http", "https"} or not found.hostname or port == 0 or not text.isascii():
-        raise LoadConfigError(f"{text!r} is no address.", cure=CURE)
+        raise LoadConfigError(f"{text!r} is no address.", hint=HINT)
     if found.query or found.fragment:
-        raise LoadConfigError(f"{text!r} ends with more than a path.", cure=CURE)
+        raise LoadConfigError(f"{text!r} ends with more than a path.", hint=HINT)
     return f"{found.scheme}://{found.netloc}{found.path.rstrip('/')}"

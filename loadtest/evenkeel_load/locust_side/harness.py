@@ -185,7 +185,7 @@ class Harness:
         if share["scenario"] != self._scenario:
             raise LoadConfigError(
                 f"The master's scenario is {share['scenario']}, this worker's is {self._scenario}.",
-                cure="Start both with the same one.",
+                hint="Start both with the same one.",
             )
         if abs(told_ns - now_ns()) > MOST_SKEW_NS:
             log.warning("The master's clock is another one than this machine's: this worker begins by its own.")
@@ -233,7 +233,7 @@ class Harness:
 
     def _worker_done(self, environment: Environment, msg: Message) -> None:
         if msg.data:
-            self._fail(environment, LoadFailed(msg.data["what"], cure=msg.data["cure"]))
+            self._fail(environment, LoadFailed(msg.data["what"], hint=msg.data["hint"]))
         self._done.add(msg.node_id)
 
     def _watch(self, environment: Environment) -> None:
@@ -288,12 +288,12 @@ class Harness:
             log.error("%s", error)
         else:
             log.error("The load cannot go on.", exc_info=error)
-            error = LoadFailed(f"The load cannot go on: {error!r}.", cure="Its log says where.")
+            error = LoadFailed(f"The load cannot go on: {error!r}.", hint="Its log says where.")
         # On a full disk the exit code has to say it alone.
         with contextlib.suppress(OSError):
             folder.write_failure(self._folder, error)
         if isinstance(environment.runner, WorkerRunner):
-            environment.runner.send_message(DONE, {"what": error.what, "cure": error.cure})
+            environment.runner.send_message(DONE, {"what": error.what, "hint": error.hint})
             return
         # Not before the runner has started: it cannot end what has not begun.
         gevent.spawn_later(SECOND, _quit, environment)

@@ -45,7 +45,7 @@ def claimed(folder: Path) -> Iterator[None]:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
-        raise LoadConfigError(f"{folder} is in use.", cure="Wait for the other command's end.") from error
+        raise LoadConfigError(f"{folder} is in use.", hint="Wait for the other command's end.") from error
     finally:
         os.close(place)
 
@@ -71,7 +71,7 @@ def write_progress(folder: Path, answered: int, failed: int, *, waiting: bool = 
 def write_failure(folder: Path, error: LoadError) -> None:
     """Write down why there is no load."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FAILURE).write_text(json.dumps({"what": error.what, "cure": error.cure}), encoding="utf-8")
+    (folder / FAILURE).write_text(json.dumps({"what": error.what, "hint": error.hint}), encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def merge_claimed(folder: Path) -> Path:
     if not parts:
         if target.exists():
             return target
-        raise LoadFailed(f"{folder} holds no records.", cure="Look into its log: nothing was sent.")
+        raise LoadFailed(f"{folder} holds no records.", hint="Look into its log: nothing was sent.")
     _refuse_while_written(parts)
     new = target.with_suffix(".new")
     try:
@@ -55,7 +55,7 @@ def merge_claimed(folder: Path) -> Path:
     except (pa.ArrowException, OSError) as error:
         new.unlink(missing_ok=True)
         raise LoadFailed(
-            f"{folder}: the records cannot be merged: {error}.", cure="They are kept as they are."
+            f"{folder}: the records cannot be merged: {error}.", hint="They are kept as they are."
         ) from error
     return target
 
@@ -67,8 +67,8 @@ def _merged(target: Path) -> dict[str, bool]:
     try:
         told = (pq.read_metadata(target).metadata or {}).get(PARTS_OF, b"{}")
     except (pa.ArrowException, OSError) as error:
-        cure = "Put a copy of it back, or move it away and do without it: the parts that it was made of were removed."
-        raise LoadFailed(f"{target} cannot be read: {error}.", cure=cure) from error
+        hint = "Put a copy of it back, or move it away and do without it: the parts that it was made of were removed."
+        raise LoadFailed(f"{target} cannot be read: {error}.", hint=hint) from error
     found: dict[str, bool] = json.loads(told)
     return found
 
@@ -79,7 +79,7 @@ def _refuse_while_written(parts: list[Path]) -> None:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise LoadConfigError(f"{part} is still being written.", cure="Wait for the load to end.") from error
+                raise LoadConfigError(f"{part} is still being written.", hint="Wait for the load to end.") from error
 
 
 def _write(new: Path, target: Path, parts: list[Path], before: dict[str, bool]) -> dict[str, bool]:

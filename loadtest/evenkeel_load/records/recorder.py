@@ -83,5 +83,5 @@ class Recorder:
                 self._file.close()
             raise LoadFailed(
                 f"The records cannot be written to {self._path.parent}: {error.strerror}.",
-                cure="Make room there, or name another folder with --records.",
+                hint="Make room there, or name another folder with --records.",
             ) from error

@@ -29,7 +29,7 @@ def seconds(value: object, where: str) -> float:
         return fields.number(value, where, most=MOST_SECONDS)
     except MockConfigError as error:
         raise MockConfigError(
-            f"{where}: {value!r} is not a span of time.", cure="Write seconds, or such as 350ms, 90s, 1h30m, 7d."
+            f"{where}: {value!r} is not a span of time.", hint="Write seconds, or such as 350ms, 90s, 1h30m, 7d."
         ) from error
 
 

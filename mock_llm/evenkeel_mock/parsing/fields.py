@@ -11,7 +11,7 @@ from evenkeel_mock.errors import MockConfigError
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return the cure for an unknown name: the one that was meant, or all there are."""
+    """Return the hint for an unknown name: the one that was meant, or all there are."""
     names = list(valid)
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     return f"Did you mean {close[0]!r}?" if close else f"Valid are: {', '.join(names)}."
@@ -21,7 +21,7 @@ def known(name: str, valid: Iterable[str], what: str, where: str) -> str:
     """Return the name if it is valid."""
     names = list(valid)
     if name not in names:
-        raise MockConfigError(f"{where}: there is no {what} {name!r}.", cure=nearest(name, names))
+        raise MockConfigError(f"{where}: there is no {what} {name!r}.", hint=nearest(name, names))
     return name
 
 
@@ -29,7 +29,7 @@ def mapping(value: object, valid: Iterable[str], where: str) -> Mapping[str, Any
     """Return a mapping all of whose keys are valid."""
     names = list(valid)
     if not isinstance(value, Mapping):
-        raise MockConfigError(f"{where}: {value!r} is not a mapping.", cure=f"Valid keys are: {', '.join(names)}.")
+        raise MockConfigError(f"{where}: {value!r} is not a mapping.", hint=f"Valid keys are: {', '.join(names)}.")
     for key in value:
         known(str(key), names, "setting", where)
     return value
@@ -38,7 +38,7 @@ def mapping(value: object, valid: Iterable[str], where: str) -> Mapping[str, Any
 def text(value: object, where: str) -> str:
     """Return a text that is not empty."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise MockConfigError(f"{where}: {value!r} is not a text.", cure="Put it in quotes.")
+        raise MockConfigError(f"{where}: {value!r} is not a text.", hint="Put it in quotes.")
     return value
 
 
@@ -50,9 +50,9 @@ def number(value: object, where: str, *, least: float = 0.0, most: float = math.
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise MockConfigError(f"{where}: {value!r} is not a number.", cure=f"Write a number {_range(least, most)}.")
+        raise MockConfigError(f"{where}: {value!r} is not a number.", hint=f"Write a number {_range(least, most)}.")
     if not least <= found <= most:
-        raise MockConfigError(f"{where}: {value!r} is out of range.", cure=f"Write a number {_range(least, most)}.")
+        raise MockConfigError(f"{where}: {value!r} is out of range.", hint=f"Write a number {_range(least, most)}.")
     return found
 
 
@@ -60,7 +60,7 @@ def positive(value: object, where: str) -> float:
     """Return a number above zero."""
     found = number(value, where)
     if not found:
-        raise MockConfigError(f"{where}: must be above zero.", cure="Write a positive number, or leave it out.")
+        raise MockConfigError(f"{where}: must be above zero.", hint="Write a positive number, or leave it out.")
     return found
 
 
@@ -68,7 +68,7 @@ def whole(value: object, where: str, *, least: int = 1, most: int = 2**53) -> in
     """Return a whole number within bounds."""
     found = number(value, where, least=least, most=most)
     if not found.is_integer():
-        raise MockConfigError(f"{where}: {value!r} is not a whole number.", cure=f"Write one {_range(least, most)}.")
+        raise MockConfigError(f"{where}: {value!r} is not a whole number.", hint=f"Write one {_range(least, most)}.")
     return int(found)
 
 

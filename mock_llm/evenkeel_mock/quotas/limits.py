@@ -147,7 +147,7 @@ def parse_accounts(value: object, started_ns: int) -> Accounts:
     given = fields.mapping(value, ("accounts", "others"), "accounts file")
     items = given.get("accounts") or []
     if not isinstance(items, list):
-        raise MockConfigError("accounts: is not a list.", cure="Begin each account with `- name: ...`.")
+        raise MockConfigError("accounts: is not a list.", hint="Begin each account with `- name: ...`.")
     listed: dict[str, Account] = {}
     names: set[str] = set()
     for number, item in enumerate(items):
@@ -155,10 +155,10 @@ def parse_accounts(value: object, started_ns: int) -> Accounts:
         item = fields.mapping(item, ("name", "key", *LIMITS), where)  # noqa: PLW2901  # the same, checked
         name = fields.text(item.get("name"), f"{where}: name")
         if len(name.encode()) > MOST_NAME_BYTES:
-            raise MockConfigError(f"{where}: {name!r} is too long.", cure=f"{MOST_NAME_BYTES} bytes are enough.")
+            raise MockConfigError(f"{where}: {name!r} is too long.", hint=f"{MOST_NAME_BYTES} bytes are enough.")
         key = fields.text(item.get("key", name), f"{where}: key")
         if key in listed or name in names:
-            raise MockConfigError(f"{where}: {name!r} is there twice, or its key is.", cure="Give each its own.")
+            raise MockConfigError(f"{where}: {name!r} is there twice, or its key is.", hint="Give each its own.")
         limits = {setting: value for setting, value in item.items() if setting in LIMITS}
         listed[key] = Account(name, parse_limits(limits, f"account {name}", started_ns))
         names.add(name)
@@ -172,12 +172,12 @@ def parse_limits(value: object, where: str, started_ns: int) -> AccountLimits:
     names = {(window.name, window.counts_tokens) for window in windows}
     if len(windows) > MAX_WINDOWS or len(names) < len(windows):
         raise MockConfigError(
-            f"{where}: more than {MAX_WINDOWS} windows, or two of one name.", cure="Leave some out, rename others."
+            f"{where}: more than {MAX_WINDOWS} windows, or two of one name.", hint="Leave some out, rename others."
         )
     balance, price = given.get("balance"), given.get("price")
     if (balance is None) != (price is None):
         raise MockConfigError(
-            f"{where}: balance and price need each other.", cure="Say how many dollars a million tokens cost."
+            f"{where}: balance and price need each other.", hint="Say how many dollars a million tokens cost."
         )
     return AccountLimits(
         windows=windows,
@@ -196,7 +196,7 @@ def _others(value: object, any_listed: bool, started_ns: int) -> AccountLimits |
     if value is None or value == "allow":
         return UNLIMITED
     if isinstance(value, str):
-        raise MockConfigError(f"others: cannot be {value!r}.", cure=fields.nearest(value, ("refuse", "allow")))
+        raise MockConfigError(f"others: cannot be {value!r}.", hint=fields.nearest(value, ("refuse", "allow")))
     return parse_limits(value, "others", started_ns)
 
 
@@ -208,7 +208,7 @@ def _windows(given: Mapping[str, Any], where: str) -> tuple[Window, ...]:
         found.append(Window(TPM, MINUTE * NS, fields.whole(given[TPM], f"{where}: tpm"), counts_tokens=True))
     items = given.get("windows", [])
     if not isinstance(items, list):
-        raise MockConfigError(f"{where}: windows: is not a list.", cure="Such as [{name: 5h, for: 5h, requests: 200}].")
+        raise MockConfigError(f"{where}: windows: is not a list.", hint="Such as [{name: 5h, for: 5h, requests: 200}].")
     for number, item in enumerate(items):
         place = f"{where}: windows[{number}]"
         item = fields.mapping(item, ("name", "for", *COUNTED), place)  # noqa: PLW2901  # the same, checked
@@ -216,7 +216,7 @@ def _windows(given: Mapping[str, Any], where: str) -> tuple[Window, ...]:
         name = fields.text(item.get("name", str(item.get("for"))), f"{place}: name")
         if name in {RPM, TPM, DAILY} or length < 1:
             raise MockConfigError(
-                f"{place}: is named {name}, or shorter than a second.", cure="Use rpm, tpm and daily for those."
+                f"{place}: is named {name}, or shorter than a second.", hint="Use rpm, tpm and daily for those."
             )
         found += _counted(item, name, round(length * NS), place)
     if DAILY in given:
@@ -233,7 +233,7 @@ def _counted(item: Mapping[str, Any], name: str, length_ns: int, place: str) -> 
         if item.get(counted) is not None
     ]
     if not found:
-        raise MockConfigError(f"{place}: limits nothing.", cure="Say how many `requests` or `tokens`.")
+        raise MockConfigError(f"{place}: limits nothing.", hint="Say how many `requests` or `tokens`.")
     return found
 
 
@@ -241,7 +241,7 @@ def _nano(dollars: object, units: int, where: str) -> int:
     found = fields.number(dollars, where, most=MOST_DOLLARS)
     nano = round(found * NANO / units)
     if found and not nano:
-        raise MockConfigError(f"{where}: {dollars} is too little to count.", cure="The least price is 0.001 dollars.")
+        raise MockConfigError(f"{where}: {dollars} is too little to count.", hint="The least price is 0.001 dollars.")
     return nano
 
 
@@ -260,7 +260,7 @@ def _expiry(value: object, where: str, started_ns: int) -> int:
         return started_ns + round(durations.seconds(value, where) * NS)
     except MockConfigError as error:
         raise MockConfigError(
-            f"{where}: {value!r} is neither a time nor a span.", cure="Such as 2030-01-01T00:00:00Z, or 90s."
+            f"{where}: {value!r} is neither a time nor a span.", hint="Such as 2030-01-01T00:00:00Z, or 90s."
         ) from error
 
 
@@ -269,11 +269,11 @@ def _revoked(value: object, where: str) -> int:
         return 0
     status = REVOKED_STATUSES[0] if value is True else value
     if status not in REVOKED_STATUSES:
-        raise MockConfigError(f"{where}: revoked: cannot be {value!r}.", cure="It is true, false, 401 or 403.")
+        raise MockConfigError(f"{where}: revoked: cannot be {value!r}.", hint="It is true, false, 401 or 403.")
     return fields.whole(status, where)
 
 
 def _models(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise MockConfigError(f"{where}: is not a list.", cure="Such as [gpt-4o, claude-*].")
+        raise MockConfigError(f"{where}: is not a list.", hint="Such as [gpt-4o, claude-*].")
     return tuple(fields.text(model, where) for model in value)

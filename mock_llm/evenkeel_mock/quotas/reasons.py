@@ -36,7 +36,7 @@ class Refusal:
     status: int = 0
     """Another status than the reason's usual one; 0 for the usual."""
     wait_ns: int | None = None
-    """How long until the same request would be let in, if nobody else comes first; None if waiting is no cure."""
+    """How long until the same request would be let in, if nobody else comes first; None if waiting is no hint."""
     window: str = ""
     limit: int = 0
     used: int = 0

@@ -98,7 +98,7 @@ class Admin:
         try:
             self._board.write_config(changed)
         except MockConfigError as error:
-            refuse(exchange, 400, error.what, error.cure)
+            refuse(exchange, 400, error.what, error.hint)
             return
         if name == "reset":
             self._board.wipe()
@@ -109,7 +109,7 @@ class Admin:
         try:
             slots = self._named(exchange.body)
         except MockConfigError as error:
-            refuse(exchange, 400, error.what, error.cure)
+            refuse(exchange, 400, error.what, error.hint)
             return
         for slot in slots:
             self._board.refill(slot, FIRST)
@@ -198,9 +198,9 @@ def _read(body: bytes, name: str) -> object:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise MockConfigError(f"The body is not JSON: {error}.", cure=f"Send the value of `{name}`.") from error
+        raise MockConfigError(f"The body is not JSON: {error}.", hint=f"Send the value of `{name}`.") from error
 
 
-def refuse(exchange: Exchange, status: int, what: str, cure: str) -> None:
+def refuse(exchange: Exchange, status: int, what: str, hint: str) -> None:
     """Say what is wrong with an admin request."""
-    exchange.respond(status, JSON, orjson.dumps({"error": what, "cure": cure}))
+    exchange.respond(status, JSON, orjson.dumps({"error": what, "hint": hint}))

@@ -98,5 +98,5 @@ def reserved(port: int) -> Iterator[None]:
             holder.bind((HOST, port))
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
-            raise MockConfigError(f"Port {port} {why}.", cure="Name another one with --port.") from error
+            raise MockConfigError(f"Port {port} {why}.", hint="Name another one with --port.") from error
         yield

@@ -143,7 +143,7 @@ class Board:
         with self.locked():
             text = change(self._config())
             if len(text) > CONFIG_BYTES - WORD:
-                raise MockConfigError("The configuration is larger than 1 MiB.", cure="List fewer accounts or faults.")
+                raise MockConfigError("The configuration is larger than 1 MiB.", hint="List fewer accounts or faults.")
             struct.pack_into("<q", self.memory, PAGE, len(text))
             self.memory[PAGE + WORD : PAGE + WORD + len(text)] = text
             self.words[VERSION_AT] += 1
@@ -157,7 +157,7 @@ class Board:
                     self.words[PIDS_AT + worker] = os.getpid()
                     self._forget_in_flight(worker)
                     return worker
-        raise MockConfigError("More workers than there is room for.", cure="Start the mock anew.")
+        raise MockConfigError("More workers than there is room for.", hint="Start the mock anew.")
 
     def slot(self, identity: str, name: str) -> int:
         """Return the slot of an account, a new one if need be; NO_SLOT if the table is full."""

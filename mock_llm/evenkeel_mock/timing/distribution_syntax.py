@@ -56,7 +56,7 @@ def read_file(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise MockConfigError(
-            f"empirical: cannot read {path}: {error}.", cure="Name a text file of numbers."
+            f"empirical: cannot read {path}: {error}.", hint="Name a text file of numbers."
         ) from error
 
 
@@ -83,7 +83,7 @@ def _from_text(text: str, where: str, read: Read) -> Distribution:
         weight, star, rest = part.partition("*")
         if not star:
             raise MockConfigError(
-                f"{where}: {part.strip()!r} has no weight.", cure="Such as 0.9*constant(5) + 0.1*constant(50)."
+                f"{where}: {part.strip()!r} has no weight.", hint="Such as 0.9*constant(5) + 0.1*constant(50)."
             )
         weighted.append((fields.positive(weight.strip(), f"{where}: weight"), _from_text(rest.strip(), where, read)))
     return Mixture(*zip(*weighted, strict=True))
@@ -93,18 +93,18 @@ def _term(text: str, where: str, read: Read) -> Distribution:
     name, opened, rest = text.strip().partition("(")
     name = fields.known(name.strip(), NAMES, "distribution", where)
     if name == "mixture":
-        raise MockConfigError(f"{where}: a mixture has no name in a text.", cure="Such as 0.9*constant(5) + 0.1*50.")
+        raise MockConfigError(f"{where}: a mixture has no name in a text.", hint="Such as 0.9*constant(5) + 0.1*50.")
     if not opened or not rest.endswith(")"):
-        raise MockConfigError(f"{where}: {text.strip()!r} lacks its parentheses.", cure=f"Write {_example(name)}.")
+        raise MockConfigError(f"{where}: {text.strip()!r} lacks its parentheses.", hint=f"Write {_example(name)}.")
     arguments: dict[str, object] = {}
     for argument in _split(rest[:-1], ",", where) if rest[:-1].strip() else []:
         key, equals, value = (piece.strip() for piece in argument.partition("="))
         if not equals:
             if len(PARAMETERS.get(name, ())) != 1:
-                raise MockConfigError(f"{where}: {key!r} has no name.", cure=f"Write {_example(name)}.")
+                raise MockConfigError(f"{where}: {key!r} has no name.", hint=f"Write {_example(name)}.")
             key, value = PARAMETERS[name][0], key
         if key in arguments:
-            raise MockConfigError(f"{where}: {key!r} is given twice.", cure="Give it once.")
+            raise MockConfigError(f"{where}: {key!r} is given twice.", hint="Give it once.")
         arguments[key] = value
     return _build(name, arguments, where, read)
 
@@ -113,7 +113,7 @@ def _from_mapping(value: Mapping[Any, Any], where: str, read: Read) -> Distribut
     if len(value) != 1:
         raise MockConfigError(
             f"{where}: a distribution is a mapping with one key, its name.",
-            cure="Such as {lognormal: {median: 200, sigma: 1}}.",
+            hint="Such as {lognormal: {median: 200, sigma: 1}}.",
         )
     ((name, arguments),) = value.items()
     name = fields.known(str(name), NAMES, "distribution", where)
@@ -122,12 +122,12 @@ def _from_mapping(value: Mapping[Any, Any], where: str, read: Read) -> Distribut
             arguments = {PARAMETERS[name][0]: arguments}
         return _build(name, arguments, where, read)
     if not isinstance(arguments, list):
-        raise MockConfigError(f"{where}: a mixture is a list.", cure="Such as [{weight: 0.9, constant: 5}, ...].")
+        raise MockConfigError(f"{where}: a mixture is a list.", hint="Such as [{weight: 0.9, constant: 5}, ...].")
     weighted = []
     for number, part in enumerate(arguments):
         place = f"{where}: mixture[{number}]"
         if not isinstance(part, Mapping) or "weight" not in part:
-            raise MockConfigError(f"{place}: has no weight.", cure="Such as {weight: 0.9, constant: 5}.")
+            raise MockConfigError(f"{place}: has no weight.", hint="Such as {weight: 0.9, constant: 5}.")
         inner = {key: argument for key, argument in part.items() if key != "weight"}
         weighted.append((fields.positive(part["weight"], f"{place}: weight"), parse(inner, place, read=read)))
     return Mixture(*zip(*weighted, strict=True)) if weighted else Mixture((), ())
@@ -143,7 +143,7 @@ def _build(name: str, arguments: object, where: str, read: Read) -> Distribution
     else:
         missing = [key for key in wanted if key not in given]
         if missing:
-            raise MockConfigError(f"{place}: {missing[0]!r} is missing.", cure=f"Write {_example(name)}.")
+            raise MockConfigError(f"{place}: {missing[0]!r} is missing.", hint=f"Write {_example(name)}.")
         built = SIMPLE[name](**{key: fields.number(number, f"{place}: {key}") for key, number in given.items()})
     return built if cap is None else Capped(built, fields.number(cap, f"{place}: cap"))
 
@@ -151,7 +151,7 @@ def _build(name: str, arguments: object, where: str, read: Read) -> Distribution
 def _empirical(given: Mapping[str, Any], place: str, read: Read) -> Empirical:
     if len(given) != 1:
         raise MockConfigError(
-            f"{place}: takes one of {', '.join(EMPIRICAL)}.", cure="Such as empirical(file=ttft.txt)."
+            f"{place}: takes one of {', '.join(EMPIRICAL)}.", hint="Such as empirical(file=ttft.txt)."
         )
     ((source, value),) = given.items()
     if source == "file":
@@ -163,14 +163,14 @@ def _empirical(given: Mapping[str, Any], place: str, read: Read) -> Empirical:
     if source == "quantiles" and isinstance(value, Mapping):
         return _of_rows([[share, number] for share, number in value.items()], place)
     raise MockConfigError(
-        f"{place}: {source} cannot be {value!r}.", cure="Values are a list; quantiles a mapping of shares to numbers."
+        f"{place}: {source} cannot be {value!r}.", hint="Values are a list; quantiles a mapping of shares to numbers."
     )
 
 
 def _of_rows(rows: list[list[Any]], place: str) -> Empirical:
     widths = {len(row) for row in rows}
     if not rows or widths - {1, PAIR} or len(widths) != 1:
-        raise MockConfigError(f"{place}: no numbers, or uneven lines.", cure="One number a line, or share and number.")
+        raise MockConfigError(f"{place}: no numbers, or uneven lines.", hint="One number a line, or share and number.")
     numbers = [[fields.number(number, place) for number in row] for row in rows]
     if widths == {1}:
         return Empirical.of_values([number for (number,) in numbers])
@@ -189,7 +189,7 @@ def _split(text: str, separator: str, where: str) -> list[str]:
         else:
             parts[-1] += character
     if depth:
-        raise MockConfigError(f"{where}: the parentheses of {text!r} do not match.", cure="Close what is opened.")
+        raise MockConfigError(f"{where}: the parentheses of {text!r} do not match.", hint="Close what is opened.")
     return parts
 
 

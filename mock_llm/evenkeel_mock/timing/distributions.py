@@ -149,12 +149,12 @@ class Empirical:
             fields.number(number, "empirical")
         least = 2
         if len(self.numbers) < least or len(self.numbers) != len(self.shares):
-            raise MockConfigError("empirical: there are no numbers.", cure="Give one number or more, or two quantiles.")
+            raise MockConfigError("empirical: there are no numbers.", hint="Give one number or more, or two quantiles.")
         rising = sorted(set(self.shares)) == list(self.shares) and sorted(self.numbers) == list(self.numbers)
         if not rising or self.shares[0] != 0 or self.shares[-1] != 1:
             raise MockConfigError(
                 "empirical: the quantiles do not rise from share 0 to share 1.",
-                cure="Give the smallest as 0, the largest as 1, and between them rising shares with rising numbers.",
+                hint="Give the smallest as 0, the largest as 1, and between them rising shares with rising numbers.",
             )
 
     def at(self, u: float) -> float:
@@ -175,7 +175,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if not self.parts or len(self.parts) != len(self.weights):
-            raise MockConfigError("mixture: there are no parts.", cure="Such as 0.9*constant(5) + 0.1*constant(50).")
+            raise MockConfigError("mixture: there are no parts.", hint="Such as 0.9*constant(5) + 0.1*constant(50).")
         for weight in self.weights:
             fields.positive(weight, "mixture: weight")
         total = math.fsum(self.weights)

@@ -121,7 +121,7 @@ async def test_a_fault_in_the_timeline_strikes_every_worker_and_its_account_only
         assert (statuses, struck) == ({200}, {500})
         wrong = await asking.post("/_mock/faults", json=[{"att": 3}])
         assert wrong.status_code == 400
-        assert "at" in wrong.json()["cure"]
+        assert "at" in wrong.json()["hint"]
         assert (await asking.post("/_mock/faults", json=[])).is_success
 
 
@@ -154,7 +154,7 @@ async def test_windows_may_be_reset_before_their_time(url: str) -> None:
         # What has happened stays told.
         assert '"status":429,"count":1' in (await asking.get("/_mock/journal/summary")).text
         refused = await asking.post("/_mock/refill", json={"account": "limitd"})
-        assert (refused.status_code, refused.json()["cure"]) == (400, "Did you mean 'limited'?")
+        assert (refused.status_code, refused.json()["hint"]) == (400, "Did you mean 'limited'?")
 
 
 def test_draws_are_the_same_in_any_order_and_with_any_number_of_workers(run_mock: RunMock) -> None:

@@ -114,7 +114,7 @@ def test_what_is_wrong_is_named_with_its_place_and_cure(written: object, told: s
     with pytest.raises(MockConfigError) as refused:
         parse(written, "ttft_ms")
     assert told in str(refused.value)
-    assert refused.value.cure
+    assert refused.value.hint
 
 
 @given(st.text(alphabet="0123456789.*+(),=eabcdglmnopr ", max_size=40))

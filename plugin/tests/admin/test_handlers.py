@@ -1,4 +1,4 @@
-"""What operators may ask: every answer, and every refusal with its cure."""
+"""What operators may ask: every answer, and every refusal with its hint."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> Non
     if limited:
         raise ScheduleMissed(
             f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
-            cure="Stop what else keeps this machine busy, and run it again.",
+            hint="Stop what else keeps this machine busy, and run it again.",
         )
 
 
@@ -264,7 +264,7 @@ async def _load(proxy: Proxy, drill: Drill, start_ns: int, records: Path) -> Non
             load, "chat", proxy.url, (len(drill.weights),), chosen, records, fleet=Fleet(), tell=tell, is_there=True
         )
     except LoadError as error:
-        raise RigFailure(f"The load has failed: {error.what}", cure=error.cure) from error
+        raise RigFailure(f"The load has failed: {error.what}", hint=error.hint) from error
     finally:
         # Ctrl-C ends the waiting, not the thread that waits for Locust.
         stop.set()

@@ -70,7 +70,7 @@ def lost(seed: int, *, synchronous: str = "normal", together: int = 500, power: 
                 while struct.unpack_from("q", offered)[0] < wanted:
                     if offering.poll() is not None:
                         what = f"The process that offers rows ended with {offering.returncode}."
-                        raise RigFailure(what, cure="What it wrote last, above, says why.")
+                        raise RigFailure(what, hint="What it wrote last, above, says why.")
                     time.sleep(0.002)
                 offering.send_signal(signal.SIGKILL)
                 offering.wait()

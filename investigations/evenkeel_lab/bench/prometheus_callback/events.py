@@ -87,7 +87,7 @@ def read_events(place: Path) -> list[Event]:
     if told["format"] != FORMAT:
         raise WrongUse(
             f"{place.name} has format {told['format']}, this is for {FORMAT}.",
-            cure="python -m evenkeel_lab.bench.prometheus_callback.record",
+            hint="python -m evenkeel_lab.bench.prometheus_callback.record",
         )
     return [Event(one["kind"], one["hook"], one["arguments"]) for one in told["events"]]
 

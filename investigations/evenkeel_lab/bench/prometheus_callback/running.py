@@ -63,7 +63,7 @@ class Replay:
             last = self._errors.read().decode(errors="replace").strip()
             raise RigFailure(
                 f"The events could not be replayed: {last.rpartition(chr(10))[2][:300]}",
-                cure="evenkeel cache --clear, then again; an unusual LiteLLM may want other events.",
+                hint="evenkeel cache --clear, then again; an unusual LiteLLM may want other events.",
                 details=last[-2_000:],
             )
         result: dict[str, Any] = json.loads(line)

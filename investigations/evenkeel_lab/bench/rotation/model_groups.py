@@ -85,7 +85,7 @@ async def _answered(subject: Subject, asked: Sequence[str], provider: dict[str, 
                 took = time.perf_counter() - began
                 if answer.is_error:
                     what = f"The proxy answered {answer.status_code}: {answer.text[:300]}."
-                    raise PartFailed(what, cure=f"See its log: {proxy.part.log}")
+                    raise PartFailed(what, hint=f"See its log: {proxy.part.log}")
                 if number >= FIRST_REQUESTS:
                     seconds += took
     return seconds / REQUESTS

@@ -162,7 +162,7 @@ class _Taker:
         if not line:
             self._errors.seek(0)
             last = self._errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise RigFailure(f"The picks could not be timed: {last[:200]}", cure="make setup, then again.")
+            raise RigFailure(f"The picks could not be timed: {last[:200]}", hint="make setup, then again.")
         result: dict[str, Any] = json.loads(line)
         return result
 

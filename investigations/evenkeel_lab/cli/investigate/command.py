@@ -283,7 +283,7 @@ def create(name: str) -> list[Path]:
     check_name(name)
     place = home() / name
     if place.exists():
-        raise WrongUse(f"{place} exists already.", cure="Choose another name.")
+        raise WrongUse(f"{place} exists already.", hint="Choose another name.")
     place.mkdir()
     files = {FILE: template(name), README: readme(name), NOTEBOOK: first_notebook()}
     for file, content in files.items():

@@ -92,7 +92,7 @@ def commits(e: Evidence) -> Finding | None:
     )
 
 
-def _waits(e: Evidence, check: str, wanted: Callable[[str], bool], verdict: str, cure: str) -> Finding | None:
+def _waits(e: Evidence, check: str, wanted: Callable[[str], bool], verdict: str, hint: str) -> Finding | None:
     seen = looks(e)
     if seen is None:
         return None
@@ -105,7 +105,7 @@ def _waits(e: Evidence, check: str, wanted: Callable[[str], bool], verdict: str,
     because = (*_seen(found, took, e), *([f"{deadlocks} deadlocks"] if deadlocks else []))
     state = State.BINDS if share >= FELT and seen.sightings >= FEW else State.COSTS
     worst = f" ({max(found, key=lambda what: found[what])})" if found else ""
-    return Finding(check, LOCAL, state, verdict + worst, because, numbers, *_sure(seen), cure)
+    return Finding(check, LOCAL, state, verdict + worst, because, numbers, *_sure(seen), hint)
 
 
 def work(e: Evidence) -> Finding | None:
@@ -114,7 +114,7 @@ def work(e: Evidence) -> Finding | None:
         return None
     seen = looks(e)
     if seen is None:
-        return untold("database", LOCAL, "what Postgres was asked, and what was waited for there", cure=INVESTIGATE)
+        return untold("database", LOCAL, "what Postgres was asked, and what was waited for there", hint=INVESTIGATE)
     took, calls = seen.ms(seen.busy), e.figure("database_calls")
     share = _share(took, e)
     because = list(_seen(seen.busy, took, e))
@@ -144,7 +144,7 @@ def valkey(e: Evidence) -> Finding | None:
         return None
     calls = e.figure("valkey_calls")
     if calls is None:
-        return untold("valkey", LOCAL, "what Valkey was asked", cure=INVESTIGATE)
+        return untold("valkey", LOCAL, "what Valkey was asked", hint=INVESTIGATE)
     took = calls * COMMAND_MS
     share = _share(took, e)
     return Finding(

@@ -31,7 +31,7 @@ class Group:
     place: Place
     """Where it lies if the provider's own headers do not say."""
     verdict: str
-    cure: str
+    hint: str
 
 
 GROUPS = (
@@ -111,7 +111,7 @@ def _found(group: Group, e: Evidence) -> Finding | None:
         "the answers say so themselves"
         if from_upstream or group.place is not Place.NOWHERE
         else "it is certain that they failed; whether the proxy or the provider began it, the records do not say",
-        group.cure,
+        group.hint,
     )
 
 

@@ -23,7 +23,7 @@ TURNS = 2
 NOTICED_MS = 50.0
 # What a loop is late by when nothing is wrong: a turn or two of ordinary work.
 LATE_MS = 5.0
-CURES = {
+HINTS = {
     PYTHON: "Start more workers (--num_workers), take callbacks away that do work for each request, or give each "
     "request less to do; py-spy shows where the time goes.",
     "": "Ask it less: cache what is looked up for each request, and write in batches.",
@@ -39,7 +39,7 @@ def cpu(e: Evidence) -> Finding | None:
         return None
     busiest = e.busiest
     if busiest is None:
-        return untold("cpu", LOCAL, "what the proxy's processes used", cure="load it with --pid, the proxy's process")
+        return untold("cpu", LOCAL, "what the proxy's processes used", hint="load it with --pid, the proxy's process")
     used = sum(one.used for one in e.processes or ())
     pinned = len(e.run.cores) if e.run else 0
     because = [f"{one.title} used {one.used:.2f} cores" for one in e.processes or () if one.used >= 0.01]  # noqa: PLR2004  # a hundredth is nothing
@@ -52,7 +52,7 @@ def cpu(e: Evidence) -> Finding | None:
     if not is_full:
         state = State.COSTS if busiest.each >= BUSY else State.CLEAR
         said = "is busy, but has room" if state is State.COSTS else "had room"
-        return Finding("cpu", LOCAL, state, f"{busiest.title} {said}", tuple(because), numbers, cure=_cure(busiest))
+        return Finding("cpu", LOCAL, state, f"{busiest.title} {said}", tuple(because), numbers, hint=_hint(busiest))
     # Without a split, that a process is full is all there is to go by.
     # Chunks of a stream wait for it as well, though nobody knows how long.
     share = e.split.share("proxy") + e.split.share("stream") if e.split.is_told else 1.0
@@ -70,7 +70,7 @@ def cpu(e: Evidence) -> Finding | None:
         "its CPU time was counted; Python does one thing at a time in a process"
         if busiest.name.startswith(PYTHON)
         else "its CPU time was counted",
-        ALONE if is_alone else _cure(busiest),
+        ALONE if is_alone else _hint(busiest),
     )
 
 
@@ -90,7 +90,7 @@ def loop(e: Evidence) -> Finding | None:
         return None
     late = e.figure("loop_lag")
     if late is None:
-        return untold("event loop", LOCAL, "how late the event loop was", cure="run it as an investigation")
+        return untold("event loop", LOCAL, "how late the event loop was", hint="run it as an investigation")
     took = e.split.mean("latency")
     because = (
         f"what was ready waited {formatting.ms(late)} for its turn, in the mean",
@@ -117,7 +117,7 @@ def loop(e: Evidence) -> Finding | None:
         "a task that sleeps for 10 ms measured it in the proxy itself"
         if works
         else "the loop was late though its process was not busy; which call blocks it was not recorded",
-        CURES[PYTHON]
+        HINTS[PYTHON]
         if works
         else "Find the call that blocks: `py-spy dump --pid` a few times under load; callbacks that write files, ask a "
         "database or sleep without `await` are the usual ones.",
@@ -159,5 +159,5 @@ def waiting(e: Evidence) -> Finding | None:
     )
 
 
-def _cure(process: Process) -> str:
-    return CURES[PYTHON if process.name.startswith(PYTHON) else ""]
+def _hint(process: Process) -> str:
+    return HINTS[PYTHON if process.name.startswith(PYTHON) else ""]

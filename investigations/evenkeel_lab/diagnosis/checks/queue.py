@@ -44,25 +44,25 @@ def queue(e: Evidence) -> Finding | None:
         verdict = "the proxy took as long with many as with few: they did not wait for each other"
         return Finding("queue", LOCAL, State.CLEAR, verdict, (*because, told), numbers, sure, why)
     return Finding(
-        "queue", LOCAL, State.UNTOLD, "whether requests waited for each other", tuple(because), numbers, cure=LADDER
+        "queue", LOCAL, State.UNTOLD, "whether requests waited for each other", tuple(because), numbers, hint=LADDER
     )
 
 
 def _waits(e: Evidence, because: tuple[str, ...], numbers: dict[str, float], sure: Sure, why: str) -> Finding:
     if e.busiest is None:
-        said, cure = "requests waited for each other in the proxy", "To learn for what: load it with --pid."
+        said, hint = "requests waited for each other in the proxy", "To learn for what: load it with --pid."
     elif e.is_cramped:
         said = "requests waited for each other in the proxy"
-        cure = "Whether they waited for a core, on a machine that was full, was not counted: make the load again alone."
+        hint = "Whether they waited for a core, on a machine that was full, was not counted: make the load again alone."
     elif e.busiest.wanted < BUSY:
         said = "requests waited for each other in the proxy, though none of its processes was busy"
-        cure = (
+        hint = (
             "Look for a pool or a limit that is too small: `database_connection_pool_limit`, `max_parallel_requests`, "
             "the provider client's connections; an investigation records what Postgres was waited for."
         )
     else:
-        said, cure = "requests waited for each other in the proxy", "See cpu: give the proxy less to do, or workers."
-    return Finding("queue", LOCAL, State.BINDS, said, because, numbers, sure, why, cure)
+        said, hint = "requests waited for each other in the proxy", "See cpu: give the proxy less to do, or workers."
+    return Finding("queue", LOCAL, State.BINDS, said, because, numbers, sure, why, hint)
 
 
 def _ladder(e: Evidence) -> tuple[bool, str, Sure, str] | None:

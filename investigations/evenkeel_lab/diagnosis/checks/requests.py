@@ -38,7 +38,7 @@ def users(e: Evidence) -> Finding | None:
             "users",
             Place.LOCAL,
             "what an unknown user costs: each request brought one of its own",
-            cure="make the same load with --user-mode none, and compare",
+            hint="make the same load with --user-mode none, and compare",
         )
     if len(new) < FEW:
         return None

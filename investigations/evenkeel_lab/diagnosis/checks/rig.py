@@ -40,11 +40,11 @@ def load(e: Evidence) -> Finding:
         (*e.step.limited[1:], *because),
         numbers,
         why="the load's own records say so",
-        cure=_cure(e),
+        hint=_hint(e),
     )
 
 
-def _cure(e: Evidence) -> str:
+def _hint(e: Evidence) -> str:
     if e.connections and e.fared.in_flight >= e.connections:
         return (
             f"All {e.connections:,} connections were in use, because the target answers more slowly than it is asked: "
@@ -69,7 +69,7 @@ def gates(e: Evidence) -> Finding | None:
         f"a gate of the session failed: {others[0]}",
         tuple(others[1:]),
         why="the session measured it during the run",
-        cure="Give the mock more `workers` in the investigation, and leave the machine alone while it runs.",
+        hint="Give the mock more `workers` in the investigation, and leave the machine alone while it runs.",
     )
 
 
@@ -86,7 +86,7 @@ def client(e: Evidence) -> Finding | None:
         (f"{formatting.ms(e.split.mean('wait'))} of {formatting.ms(e.split.mean('latency'))} passed before sending",),
         {"share": share, "wait_ms": e.split.mean("wait")},
         why="both moments are the client's own",
-        cure="They wait for one of the load's own connections: raise --connections.",
+        hint="They wait for one of the load's own connections: raise --connections.",
     )
 
 
@@ -95,7 +95,7 @@ def provider(e: Evidence) -> Finding | None:
     if e.is_direct:
         return None
     if e.run is None or not e.run.provider:
-        return untold("provider", RIG, "how busy the mock was", cure="run it as an investigation")
+        return untold("provider", RIG, "how busy the mock was", hint="run it as an investigation")
     each = e.run.provider / e.provider_workers
     state = State.BINDS if each >= SATURATED else State.COSTS if each >= BUSY else State.CLEAR
     return Finding(
@@ -106,7 +106,7 @@ def provider(e: Evidence) -> Finding | None:
         (f"each of its processes used {formatting.share(each)} of a core",),
         {"cores": e.run.provider, "each": each},
         why="its CPU time was read before and after",
-        cure="Give it more `workers`; `evenkeel mock --calibrate` says what one of them bears.",
+        hint="Give it more `workers`; `evenkeel mock --calibrate` says what one of them bears.",
     )
 
 
@@ -114,7 +114,7 @@ def machine(e: Evidence) -> Finding:
     """Say whether the machine had a core left."""
     there = e.fared.machine
     if there is None:
-        return untold("machine", RIG, "how full the machine was", cure="make the load with this version of evenkeel")
+        return untold("machine", RIG, "how full the machine was", hint="make the load with this version of evenkeel")
     waited = max((one.waited for one in e.processes or () if one.waited is not None), default=None)
     is_full, is_robbed = there.busy >= FULL * there.cores, there.stolen >= STOLEN
     because = [f"{there.busy:.2f} of {there.cores} cores were busy"]

@@ -27,7 +27,7 @@ WHERE = {
     "failing": "about to fail",
     "unknown": "on their way",
 }
-CURES = {
+HINTS = {
     Place.RIG: "Give the load more --connections or --workers, and leave its machine alone.",
     Place.UPSTREAM: "Nothing of the proxy's would have helped but another account: look at the provider for that time.",
     Place.LOCAL: "Look into the proxy's log for that time: jobs that it runs on the side (spend, budgets, health "
@@ -59,7 +59,7 @@ def spell(e: Evidence) -> Finding | None:
         "each request says where it was at each moment"
         if worst.place is not Place.NOWHERE
         else "the records do not say where requests were meanwhile",
-        COLD if is_cold else CURES[worst.place],
+        COLD if is_cold else HINTS[worst.place],
     )
 
 

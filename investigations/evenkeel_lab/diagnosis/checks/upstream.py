@@ -31,7 +31,7 @@ def share(e: Evidence) -> Finding:
             "upstream",
             UPSTREAM,
             "what the provider took, and so what the proxy added",
-            cure="put `evenkeel mock` behind the proxy, which echoes it, and make the same load",
+            hint="put `evenkeel mock` behind the proxy, which echoes it, and make the same load",
         )
     # Nothing but the provider has a hand in the streams of a load that goes straight to it.
     parts = ("upstream", "stream") if e.is_direct else ("upstream",)
@@ -47,7 +47,7 @@ def share(e: Evidence) -> Finding:
         why="nothing stood between the load and the provider"
         if e.is_direct
         else "each answer says when the provider received its request and when it began to send",
-        cure=FASTER,
+        hint=FASTER,
     )
 
 
@@ -61,7 +61,7 @@ def pace(e: Evidence) -> Finding | None:
         Place.NOWHERE,
         f"whether streaming, which took {formatting.share(streamed)} of the time, "
         "kept the provider's pace or the proxy's",
-        cure="load the provider directly with the same streams, and compare how long they take after the first token",
+        hint="load the provider directly with the same streams, and compare how long they take after the first token",
     )
 
 
@@ -117,5 +117,5 @@ def deployments(e: Evidence) -> Finding | None:
         (f"{formatting.ms(most)} in the median, against {formatting.ms(least)} of {quick}",),
         {"slow_ms": most, "quick_ms": least},
         why="the proxy says which deployment answered",
-        cure="Give it less weight, or take it out; latency-based routing would do so by itself.",
+        hint="Give it less weight, or take it out; latency-based routing would do so by itself.",
     )

@@ -97,7 +97,7 @@ def _readable(target: Target) -> Iterator[None]:
         yield
     except (OSError, HTTPError, PostgresError, RedisError) as error:
         what = f"What {target.name} has spent cannot be read: {error or type(error).__name__}."
-        raise RigFailure(what, cure="One of its servers is gone; its log says why.") from error
+        raise RigFailure(what, hint="One of its servers is gone; its log says why.") from error
 
 
 async def _locked(target: Target) -> Mapping[str, int] | None:

@@ -66,7 +66,7 @@ def tree(pid: int) -> list[psutil.Process]:
     try:
         process = psutil.Process(pid)
     except psutil.NoSuchProcess as error:
-        raise RigFailure(f"Process {pid}, which is measured, has ended.", cure="Its log says why.") from error
+        raise RigFailure(f"Process {pid}, which is measured, has ended.", hint="Its log says why.") from error
     return [process, *process.children(recursive=True)]
 
 

@@ -35,5 +35,5 @@ async def with_newcomer(target: Target, wanted: Load) -> Target:
         await ask(target.url, key, models.things[0], times=ASKED * target.workers, at_once=target.workers)
     except HTTPError as error:
         what = f"{target.name} does not answer between two runs: {str(error) or type(error).__name__}."
-        raise RigFailure(what, cure="Its log says why.") from error
+        raise RigFailure(what, hint="Its log says why.") from error
     return replace(target, api_key=key)

@@ -47,7 +47,7 @@ def sketch(folder: Path) -> Sketch:
     try:
         table = pq.read_table(path, columns=["intended_ns", "end_ns", "error"])
     except (pa.ArrowException, OSError) as error:
-        raise RigFailure(f"{path} cannot be read: {error}.", cure="Begin the session anew, with --fresh.") from error
+        raise RigFailure(f"{path} cannot be read: {error}.", hint="Begin the session anew, with --fresh.") from error
     good = table.filter(pc.is_null(table["error"]))
     intended, end = (good[name].to_numpy() for name in ("intended_ns", "end_ns"))
     latencies = (end - intended) / NS_PER_MS

@@ -234,7 +234,7 @@ def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, t
     try:
         found = load(wanted.scenario, target.url, users, chosen, records, fleet=Fleet(), tell=tell, is_there=True)
     except LoadError as error:
-        raise RigFailure(f"The load on {target.name} has failed: {error.what}", cure=error.cure) from error
+        raise RigFailure(f"The load on {target.name} has failed: {error.what}", hint=error.hint) from error
     assert found is not None
     return found
 

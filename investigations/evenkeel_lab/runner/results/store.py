@@ -94,7 +94,7 @@ def digest(investigation: Investigation) -> str:
 
 def refused(what: str) -> RigFailure:
     """Return the error for what is not what was written."""
-    return RigFailure(what, cure="Begin anew, with --fresh.")
+    return RigFailure(what, hint="Begin anew, with --fresh.")
 
 
 class Store:
@@ -118,7 +118,7 @@ class Store:
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise WrongUse(f"{self.folder} is being measured already.", cure="Wait for its end, or stop it.") from error
+            raise WrongUse(f"{self.folder} is being measured already.", hint="Wait for its end, or stop it.") from error
 
     @property
     def exists(self) -> bool:

@@ -124,7 +124,7 @@ def _believed(runs: list[Run], provenance: Provenance) -> list[Run]:
 
 def refused(what: str) -> WrongUse:
     """Return the error for what is not what was written."""
-    return WrongUse(what, cure="Take it from git again, or run the investigation, which writes it.")
+    return WrongUse(what, hint="Take it from git again, or run the investigation, which writes it.")
 
 
 def _rounded(value: Any) -> Any:

@@ -41,7 +41,7 @@ def named_engine() -> Engine | None:
         return None
     path = Path(named).absolute()
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise WrongUse(f"{VARIABLE} names {named}, which cannot be executed.", cure="Mend it, or unset it.")
+        raise WrongUse(f"{VARIABLE} names {named}, which cannot be executed.", hint="Mend it, or unset it.")
     return Engine(path, "named")
 
 
@@ -63,8 +63,8 @@ async def stand_in(node: Node, log: Path) -> Engine:
     shim = folder / "query-engine"
     async with made_once(folder) as empty:
         if empty is not None:
-            cure = f"Mend the way to the npm registry, or name a native engine in {VARIABLE}."
-            await install_program(SOURCE, empty, node, log, what="the Prisma stand-in", cure=cure)
+            hint = f"Mend the way to the npm registry, or name a native engine in {VARIABLE}."
+            await install_program(SOURCE, empty, node, log, what="the Prisma stand-in", hint=hint)
             shim.write_text(f'#!/bin/sh\nexec "{node.bin / "node"}" "{folder / "query-engine.mjs"}" "$@"\n')
             shim.chmod(0o755)
     return Engine(shim, "stand-in")

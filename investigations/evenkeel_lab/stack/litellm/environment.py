@@ -98,12 +98,12 @@ def require_allowed(version: str) -> None:
     """Raise for what is not a version, and for the releases that must never be installed."""
     if not re.fullmatch(VERSION, version):
         raise UnknownVersion(
-            f"{version!r} is not a LiteLLM version.", cure=f"Give one such as {DEFAULT_VERSION}: three numbers."
+            f"{version!r} is not a LiteLLM version.", hint=f"Give one such as {DEFAULT_VERSION}: three numbers."
         )
     if judge(version) is Verdict.COMPROMISED:
         raise UnknownVersion(
             f"LiteLLM {version} is a compromised release and is never installed.",
-            cure=f"Choose another, for instance {DEFAULT_VERSION}.",
+            hint=f"Choose another, for instance {DEFAULT_VERSION}.",
         )
 
 
@@ -151,13 +151,13 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
         if re.search(NO_NETWORK, error.details):
             raise RigFailure(
                 f"LiteLLM {made.version} is not in the cache, and PyPI cannot be reached.",
-                cure="Mend the way to PyPI (evenkeel doctor says more), or choose a version that is in the cache.",
+                hint="Mend the way to PyPI (evenkeel doctor says more), or choose a version that is in the cache.",
                 details=error.details,
             ) from error
         if NO_SOLUTION in error.details:
             raise UnknownVersion(
                 f"LiteLLM {made.version} cannot be installed from PyPI.",
-                cure=f"Choose another version; tested ones are {', '.join(locked_versions())}.",
+                hint=f"Choose another version; tested ones are {', '.join(locked_versions())}.",
                 details=error.details,
             ) from error
         raise

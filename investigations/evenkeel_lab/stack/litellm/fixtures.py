@@ -43,7 +43,7 @@ class Admin:
         if answer.is_error:
             raise RigFailure(
                 f"The proxy refused POST {path} with {answer.status_code}: {answer.text[:300]}.",
-                cure="See the proxy's log; an unusual LiteLLM version may want other fields.",
+                hint="See the proxy's log; an unusual LiteLLM version may want other fields.",
             )
         result: dict[str, Any] = answer.json()
         return result

@@ -73,7 +73,7 @@ def released(folder: Path) -> list[Migration]:
     files = sorted(folder.glob("*/migration.sql"), key=lambda path: path.parent.name)
     if not files:
         raise RigFailure(
-            f"No migrations in {folder}.", cure="The environment is damaged: evenkeel cache --clear, then again."
+            f"No migrations in {folder}.", hint="The environment is damaged: evenkeel cache --clear, then again."
         )
     return [Migration(path.parent.name, path.read_text(encoding="utf-8")) for path in files]
 
@@ -111,7 +111,7 @@ async def apply(connection: Connection, migrations: list[Migration]) -> None:
         except asyncpg.PostgresError as error:
             raise RigFailure(
                 f"Migration {migration.name} failed: {error}.",
-                cure="Try another version of LiteLLM, or an empty database.",
+                hint="Try another version of LiteLLM, or an empty database.",
             ) from error
         await connection.execute(ENTRY, str(uuid.uuid4()), migration.checksum, migration.name)
 
@@ -141,7 +141,7 @@ async def _refuse_changes(connection: Connection, missing: int) -> None:
     if lacking:
         raise UnsafeDatabase(
             f"The database of DATABASE_URL lacks {lacking[0]}{', and more' if len(lacking) > 1 else ''}.",
-            cure="Give --allow-migrate to have that created, or unset DATABASE_URL to get an embedded database.",
+            hint="Give --allow-migrate to have that created, or unset DATABASE_URL to get an embedded database.",
         )
 
 
@@ -157,7 +157,7 @@ async def require_completed(url: str, completed: list[Migration]) -> None:
     if lacking:
         raise UnsafeDatabase(
             f"The database of DATABASE_URL lacks {lacking[0]}, and PyPI lacks the migration that makes it.",
-            cure="Let that LiteLLM migrate it itself, or unset DATABASE_URL to get an embedded database.",
+            hint="Let that LiteLLM migrate it itself, or unset DATABASE_URL to get an embedded database.",
         )
 
 

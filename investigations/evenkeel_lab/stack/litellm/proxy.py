@@ -136,7 +136,7 @@ def proxy_env(services: Services, subject: Subject, home: Path, master_key: str)
     if subject.workers > 1 and subject.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
     if taken := env.keys() & subject.env.keys():
-        raise WrongUse(f"{', '.join(sorted(taken))} cannot be set: the stack does.", cure="Leave it out of env.")
+        raise WrongUse(f"{', '.join(sorted(taken))} cannot be set: the stack does.", hint="Leave it out of env.")
     return env | dict(subject.env)
 
 
@@ -180,16 +180,16 @@ async def boot(child: Child, url: str) -> float:
         if refused is not None:
             raise refused from None
         what = " ".join([error.what.rstrip("."), *why_it_died(error.details)])
-        raise PartFailed(f"{what}.", cure=cure_of(error.details) or error.cure, details=error.details) from None
+        raise PartFailed(f"{what}.", hint=hint_of(error.details) or error.hint, details=error.details) from None
 
 
 def refusal_of(log: str) -> WrongUse | None:
-    """Return what the plugin has against its settings, or against its LiteLLM; it says the cure itself."""
+    """Return what the plugin has against its settings, or against its LiteLLM; it says the hint itself."""
     found = re.findall(r"^litellm_evenkeel\.errors\.\w+: (.+)$", log, re.MULTILINE)
     if not found:
         return None
-    what, _, cure = found[-1].partition(". ")
-    return WrongUse(f"{what.rstrip('.')}.", cure=cure or "Mend it in the settings.")
+    what, _, hint = found[-1].partition(". ")
+    return WrongUse(f"{what.rstrip('.')}.", hint=hint or "Mend it in the settings.")
 
 
 def why_it_died(log: str) -> list[str]:
@@ -198,12 +198,12 @@ def why_it_died(log: str) -> list[str]:
     return [f"({found[-1].strip()})"] if found else []
 
 
-def cure_of(log: str) -> str | None:
-    """Return the cure for the commonest reasons why a proxy does not boot."""
-    return next((cure for pattern, cure in BOOT_CURES if re.search(pattern, log)), None)
+def hint_of(log: str) -> str | None:
+    """Return the hint for the commonest reasons why a proxy does not boot."""
+    return next((hint for pattern, hint in BOOT_HINTS if re.search(pattern, log)), None)
 
 
-BOOT_CURES = (
+BOOT_HINTS = (
     (r"address already in use", "Something took its port: start again, or name another port."),
     (r"Could not import \S+ from", "Check the names in litellm_settings.callbacks."),
     (r"Duplicated timeseries", "A callback is loaded twice: name it once in litellm_settings.callbacks."),

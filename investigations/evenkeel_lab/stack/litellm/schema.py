@@ -25,7 +25,7 @@ async def write_difference(before: Path, after: Path, sql: Path, node: Node, log
     folder = program_folder("schema-engine", SOURCE, node)
     async with made_once(folder) as empty:
         if empty is not None:
-            cure = "Mend the way to the npm registry, or choose a release whose migrations are all on PyPI."
-            await install_program(SOURCE, empty, node, log, what="Prisma's schema engine", cure=cure)
+            hint = "Mend the way to the npm registry, or choose a release whose migrations are all on PyPI."
+            await install_program(SOURCE, empty, node, log, what="Prisma's schema engine", hint=hint)
     argv = [node.bin / "node", folder / "difference.mjs", before, after, sql]
     await run(Command("the difference of two schemas", argv, env=dict(os.environ), log=log))

@@ -67,7 +67,7 @@ async def find_node(log: Path) -> Node:
             except PartFailed as error:
                 raise MissingTool(
                     f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
-                    cure="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
+                    hint="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
                     details=error.details,
                 ) from error
             _make_bin(empty)

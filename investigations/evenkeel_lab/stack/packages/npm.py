@@ -27,7 +27,7 @@ def program_folder(name: str, source: Path, node: Node) -> Path:
     return cache_folder() / f"{name}-{digest.hexdigest()[:12]}"
 
 
-async def install_program(source: Path, empty: Path, node: Node, log: Path, *, what: str, cure: str) -> None:
+async def install_program(source: Path, empty: Path, node: Node, log: Path, *, what: str, hint: str) -> None:
     """Copy a program into an empty folder and install its packages beside it."""
     for path in _sources(source):
         shutil.copy(path, empty)
@@ -37,7 +37,7 @@ async def install_program(source: Path, empty: Path, node: Node, log: Path, *, w
         await run(Command("npm ci", CI, env=env, cwd=empty, log=log))
     except PartFailed as error:
         raise MissingTool(
-            f"The npm packages of {what} cannot be installed.", cure=cure, details=error.details
+            f"The npm packages of {what} cannot be installed.", hint=hint, details=error.details
         ) from error
 
 

@@ -23,7 +23,7 @@ def uv_command(name: str, arguments: list[str | Path], log: Path) -> Command:
     try:
         binary = uv.find_uv_bin()
     except FileNotFoundError as error:
-        raise MissingTool("uv is not installed.", cure="pip install 'litellm-evenkeel[lab]'") from error
+        raise MissingTool("uv is not installed.", hint="pip install 'litellm-evenkeel[lab]'") from error
     env = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}}
     env |= {"UV_HTTP_TIMEOUT": HTTP_TIMEOUT_SECONDS, "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
     return Command(name, [binary, *arguments], log=log, env=env)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import DISK_FULL_CURE, DiskFull, PartFailed, RigFailure
+from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, PartFailed, RigFailure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -81,8 +81,8 @@ class Child:
         """Return the error that tells what went wrong, with the end of the log."""
         what, details = f"{self.command.name} {why}.", log_tail(self.command.log)
         if re.search(NO_ROOM, details):
-            return DiskFull(what, cure=DISK_FULL_CURE, details=details)
-        return PartFailed(what, cure=f"The whole log: {self.command.log}", details=details)
+            return DiskFull(what, hint=DISK_FULL_HINT, details=details)
+        return PartFailed(what, hint=f"The whole log: {self.command.log}", details=details)
 
 
 def log_tail(log: Path, lines: int = LOG_LINES) -> str:
@@ -114,7 +114,7 @@ async def running(command: Command) -> AsyncIterator[Child]:
         if word != "pid":
             raise PartFailed(
                 f"{command.name} cannot be started: {rest or 'its guardian died'}.",
-                cure="Check that the program exists and may be executed.",
+                hint="Check that the program exists and may be executed.",
             )
         pid = int(rest)
         yield Child(command, guardian, pid)

@@ -52,7 +52,7 @@ def require_user_name(uid: int | None) -> None:
     except KeyError:
         raise RigFailure(
             f"Postgres will not run as user {uid}, which has no name on this machine.",
-            cure="Run as a user who is in /etc/passwd, or set DATABASE_URL to a server of your own.",
+            hint="Run as a user who is in /etc/passwd, or set DATABASE_URL to a server of your own.",
         ) from None
 
 
@@ -62,7 +62,7 @@ def binaries() -> Path:
     if spec is None or spec.origin is None:
         raise MissingTool(
             "The embedded Postgres is not installed.",
-            cure="pip install 'litellm-evenkeel[lab]', or set DATABASE_URL to a server of your own.",
+            hint="pip install 'litellm-evenkeel[lab]', or set DATABASE_URL to a server of your own.",
         )
     # `pginstall` is an older release kept for old data folders, `pginstall18` and so on are the newer ones.
     found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=lambda path: path.parts[-3])
@@ -205,7 +205,7 @@ class ExternalPostgres:
         except (*CANNOT_CONNECT, ValueError) as error:
             raise RigFailure(
                 f"The Postgres of DATABASE_URL ({where}) does not answer: {type(error).__name__}.",
-                cure="Start it, mend DATABASE_URL, or unset it to get an embedded one.",
+                hint="Start it, mend DATABASE_URL, or unset it to get an embedded one.",
             ) from error
         self.part = Part("postgres (yours)", version, where)
         return self

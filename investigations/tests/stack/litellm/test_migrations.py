@@ -78,7 +78,7 @@ async def test_without_leave_not_even_the_views_that_litellm_makes_at_boot_may_b
 async def test_a_database_of_the_users_own_is_not_touched_without_leave(server: Postgres, history: Path) -> None:
     with pytest.raises(UnsafeDatabase, match="lacks 3 of LiteLLM's migrations") as error:
         await migrate(server.url, history, allowed=False)
-    assert "--allow-migrate" in error.value.cure
+    assert "--allow-migrate" in error.value.hint
     assert await columns(server.url) == []
 
 

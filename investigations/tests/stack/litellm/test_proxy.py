@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.litellm.config import Journal, Subject
-from evenkeel_lab.stack.litellm.proxy import Proxy, cure_of, refusal_of, stops_within, why_it_died
+from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, refusal_of, stops_within, why_it_died
 from litellm_evenkeel.journal.settings import JournalSettings
 
 LOG = """Traceback (most recent call last):
@@ -24,7 +24,7 @@ ERROR:    Application startup failed. Exiting.
 def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
     found = refusal_of(LOG)
     assert isinstance(found, WrongUse)
-    assert (found.what, found.cure) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
+    assert (found.what, found.hint) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
     # The stack trace stays in the log.
     assert not found.details
 
@@ -35,7 +35,7 @@ def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
 def test_what_litellm_dies_of_is_not(log: str) -> None:
     assert refusal_of(log) is None
     assert bool(why_it_died(log)) == ("Error" in log)
-    assert bool(cure_of(log)) == ("Error" in log)
+    assert bool(hint_of(log)) == ("Error" in log)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_run_raises_with_the_end_of_the_log(tmp_path: Path) -> None:
         await run(python(code, tmp_path / "log"))
     assert error.value.details.splitlines()[-1] == "99"
     assert len(error.value.details.splitlines()) == 15
-    assert str(tmp_path / "log") in error.value.cure
+    assert str(tmp_path / "log") in error.value.hint
 
 
 async def test_a_program_that_does_not_exist_is_an_error_that_names_it(tmp_path: Path) -> None:
