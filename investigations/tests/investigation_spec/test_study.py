@@ -121,4 +121,4 @@ def test_what_cannot_be_is_refused_with_a_cure(place: Path, was: str, becomes: s
     with pytest.raises(WrongUse) as refused:
         read_book(path.parent)
     assert told[0] in refused.value.what
-    assert told[1] in refused.value.cure
+    assert told[1] in refused.value.hint
