@@ -11,7 +11,11 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
 
-.PHONY: help setup demo test test-slow test-all check matrix bench reports format lock clean
+# Half of a test's time is spent on waiting for servers, so one more process than there are cores keeps all of them busy.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 8))')
+PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
+.PHONY: help setup demo test test-quick test-slow test-all check matrix bench reports format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,14 +43,18 @@ setup: .venv/.ready ## build .venv with everything in it
 demo: .venv/.ready ## what Prometheus costs a proxy, then, today, and with ours: less than six minutes, once all is installed
 	@$(BIN)/evenkeel investigate callback_overhead --quick
 
-test: .venv/.ready ## the tests, without the slow ones
-	@$(BIN)/pytest
+test: .venv/.ready ## the tests, without the slow ones (4 minutes on two cores)
+	@$(BIN)/pytest $(PARALLEL) -m "not slow and not docs and not alone" $(ARGS)
+	@$(BIN)/pytest -m "alone and not slow" $(ARGS)
 
-test-slow: .venv/.ready ## only the slow ones: every supported LiteLLM version on the whole stack
-	@$(BIN)/pytest -m slow
+test-quick: .venv/.ready ## tests that start no process, with few examples (40 s)
+	@$(BIN)/pytest -q $(PARALLEL) --quick $(ARGS)
 
-test-all: .venv/.ready
-	@$(BIN)/pytest -m ""
+test-slow: .venv/.ready ## only the slow ones: every supported LiteLLM version on the whole stack (40 minutes)
+	@$(BIN)/pytest -n 2 --dist loadfile -m "slow and not alone" $(ARGS)
+	@$(BIN)/pytest -m "slow and alone" $(ARGS)
+
+test-all: test test-slow ## both
 
 check: .venv/.ready ## style, types, import contracts, documentation, reports
 	@$(BIN)/ruff format --check --quiet . || { echo "hint: make format" >&2; exit 1; }

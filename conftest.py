@@ -1,23 +1,48 @@
-"""What holds for the tests of all packages."""
+"""Set-up of all test packages."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes is the machine's affair, which may do other things as well.
-settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The time of an example depends on the machine, which may be busy.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10, stateful_step_count=20)
+PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty"})
 
 
-def pytest_configure() -> None:
-    """Let SIGINT interrupt again, nothing be too slow, and all that the tests start compile each package only once."""
-    settings.load_profile("anywhere")
-    # What a shell starts in the background ignores it, and hands that down.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`."""
+    parser.addoption(
+        "--quick", action="store_true", help="skip tests that start a process; fewer examples of property tests"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the Hypothesis profile, make SIGINT interrupt, and compile each package only once."""
+    settings.load_profile("quick" if config.getoption("quick") else "default")
+    # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Hundreds of processes import the same packages. Who wants no bytecode beside sources has it where `make clean`
-    # finds it.
+    # Hundreds of processes import the same packages. Without bytecode beside the sources, it goes where `make clean`
+    # removes it.
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parent / ".venv" / "bytecode"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def skip_processes(request: pytest.FixtureRequest) -> None:
+    """With `--quick`, skip a test as soon as it starts a process."""
+
+    def skip(event: str, _: tuple[Any, ...]) -> None:
+        if event in PROCESS_EVENTS:
+            pytest.skip("starts a process")
+
+    if request.config.getoption("quick"):
+        # An audit hook sees every way to start a process. It cannot be removed.
+        sys.addaudithook(skip)

@@ -137,6 +137,7 @@ def test_a_timeout_is_one_deadline_for_all_of_an_answer() -> None:
 ENDLESS = b"x" * 65536
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("line", [ENDLESS, WORD.encode() * 1000])
 def test_an_answer_without_an_end_ends_all_the_same_and_others_have_their_turn(line: bytes, stream: bool) -> None:  # noqa: FBT001

@@ -7,6 +7,7 @@ import pytest
 from evenkeel_lab.bench.failover.freshness import LATENCY, MILLISECONDS, after_death, at_proxy
 
 
+@pytest.mark.alone
 def test_what_is_known_late_is_used_wrongly_for_longer() -> None:
     at_once, late = (after_death(4, ttl=1.0, at_once=is_at_once) for is_at_once in (True, False))
     # Those that were under way when the first refusal came.

@@ -11,6 +11,7 @@ from evenkeel_lab.progress import Silent
 PROMISED = ("wal_read_ratio", "wal_write_ratio", "batch_ratio", "pool_overhead_share", "dual_write_overhead_share")
 
 
+@pytest.mark.alone
 async def test_no_way_to_keep_rows_has_become_worse() -> None:
     found = {metric.name: metric for metric in await bench_store(Silent())}
     assert {*PROMISED, "concurrent_read_ratio", "batched_rows_per_second"} == set(found)
