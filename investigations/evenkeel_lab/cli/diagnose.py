@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,12 @@ from rich.text import Text
 
 from evenkeel_lab import formatting
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.diagnosis.config_checks import Setup, checklist
+from evenkeel_lab.diagnosis.config_checks import Setup, check_config
 from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis, diagnose as answer
 from evenkeel_lab.diagnosis.evidence import read
-from evenkeel_lab.diagnosis.finding import Finding, State, Sure
-from evenkeel_lab.diagnosis.run_paths import runs
-from evenkeel_lab.diagnosis.stub_comparison import beside
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact
+from evenkeel_lab.diagnosis.run_paths import find_runs
+from evenkeel_lab.diagnosis.stub_comparison import compare_with_stub
 from evenkeel_lab.doctor import read as read_config
 from evenkeel_lab.doctor.settings import worker_count
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.latency_breakdown import Split
     from evenkeel_load.analysis.statistics import Spread
 
-STYLES = {State.BINDS: "bold red", State.COSTS: "yellow"}
+STYLES = {Impact.BINDS: "bold red", Impact.COSTS: "yellow"}
 PARTS = {"upstream": "upstream", "proxy": "proxy", "stream": "stream", "wait": "client"}
 # A quantile that half of the tenths can tell; they have a tenth of the requests.
 TAILS = ("p99", "p95", "p90")
@@ -71,9 +70,12 @@ def diagnose(
     def more(evidence: Evidence) -> list[Finding]:
         if evidence.is_direct:
             return []
-        return [*([beside(evidence, other)] if other else []), *(checklist(setup, evidence) if setup else [])]
+        return [
+            *([compare_with_stub(evidence, other)] if other else []),
+            *(check_config(setup, evidence) if setup else []),
+        ]
 
-    folders = runs(run)
+    folders = find_runs(run)
     if (config or stub) and len(folders) > 1:
         raise WrongUse(
             f"{run} holds {len(folders)} runs: --config and --stub are about one.", hint="Name the one that they fit."
@@ -93,7 +95,7 @@ def diagnose(
 
 def _one(folder: Path) -> Evidence:
     """Return the only run of a folder."""
-    found = [evidence for one in runs(folder) for evidence in read(one)]
+    found = [evidence for one in find_runs(folder) for evidence in read(one)]
     if len(found) != 1:
         raise WrongUse(f"{folder} holds {len(found)} runs.", hint="Name one: the one that is like RUN.")
     return found[0]
@@ -101,7 +103,7 @@ def _one(folder: Path) -> Evidence:
 
 def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
     """Return diagnoses for a program."""
-    return {"runs": [asdict(one) for one in found]}
+    return {"runs": [one.document() for one in found]}
 
 
 def report(found: Diagnosis) -> RenderableType:
@@ -109,7 +111,7 @@ def report(found: Diagnosis) -> RenderableType:
     parts: list[RenderableType] = [Text(found.name, style="dim"), Text(found.headline, style="bold")]
     parts += [Text(" ".join(found.details)), Text()]
     for one in found.findings:
-        if one.state in STYLES:
+        if one.impact in STYLES:
             parts += [*_told(one), Text()]
     parts += _short(found.findings)
     return Group(*parts, *_over_time(found))
@@ -123,7 +125,8 @@ def overview(found: Sequence[Diagnosis], path: Path) -> RenderableType:
     for one in found:
         split = one.split
         shares = [
-            formatting.share(split.share(name)) if split.is_told else "-" for name in ("upstream", "proxy", "wait")
+            formatting.share(split.share(name)) if split.is_upstream_known else "-"
+            for name in ("upstream", "proxy", "wait")
         ]
         name = one.name.removeprefix(f"{path}/").removeprefix(f"{path}, ")
         table.add_row(name, _quantile(split.latency, "p50"), *shares, one.headline)
@@ -132,12 +135,12 @@ def overview(found: Sequence[Diagnosis], path: Path) -> RenderableType:
 
 def _told(one: Finding) -> Iterator[RenderableType]:
     """Return a finding that matters, with all it rests on."""
-    yield Text.assemble((f"{one.state:<7}", STYLES[one.state]), (f"{one.check}: ", "bold"), one.verdict)
+    yield Text.assemble((f"{one.impact:<7}", STYLES[one.impact]), (f"{one.check}: ", "bold"), one.verdict)
     lines = [f"because {told}" if number == 0 else f"and {told}" for number, told in enumerate(one.because)]
     if one.why:
-        lines.append(f"sure: {one.sure}, {one.why}")
-    elif one.sure is not Sure.HIGH:
-        lines.append(f"sure: {one.sure}")
+        lines.append(f"sure: {one.confidence}, {one.why}")
+    elif one.confidence is not Confidence.HIGH:
+        lines.append(f"sure: {one.confidence}")
     if one.hint:
         lines.append(f"hint: {one.hint}")
     yield from (Padding(Text(line), INDENT, expand=False) for line in lines)
@@ -146,12 +149,12 @@ def _told(one: Finding) -> Iterator[RenderableType]:
 def _short(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     """Return what is not the reason, and what was not recorded: a line for each."""
     for one in findings:
-        if one.state is State.CLEAR:
+        if one.impact is Impact.CLEAR:
             because = f" ({'; '.join(one.because)})" if one.because else ""
             yield Text.assemble(("clear  ", "green"), (f"{one.check}: ", "bold"), one.verdict, (because, "dim"))
     missing: dict[str, list[str]] = {}
     for one in findings:
-        if one.state is State.UNTOLD:
+        if one.impact is Impact.UNKNOWN:
             missing.setdefault(one.hint, []).append(one.verdict)
     for hint, told in missing.items():
         yield Text.assemble(("untold ", "dim"), f"not recorded: {'; '.join(told)}", (f" (hint: {hint})", "dim"))
@@ -164,7 +167,7 @@ def _over_time(found: Diagnosis) -> Iterator[RenderableType]:
         return
     tail = next((name for name in TAILS if 2 * sum(_has(one, name) for _, one, _ in rows) >= len(rows)), TAILS[-1])
     parts = {name: title for name, title in PARTS.items() if getattr(found.split, name) is not None}
-    if not found.split.is_told:
+    if not found.split.is_upstream_known:
         parts = {"latency": "latency", "wait": "client"}
     table = Table(box=None, pad_edge=False, header_style="dim")
     titles = ["from second", "requests", "failed", "answered", "at once"]

@@ -19,7 +19,7 @@ from evenkeel_lab.atomic_files import replacing
 from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import NotReached, WrongUse
-from evenkeel_lab.journal_reader import Address, opened
+from evenkeel_lab.journal_reader import Address, open_journal
 from evenkeel_lab.journal_reader.comparing import compare
 from evenkeel_lab.journal_reader.queries import FIRST_FAILURE, GROUPS, new_records, pages
 from evenkeel_lab.progress import shown_on
@@ -98,7 +98,7 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
         for row in rows:
             click.echo(json.dumps(document(row)) if as_json else line(row))
 
-    with opened(address) as found:
+    with open_journal(address) as found:
         seen = dict(found.store.latest())
         if not as_json:
             click.echo(HEAD)
@@ -125,16 +125,16 @@ def tail(address: Address, *, lines: int, follow: bool, failed: bool, account: s
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
 def stats(address: Address, *, since: int, by: str, as_json: bool) -> None:
     """Say how requests went: how many, how many failed, how long they took, what they cost."""
-    from evenkeel_lab.journal_reader.stats import counted, frame, groups  # noqa: PLC0415  # pandas takes long to import
+    from evenkeel_lab.journal_reader.stats import load_requests, summarise, summarise_groups  # noqa: PLC0415  # pandas takes long to import
 
-    with opened(address) as found:
-        told = frame(found.store, since, by)
+    with open_journal(address) as found:
+        requests = load_requests(found.store, since, by)
         gaps = sum(one.gaps for one in found.store.writers().values())
-    total = counted(told)
+    total = summarise(requests)
     if as_json:
-        click.echo(json.dumps({"by": by, "groups": groups(told, by), "total": total, "gaps": gaps}))
+        click.echo(json.dumps({"by": by, "groups": summarise_groups(requests, by), "total": total, "gaps": gaps}))
         return
-    results().print(table(by, groups(told, by), total))
+    results().print(table(by, summarise_groups(requests, by), total))
     if gaps:
         click.echo(f"missing between rows that are there: {gaps:,}, which were dropped, or deleted as too old")
 
@@ -151,7 +151,7 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
     kind = form or ("csv" if path is None else path.rpartition(".")[2].lower())
     if kind not in WRITERS:
         raise WrongUse(f"{path}: its ending is none of .csv and .jsonl.", hint="Rename it, or add --format.")
-    with opened(address) as found:
+    with open_journal(address) as found:
         records = (record for some in pages(found.store, since) for record in some)
         if path is None:
             WRITERS[kind](records, sys.stdout)
@@ -186,28 +186,28 @@ def migrate(
     if only_verify and anew:
         raise WrongUse("--verify brings nothing over, so --anew means nothing.", hint="Leave one of them out.")
     steps = shown_on(Console(stderr=True))
-    with opened(source) as here, opened(target, makes=not only_verify) as there:
+    with open_journal(source) as here, open_journal(target, create=not only_verify) as there:
         if here.is_same(there):
-            raise WrongUse(f"{here.shown} is both.", hint="Name another one to move to.")
+            raise WrongUse(f"{here.label} is both.", hint="Name another one to move to.")
         # Before anything is made there: a source that is none leaves nothing behind.
         here.store.latest()
         looked_at = brought = 0
         if not only_verify:
-            with steps.step(f"bringing rows from {here.shown} to {there.shown}"):
-                for done in back_fill(here.store, there.store, here.known_as, restart=anew):
+            with steps.step(f"bringing rows from {here.label} to {there.label}"):
+                for done in back_fill(here.store, there.store, here.identity, restart=anew):
                     looked_at, brought = done.records_read, done.records_copied
         with steps.step("comparing them"):
             found = compare(here.store, there.store, pause=_wait_for_it, since=since)
     wrong = found.differences
-    told = {"looked_at": looked_at, "brought": brought, "compared": found.rows, "mismatches": wrong}
+    told = {"looked_at": looked_at, "brought": brought, "compared": found.records, "mismatches": wrong}
     if as_json:
         click.echo(json.dumps(told))
     else:
-        click.echo(f"{brought:,} of {looked_at:,} rows were brought over; {found.rows:,} compared, {wrong:,} differ")
-        for one in found.first:
+        click.echo(f"{brought:,} of {looked_at:,} rows were brought over; {found.records:,} compared, {wrong:,} differ")
+        for one in found.examples:
             lacks = "is missing there" if one.is_missing else "differs there"
             click.echo(f"row {one.number} of writer {one.writer} {lacks}", err=True)
-        if not anew and any(one.is_missing for one in found.first):
+        if not anew and any(one.is_missing for one in found.examples):
             click.echo(
                 "hint: if they were deleted there, `evenkeel journal migrate --anew` brings them again", err=True
             )

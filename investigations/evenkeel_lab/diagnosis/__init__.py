@@ -1,1 +1,1 @@
-"""What held a recorded load back: upstream or local, which process, which lock, and why."""
+"""Diagnosis of a recorded load: what limited it (provider, proxy or rig), and the evidence for that."""

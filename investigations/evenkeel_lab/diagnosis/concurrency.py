@@ -1,6 +1,6 @@
-"""How many requests were somewhere at once, and whether they were slower for it.
+"""Number of concurrent requests in a part of the way, and whether concurrency made them slower.
 
-Little's law ties what is seen to what is felt: as many are inside as arrive in a second times the seconds they stay.
+Little's law: mean number inside = arrivals per second * mean seconds inside.
 """
 
 from __future__ import annotations
@@ -14,60 +14,63 @@ from scipy.stats import rankdata
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.requests import Numbers
 
-# The emptiest third is set against the fullest; with fewer requests in each, a median is an accident.
-LEAST = 20
-# They have to differ for a comparison to say anything: twice as many, and at least one more.
-WIDER, MORE = 2.0, 1.0
+# The third of requests with the least concurrency is compared with the third with the most. With fewer requests than
+# this in a third, its median is chance.
+MIN_PER_THIRD = 20
+# The two thirds are compared only if their concurrency differs by this factor and by this number.
+MIN_RATIO, MIN_EXCESS = 2.0, 1.0
 
 
 def in_flight(starts: Numbers, ends: Numbers, edges: Numbers) -> Numbers:
-    """Return how many were between their start and their end, in the mean of each period between two edges."""
+    """Return the mean number of requests between `starts` and `ends`, for each period between two `edges`."""
     inside = np.diff(_area(starts, edges)) - np.diff(_area(ends, edges))
     return np.asarray(inside / np.diff(edges), dtype=np.float64)
 
 
-def met(starts: Numbers, ends: Numbers, at: Numbers) -> Numbers:
-    """Return how many were inside already at each of some moments."""
+def concurrent_at(starts: Numbers, ends: Numbers, at: Numbers) -> Numbers:
+    """Return the number of requests that began before, and had not ended, at each moment of `at`."""
     entered = np.searchsorted(np.sort(starts), at, side="left")
     left = np.searchsorted(np.sort(ends), at, side="right")
-    # One that left the moment it came was never there.
+    # A request that ends when it begins makes the difference negative at that moment.
     return np.asarray(np.maximum(entered - left, 0), dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How much longer those took that met many others than those that met few."""
+class Slowdown:
+    """How much slower requests with many concurrent ones were than requests with few."""
 
     few: float
-    """So many others were met by the third that met the fewest, in the mean."""
+    """Mean concurrency of the third with the least."""
     many: float
+    """Mean concurrency of the third with the most."""
     quick: float
-    """What that third took, in the median."""
+    """Median time of the third with the least concurrency."""
     slow: float
+    """Median time of the third with the most concurrency."""
     rank: float
-    """Spearman's correlation over all of them."""
+    """Spearman's correlation of concurrency and time, over all requests."""
 
     @property
     def ratio(self) -> float:
-        """By what factor."""
+        """Factor between the two medians."""
         return self.slow / self.quick if self.quick > 0 else 1.0
 
 
-def growth(others: Numbers, took: Numbers) -> Growth | None:
-    """Compare; None if there are too few, or they all met about as many."""
-    if len(others) < 3 * LEAST:
+def measure_slowdown(concurrent: Numbers, took: Numbers) -> Slowdown | None:
+    """Compare requests by their concurrency. Return `None` if they are too few, or all had about the same."""
+    if len(concurrent) < 3 * MIN_PER_THIRD:
         return None
-    low, high = np.quantile(others, [1 / 3, 2 / 3])
-    first, last = others <= low, others >= high
-    few, many = float(others[first].mean()), float(others[last].mean())
-    if many < WIDER * few or many - few < MORE:
+    low, high = np.quantile(concurrent, [1 / 3, 2 / 3])
+    first, last = concurrent <= low, concurrent >= high
+    few, many = float(concurrent[first].mean()), float(concurrent[last].mean())
+    if many < MIN_RATIO * few or many - few < MIN_EXCESS:
         return None
     quick, slow = float(np.median(took[first])), float(np.median(took[last]))
-    return Growth(few, many, quick, slow, float(np.corrcoef(rankdata(others), rankdata(took))[0, 1]))
+    return Slowdown(few, many, quick, slow, float(np.corrcoef(rankdata(concurrent), rankdata(took))[0, 1]))
 
 
 def _area(moments: Numbers, at: Numbers) -> Numbers:
-    """Return the sum of the times that have passed since each moment."""
+    """Return, for each time in `at`, the sum of the times since all earlier `moments`."""
     moments = np.sort(moments)
     sums = np.concatenate([[0.0], np.cumsum(moments)])
     index = np.searchsorted(moments, at, side="right")

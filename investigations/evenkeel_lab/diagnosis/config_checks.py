@@ -1,6 +1,6 @@
-"""What a proxy's configuration puts on the path of requests: a checklist, each entry with what it does and its hint.
+"""Checks of a proxy's configuration for settings that add work to each request.
 
-A configuration says what is done for each request, not what that costs: an entry never says that it binds.
+A configuration shows that work, not its cost. So no check here reports that something binds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from evenkeel_lab import formatting
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location, unknown
 from evenkeel_lab.doctor.callbacks import JOURNAL, ROTATION, STOCK_PROMETHEUS, entries
 from evenkeel_lab.doctor.config_file import resolved
 from evenkeel_lab.errors import WrongUse
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from evenkeel_lab.doctor.config_file import ProxyConfig
 
 WHY = "the configuration says so; what it costs here was not measured"
-# A snapshot is the work of looking at each account. Made for each request, it took up to 2.8 % more CPU time with a
-# hundred of them and up to 2.9 % with so many, neither of which matters; what more of them take was not measured.
+# A snapshot evaluates each account. With one snapshot per request, CPU time grew by up to 2.8 % at 100 accounts and by
+# up to 2.9 % at 1,000, which does not matter. More accounts were not measured.
 OFTEN_SECONDS, MANY_ACCOUNTS = 1.0, 1000
-# What LiteLLM uses if nothing is said; and what aiohttp does where LiteLLM hands no limit on, as with 0.
+# Defaults of LiteLLM; and of aiohttp, which apply if LiteLLM passes no limit on, as with 0.
 TOTAL, PER_HOST = ("AIOHTTP_CONNECTOR_LIMIT", 1000), ("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", 500)
 NO_TOTAL, NO_PER_HOST = 100.0, inf
 BATCH_SECONDS = 10.0
@@ -42,77 +42,81 @@ LEVELS, SWITCHES, ON = ("DEBUG", "INFO"), ("DETAILED_DEBUG", "DEBUG"), ("1", "tr
 
 @dataclass(frozen=True)
 class Setup:
-    """A proxy as it is configured."""
+    """Configuration of a proxy: its file, its environment and its number of workers."""
 
     config: ProxyConfig
     environment: Mapping[str, str]
     workers: int = 1
 
     @cached_property
-    def ours(self) -> Settings:
-        """What it says to the plugin."""
+    def plugin_settings(self) -> Settings:
+        """Settings of the plugin."""
         try:
             return settings(resolved(self.config.values.get(SECTION), self.environment), self.environment)
         except SettingsError as wrong:
-            raise WrongUse(f"{self.config.path}: {wrong}", hint="evenkeel doctor --config says more.") from wrong
+            raise WrongUse(
+                f"{self.config.path}: {wrong}", hint="Run `evenkeel doctor --config` for details."
+            ) from wrong
 
     @cached_property
     def callbacks(self) -> frozenset[str]:
-        """The names of what it loads."""
+        """Names of the callbacks."""
         return frozenset(entry.name for entry in entries(self.config))
 
     @cached_property
     def deployments(self) -> list[Mapping[str, Any]]:
-        """What its list of models names."""
+        """Deployments of `model_list`."""
         models = resolved(self.config.values.get("model_list"), self.environment)
-        return [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+        return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
     @property
     def accounts(self) -> int:
-        """How many deployments its largest model group has."""
-        return max(Counter(str(one.get("model_name")) for one in self.deployments).values(), default=0)
+        """Number of deployments of the largest model group."""
+        return max(Counter(str(deployment.get("model_name")) for deployment in self.deployments).values(), default=0)
 
     @property
     def hosts(self) -> int:
-        """How many hosts they are at, where one that names none is at its provider's."""
-        told = [one.get("litellm_params") for one in self.deployments]
-        return max(1, len({_host(params) for params in told if isinstance(params, dict)}))
+        """Number of hosts of the deployments. A deployment without a host counts for its provider's."""
+        all_params = [deployment.get("litellm_params") for deployment in self.deployments]
+        return max(1, len({_host(params) for params in all_params if isinstance(params, dict)}))
 
     @property
     def limits_connections(self) -> bool:
-        """Whether it speaks to providers through aiohttp, which alone has the limits that variables set."""
+        """Whether the proxy uses aiohttp for providers: only then the limits of the environment variables apply."""
         return not any(
             self.environment.get(variable, "").strip().lower() == "true"
-            or self.said("litellm_settings", setting) is True
+            or self.litellm_setting("litellm_settings", setting) is True
             for variable, setting in HTTPX.items()
         )
 
-    def said(self, section: str, name: str) -> Any:
-        """Return a setting of LiteLLM's."""
+    def litellm_setting(self, section: str, name: str) -> Any:
+        """Return a setting of LiteLLM, or `None` if it is not set."""
         return resolved(self.config.section(section).get(name), self.environment)
 
     def is_on(self, option: str) -> bool:
-        """Whether a variable switches an option of LiteLLM's command line on."""
+        """Whether the environment variable `option` enables an option of LiteLLM's command line."""
         return self.environment.get(option, "").strip().lower() in ON
 
 
-def checklist(setup: Setup, e: Evidence) -> list[Finding]:
-    """Ask all that a configuration can tell of a load."""
-    return [found for check in CHECKS if (found := check(setup, e)) is not None]
+def check_config(setup: Setup, e: Evidence) -> list[Finding]:
+    """Run all checks of a configuration."""
+    return [finding for check in CHECKS if (finding := check(setup, e)) is not None]
 
 
 def _costs(check: str, verdict: str, hint: str, *because: str) -> Finding:
-    return Finding(check, Place.LOCAL, State.COSTS, verdict, because, sure=Sure.FAIR, why=WHY, hint=hint)
+    return Finding(
+        check, Location.LOCAL, Impact.COSTS, verdict, because, confidence=Confidence.FAIR, why=WHY, hint=hint
+    )
 
 
 def _clear(check: str, verdict: str) -> Finding:
-    return Finding(check, Place.LOCAL, State.CLEAR, verdict)
+    return Finding(check, Location.LOCAL, Impact.CLEAR, verdict)
 
 
 def _pins(setup: Setup, _: Evidence) -> Finding | None:
     if ROTATION not in setup.callbacks:
         return None
-    sticky = setup.ours.rotation.affinity
+    sticky = setup.plugin_settings.rotation.affinity
     if not sticky.enabled or sticky.backend is SessionBackend.MEMORY:
         return _clear("pins", "sessions are remembered in the worker's memory, or not at all")
     return _costs(
@@ -126,7 +130,7 @@ def _pins(setup: Setup, _: Evidence) -> Finding | None:
 def _journal(setup: Setup, _: Evidence) -> Finding | None:
     if JOURNAL not in setup.callbacks:
         return None
-    journal = setup.ours.journal
+    journal = setup.plugin_settings.journal
     kinds = {journal.store, journal.copy_to}
     if journal.batch_size == 1:
         return _costs(
@@ -146,7 +150,7 @@ def _journal(setup: Setup, _: Evidence) -> Finding | None:
 def _snapshot(setup: Setup, _: Evidence) -> Finding | None:
     if ROTATION not in setup.callbacks:
         return None
-    ttl = setup.ours.rotation.snapshot_ttl
+    ttl = setup.plugin_settings.rotation.snapshot_ttl
     if ttl >= OFTEN_SECONDS or setup.accounts < MANY_ACCOUNTS:
         return _clear("snapshot", f"a view of {setup.accounts} accounts is made every {ttl:g} s")
     return _costs(
@@ -157,15 +161,15 @@ def _snapshot(setup: Setup, _: Evidence) -> Finding | None:
 
 
 def _lines(setup: Setup, _: Evidence) -> Finding:
-    told = [f"{name}={setup.environment[name]}" for name in SWITCHES if setup.is_on(name)]
+    switches = [f"{name}={setup.environment[name]}" for name in SWITCHES if setup.is_on(name)]
     if (level := setup.environment.get("LITELLM_LOG", "").upper()) in LEVELS:
-        told.append(f"LITELLM_LOG={level}")
-    if setup.said("litellm_settings", "set_verbose") is True:
-        told.append("`set_verbose`")
-    if not told:
+        switches.append(f"LITELLM_LOG={level}")
+    if setup.litellm_setting("litellm_settings", "set_verbose") is True:
+        switches.append("`set_verbose`")
+    if not switches:
         return _clear("log lines", "nothing asks for lines about what is in a request")
     return _costs(
-        "log lines", f"{', '.join(told)}: lines are written about each request", "Leave it out in production."
+        "log lines", f"{', '.join(switches)}: lines are written about each request", "Leave it out in production."
     )
 
 
@@ -175,15 +179,17 @@ def _connections(setup: Setup, e: Evidence) -> Finding | None:
     total, per_host = (_number(setup.environment.get(name), usual) for name, usual in (TOTAL, PER_HOST))
     total, per_host = total if total > 0 else NO_TOTAL, per_host if per_host > 0 else NO_PER_HOST
     least, most = min(total, per_host), min(total, per_host * setup.hosts)
-    check, there = "provider connections", e.split.in_flight / setup.workers
-    if there <= least:
-        return _clear(check, f"{least:g} for each worker, {formatting.mean(there)} requests were under way in each")
-    if there <= most:
-        what = f"{formatting.mean(there)} requests were under way in each worker, on {least:g} connections to a host"
-        return untold(check, Place.LOCAL, what, hint="see how many of them go to the same host")
+    check, in_flight = "provider connections", e.split.in_flight / setup.workers
+    if in_flight <= least:
+        return _clear(check, f"{least:g} for each worker, {formatting.mean(in_flight)} requests were under way in each")
+    if in_flight <= most:
+        what = (
+            f"{formatting.mean(in_flight)} requests were under way in each worker, on {least:g} connections to a host"
+        )
+        return unknown(check, Location.LOCAL, what, hint="see how many of them go to the same host")
     return _costs(
         check,
-        f"{formatting.mean(there)} requests were under way in each worker, on {most:g} connections",
+        f"{formatting.mean(in_flight)} requests were under way in each worker, on {most:g} connections",
         f"Raise {(TOTAL if total <= most else PER_HOST)[0]}, and see that the system allows as many open files.",
     )
 
@@ -200,7 +206,7 @@ def _prometheus(setup: Setup, _: Evidence) -> Finding | None:
 
 def _spend(setup: Setup, _: Evidence) -> Finding:
     usual = _number(setup.environment.get("PROXY_BATCH_WRITE_AT"), BATCH_SECONDS)
-    seconds = _number(setup.said("general_settings", "proxy_batch_write_at"), usual)
+    seconds = _number(setup.litellm_setting("general_settings", "proxy_batch_write_at"), usual)
     if seconds >= BATCH_SECONDS:
         return _clear("spend", f"what was spent is written every {seconds:g} s or so")
     return _costs(
@@ -210,15 +216,15 @@ def _spend(setup: Setup, _: Evidence) -> Finding:
     )
 
 
-def _number(told: object, usual: float) -> float:
+def _number(value: object, default: float) -> float:
     try:
-        return float(str(told)) if told is not None else usual
+        return float(str(value)) if value is not None else default
     except ValueError:
-        return usual
+        return default
 
 
 def _host(params: Mapping[str, Any]) -> str:
-    """Return where a deployment is: the host that it names, else the provider in its model's name, if that has one."""
+    """Return a deployment's host, else the provider in its model's name, else an empty string."""
     base, (provider, named, _) = params.get("api_base"), str(params.get("model")).partition("/")
     return urlsplit(str(base)).netloc if base else named and provider
 

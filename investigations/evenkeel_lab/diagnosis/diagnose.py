@@ -1,18 +1,18 @@
-"""From what was recorded to one answer: the headline, and every finding behind it."""
+"""Diagnosis of a run: a headline, and all findings with the binding ones first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks import database, errors, process, queue, requests, rig, time, upstream
 from evenkeel_lab.diagnosis.checks.thresholds import FEW
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location
 from evenkeel_lab.diagnosis.latency_breakdown import Split, tenths
-from evenkeel_lab.diagnosis.processes import sampled
-from evenkeel_lab.diagnosis.slow_periods import MOST as PERIODS, Spell, spells
+from evenkeel_lab.diagnosis.processes import processes_of_samples
+from evenkeel_lab.diagnosis.slow_periods import MAX_INTERVALS, SlowPeriod, slow_periods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,21 +37,21 @@ CHECKS: tuple[Callable[[Evidence], Finding | None], ...] = (
     process.waiting,
     database.valkey,
     upstream.share,
-    upstream.pace,
-    upstream.crowded,
+    upstream.stream_pace,
+    upstream.provider_queue,
     upstream.deployments,
     requests.users,
     requests.streams,
-    time.spell,
+    time.slow_period,
     time.trend,
 )
-"""All there are. Of those that bind at one place, the first names the cause."""
-ORDER = tuple(State)
+"""All checks. Of several binding findings at one location, the first one names the cause."""
+ORDER = tuple(Impact)
 OF_ERRORS = {group.check for group in errors.GROUPS}
 
 
 class Bound(StrEnum):
-    """What a load was held back by."""
+    """Part that limited a load."""
 
     UPSTREAM = "upstream-bound"
     LOCAL = "local-bound"
@@ -60,92 +60,99 @@ class Bound(StrEnum):
     UNKNOWN = "cannot be told"
 
 
-PLACES = {
-    Place.UPSTREAM: Bound.UPSTREAM,
-    Place.LOCAL: Bound.LOCAL,
-    Place.RIG: Bound.RIG,
-    Place.NOWHERE: Bound.UNKNOWN,
+LOCATIONS = {
+    Location.UPSTREAM: Bound.UPSTREAM,
+    Location.LOCAL: Bound.LOCAL,
+    Location.RIG: Bound.RIG,
+    Location.UNKNOWN: Bound.UNKNOWN,
 }
 
 
 @dataclass(frozen=True)
 class Tenth:
-    """A tenth of the load."""
+    """One tenth of the load's time."""
 
     split: Split
     cores: float | None
-    """What the proxy used, all its processes together; None if nobody looked."""
+    """Cores that all processes of the proxy used together; `None` if they were not sampled."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The answer for one run."""
+    """Diagnosis of one run."""
 
     name: str
     bound: Bound
     headline: str
     details: tuple[str, ...]
-    """Where the time went, and when."""
+    """Sentences on where the time was spent, and in which periods."""
     findings: tuple[Finding, ...]
-    """Those that bind first, then those that cost, those that do not, and what was not recorded."""
+    """Findings in the order of `Impact`, the cause first."""
     split: Split
     over_time: tuple[Tenth, ...]
-    spells: tuple[Spell, ...]
+    slow_periods: tuple[SlowPeriod, ...]
+
+    def document(self) -> dict[str, object]:
+        """Return the diagnosis for `--json`, whose keys are older than the names of the fields."""
+        document = asdict(self)
+        document["spells"] = document.pop("slow_periods")
+        return document | {"findings": [finding.document() for finding in self.findings]}
 
 
 def diagnose(e: Evidence, more: Sequence[Finding] = ()) -> Diagnosis:
-    """Ask all checks, and choose the headline; `more` is what is known besides."""
-    found = [*(finding for check in CHECKS if (finding := check(e)) is not None), *more]
-    bound, cause, headline = _choose(e, found)
-    # The cause first, then whatever else binds.
-    findings = sorted(found, key=lambda one: (one is not cause, ORDER.index(one.state)))
-    told = spells(e.requests)
+    """Run all checks and choose the headline. `more` holds findings from other sources than the run."""
+    findings = [*(finding for check in CHECKS if (finding := check(e)) is not None), *more]
+    bound, cause, headline = _choose(e, findings)
+    # The cause first, then other binding findings.
+    ranked = sorted(findings, key=lambda finding: (finding is not cause, ORDER.index(finding.impact)))
+    is_unsure = cause is not None and cause.confidence is Confidence.LOW and bound is not Bound.UNKNOWN
+    probably = ", probably" if is_unsure else ""
     return Diagnosis(
         e.name,
         bound,
-        f"{bound}{', probably' if cause and cause.sure is Sure.LOW and bound is not Bound.UNKNOWN else ''}: {headline}",
-        tuple(one for one in (_where(e.split), _when(e, findings)) if one),
-        tuple(findings),
+        f"{bound}{probably}: {headline}",
+        tuple(text for text in (_where(e.split), _when(e, ranked)) if text),
+        tuple(ranked),
         e.split,
         tuple(Tenth(split, _cores(e, split)) for split in tenths(e.requests)),
-        told,
+        slow_periods(e.requests),
     )
 
 
-def _choose(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | None, str]:
-    """Return what bound the load, the finding that says so, and a sentence."""
-    binds = [one for one in found if one.state is State.BINDS]
-    # Where the rig is at fault, what it says of the rest is not to be trusted. Where most requests fail, that is it.
-    # A process without any time left decides how much is answered, however long the provider takes beside it: a
-    # faster provider would only have requests wait in the proxy instead. After these, the larger share counts.
+def _choose(e: Evidence, findings: Sequence[Finding]) -> tuple[Bound, Finding | None, str]:
+    """Return what limited the load, the finding that shows it (`None` if none does), and a sentence."""
+    binds = [finding for finding in findings if finding.impact is Impact.BINDS]
+    # A faulty rig makes all other findings unreliable. If most requests fail, the failures are the cause. A saturated
+    # process limits the throughput even if the provider takes longer: with a faster provider, requests would only wait
+    # in the proxy instead. After these, the location with the larger share of the time is the cause.
     ranks: tuple[Callable[[Finding], bool], ...] = (
-        lambda one: one.place is Place.RIG,
-        lambda one: one.check in OF_ERRORS,
-        lambda one: one.check == "cpu",
-        lambda one: one.place is Place.UPSTREAM,
-        lambda one: one.place is Place.LOCAL,
+        lambda finding: finding.location is Location.RIG,
+        lambda finding: finding.check in OF_ERRORS,
+        lambda finding: finding.check == "cpu",
+        lambda finding: finding.location is Location.UPSTREAM,
+        lambda finding: finding.location is Location.LOCAL,
     )
     for fits in ranks:
-        cause = next((one for one in binds if fits(one)), None)
+        cause = next((finding for finding in binds if fits(finding)), None)
         if cause is not None:
-            doubt = "; by the proxy or the provider, was not recorded" if cause.place is Place.NOWHERE else ""
-            return PLACES[cause.place], cause, cause.verdict + doubt
+            caveat = "; by the proxy or the provider, was not recorded" if cause.location is Location.UNKNOWN else ""
+            return LOCATIONS[cause.location], cause, cause.verdict + caveat
     good = e.split.latency.count if e.split.latency else 0
     if good < FEW:
         return Bound.UNKNOWN, None, f"only {good} requests went well, which may be an accident"
-    return _unbound(e, found)
+    return _unbound(e, findings)
 
 
-def _unbound(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | None, str]:
-    missing = {one.check: one for one in found if one.state is State.UNTOLD}
+def _unbound(e: Evidence, findings: Sequence[Finding]) -> tuple[Bound, Finding | None, str]:
+    missing = {finding.check: finding for finding in findings if finding.impact is Impact.UNKNOWN}
     if "upstream" in missing:
         cause = missing["upstream"]
         return Bound.UNKNOWN, cause, f"{cause.verdict}, was not recorded"
     if "queue" in missing:
-        # Many were inside, and for most of their time: somebody waited for something.
+        # Many requests were in the proxy for most of their time, so they waited for something.
         passed = f"{formatting.share(e.split.share('proxy'))} of the time passed in the proxy"
         return Bound.UNKNOWN, missing["queue"], f"{passed}, but {missing['queue'].verdict} was not recorded"
-    if "pace" in missing and upstream.is_open(e.split):
+    if "pace" in missing and upstream.depends_on_streams(e.split):
         return Bound.UNKNOWN, missing["pace"], f"{missing['pace'].verdict}, was not recorded"
     if e.is_cramped:
         return Bound.UNKNOWN, None, "the machine was full, and whether the proxy waited for a core was not recorded"
@@ -154,35 +161,35 @@ def _unbound(e: Evidence, found: Sequence[Finding]) -> tuple[Bound, Finding | No
 
 
 def _where(split: Split) -> str:
-    """Say where the time went."""
+    """Return a sentence on where the time was spent."""
     if split.latency is None:
         return ""
-    whole = f"Of {formatting.ms(split.mean('latency'))} in the mean"
-    if not split.is_told:
-        return f"{whole}, {formatting.ms(split.mean('wait'))} passed in the client; the rest cannot be told apart."
+    total = f"Of {formatting.ms(split.mean('latency'))} in the mean"
+    if not split.is_upstream_known:
+        return f"{total}, {formatting.ms(split.mean('wait'))} passed in the client; the rest cannot be told apart."
     parts = {
         "upstream": "were the provider's",
         "proxy": "the proxy's",
         "stream": "streaming after the first token",
         "wait": "waiting in the client",
     }
-    told = [
-        f"{formatting.ms(split.mean(name))} ({formatting.share(split.share(name))}) {said}"
-        for name, said in parts.items()
+    shares = [
+        f"{formatting.ms(split.mean(name))} ({formatting.share(split.share(name))}) {label}"
+        for name, label in parts.items()
         if name != "stream" or split.stream is not None
     ]
-    return f"{whole}, {', '.join(told[:-1])}, and {told[-1]}."
+    return f"{total}, {', '.join(shares[:-1])}, and {shares[-1]}."
 
 
 def _when(e: Evidence, findings: Sequence[Finding]) -> str:
-    """Say whether it was like that throughout."""
-    of_time = {one.check: one for one in findings if one.check in {"time", "trend"}}
+    """Return a sentence on changes during the load; empty if there were too few requests to tell."""
+    of_time = {finding.check: finding for finding in findings if finding.check in {"time", "trend"}}
     if of_time:
-        return " ".join(f"{one.verdict[0].upper()}{one.verdict[1:]}." for one in of_time.values())
-    return "It was like that throughout." if len(e.requests) >= PERIODS else ""
+        return " ".join(f"{finding.verdict[0].upper()}{finding.verdict[1:]}." for finding in of_time.values())
+    return "It was like that throughout." if len(e.requests) >= MAX_INTERVALS else ""
 
 
 def _cores(e: Evidence, split: Split) -> float | None:
-    # Somebody looked once a second.
+    # Samples are taken once a second.
     samples = e.during(split.begin, split.end) if split.end - split.begin >= 1 else []
-    return sum(one.used for one in sampled(samples)) if samples else None
+    return sum(process.used for process in processes_of_samples(samples)) if samples else None

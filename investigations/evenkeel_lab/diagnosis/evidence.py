@@ -1,4 +1,4 @@
-"""All that a run has left behind, read once and frozen. What was not recorded is None, never 0."""
+"""Recorded data of a run, read once. Values that were not recorded are `None`, never 0."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evenkeel_lab.diagnosis.latency_breakdown import Split, whole
-from evenkeel_lab.diagnosis.processes import Process, between, counted, sampled
+from evenkeel_lab.diagnosis.latency_breakdown import Split, split_of
+from evenkeel_lab.diagnosis.processes import Process, between, processes_of_run, processes_of_samples
 from evenkeel_lab.diagnosis.requests import COLUMNS, Requests
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Investigation
@@ -33,81 +33,81 @@ if TYPE_CHECKING:
     from evenkeel_load.records.resource_samples import Sample
 
 NS, MS = 1e9, 1e3
-# Of all cores: what is left then are the gaps between two processes.
+# Share of all cores from which on a machine counts as full: the rest are the gaps between two processes.
 FULL = 0.9
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One number of users of several that were tried one after another."""
+class LadderStep:
+    """One step of a load that was repeated with growing numbers of users."""
 
     users: int
     answered: float
-    """Requests a second."""
+    """Requests per second."""
     latency: float
-    """The mean, in milliseconds."""
+    """Mean latency in milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One run."""
+    """Data of one run."""
 
     name: str
     step: Step
     requests: Requests
     fared: Fared
-    """How the load's own processes fared, and their machine."""
+    """Resource usage of the load generator's processes, and of their machine."""
     connections: int | None = None
-    """How many the load could open, in all its processes."""
-    ladder: tuple[Rung, ...] = ()
-    """All steps of its folder, if there are several."""
+    """Maximum number of connections of all processes of the load generator together."""
+    ladder: tuple[LadderStep, ...] = ()
+    """Steps of the whole load; empty if there is only one."""
     torn: int = 0
-    """How many files of records were not whole."""
+    """Number of truncated record files."""
     samples: tuple[Sample, ...] = ()
     processes: tuple[Process, ...] | None = None
     run: Run | None = None
-    """What a session has counted; None of a load of one's own."""
+    """Counters of an investigation's run; `None` for a load outside of an investigation."""
     provider_workers: int = 1
 
     @cached_property
     def split(self) -> Split:
-        """Where the time went."""
-        return whole(self.requests)
+        """Latency of all requests, split into its parts."""
+        return split_of(self.requests)
 
     @property
     def is_closed(self) -> bool:
-        """Whether each of so many users waits for its answer before it asks again."""
+        """Whether the arrivals are closed: each user sends the next request after the answer to the last one."""
         return self.step.arrivals == CLOSED
 
     @property
     def is_direct(self) -> bool:
-        """Whether nothing stood between the load and the mock."""
+        """Whether the load went straight to the mock provider."""
         return self.run is not None and self.run.arm == DIRECT
 
     @property
     def busiest(self) -> Process | None:
-        """The process of the proxy that used most of a core."""
-        return max(self.processes or (), key=lambda one: one.each, default=None)
+        """Process of the proxy that used most of a core; `None` if its processes were not recorded."""
+        return max(self.processes or (), key=lambda process: process.each, default=None)
 
     @property
     def is_cramped(self) -> bool:
-        """Whether the machine was full, and nobody counted how long the proxy stood in line for a core."""
-        there = self.fared.machine
-        counted = any(one.waited is not None for one in self.processes or ())
-        return there is not None and there.busy >= FULL * there.cores and not counted
+        """Whether the machine was full, and it was not recorded how long the proxy waited for a core."""
+        machine = self.fared.machine
+        counted = any(process.waited is not None for process in self.processes or ())
+        return machine is not None and machine.busy >= FULL * machine.cores and not counted
 
-    def figure(self, name: str) -> float | None:
-        """Return one that a session has counted."""
+    def metric(self, name: str) -> float | None:
+        """Return a metric of an investigation's run, or `None` if it was not recorded."""
         return self.run.figures.get(name) if self.run else None
 
     def during(self, begin: float, end: float) -> list[Sample]:
-        """Return what was sampled between two moments, in seconds since the first request was due."""
+        """Return what was processes_of_samples between two moments, in seconds since the first request was due."""
         start = self.requests.start_ns / NS
         return between(self.samples, start + begin, start + end)
 
 
 def read(folder: Path) -> list[Evidence]:
-    """Read a folder of records: one run, or one for each number of users that was tried."""
+    """Read a folder of records. Return one run, or one for each step of the load."""
     run = _run(folder / FILE)
     try:
         if (folder / names.RECORDS).exists():
@@ -121,16 +121,16 @@ def read(folder: Path) -> list[Evidence]:
     except (pa.ArrowException, OSError, KeyError) as error:
         raise WrongUse(
             f"{folder / names.RECORDS} is damaged: {str(error).rstrip('.')}.",
-            hint="Restore it, or make the load again.",
+            hint="Restore the file, or run the load again.",
         ) from error
     samples, (workers, provider_workers) = read_samples(folder), _session(folder, run)
-    found = []
+    evidence = []
     for step in summary.steps:
         requests = Requests.of(table.filter(pc.equal(table["step"], step.step)))
         begin = requests.start_ns / NS
         own = between(samples, begin, begin + requests.span / MS)
         plan = names.read_json(folder / f"plan-{step.step}.json")
-        found.append(
+        evidence.append(
             Evidence(
                 name=str(folder)
                 if len(summary.steps) == 1
@@ -147,44 +147,45 @@ def read(folder: Path) -> list[Evidence]:
                 provider_workers=provider_workers,
             )
         )
-    return found
+    return evidence
 
 
 def _processes(run: Run | None, samples: list[Sample], workers: int | None) -> tuple[Process, ...] | None:
     if samples:
-        return sampled(samples)
-    return counted(run.cpu, run.seconds, workers) if run and run.cpu else None
+        return processes_of_samples(samples)
+    return processes_of_run(run.cpu, run.seconds, workers) if run and run.cpu else None
 
 
-def _ladder(summary: Summary) -> tuple[Rung, ...]:
-    found = []
+def _ladder(summary: Summary) -> tuple[LadderStep, ...]:
+    rungs = []
     for step in summary.steps:
         calls = step.calls.get("all") or next(iter(step.calls.values()), None)
         if calls is not None and calls.latency is not None:
-            found.append(Rung(step.users, step.answered, calls.latency.mean))
-    return tuple(found) if len(found) > 1 else ()
+            rungs.append(LadderStep(step.users, step.answered, calls.latency.mean))
+    return tuple(rungs) if len(rungs) > 1 else ()
 
 
 def _run(path: Path) -> Run | None:
-    """Read what a session has written beside the records."""
+    """Read the run of an investigation beside the records; `None` if there is none."""
     if not path.exists():
         return None
     try:
         return Run.of(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WrongUse(
-            f"{path} is not what a session has written.", hint="Move it away to diagnose the records alone."
+            f"{path}: expected a run as an investigation writes it, got another document.",
+            hint="Move the file away to diagnose the records alone.",
         ) from error
 
 
 def _session(folder: Path, run: Run | None) -> tuple[int | None, int]:
-    """Return how many workers the arm's proxy and the mock had, if the session that it is of can say so."""
-    told = names.read_json(folder.resolve().parent.parent / HEAD).get("investigation")
+    """Return the workers of the arm's proxy (`None` if unknown) and of the mock (1 if unknown)."""
+    document = names.read_json(folder.resolve().parent.parent / HEAD).get("investigation")
     if run is None:
         return None, 1
     try:
-        found = Investigation.model_validate(told)
+        investigation = Investigation.model_validate(document)
     except ValueError:
         return None, 1
-    arm: Mapping[str, object] | object = found.arms.get(found.baseline if run.arm == AGAIN else run.arm)
-    return getattr(arm, "workers", None), found.mock.workers
+    arm: Mapping[str, object] | object = investigation.arms.get(investigation.baseline if run.arm == AGAIN else run.arm)
+    return getattr(arm, "workers", None), investigation.mock.workers

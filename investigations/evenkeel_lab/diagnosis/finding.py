@@ -1,43 +1,45 @@
-"""What a check found, and where it puts the blame."""
+"""Result of a check: where the time was lost, how much that matters, and how certain it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+JSON_KEYS = {"location": "place", "impact": "state", "confidence": "sure"}
 
-class Place(StrEnum):
-    """Where something lies."""
+
+class Location(StrEnum):
+    """Part of the setup that a finding concerns."""
 
     UPSTREAM = "upstream"
-    """The provider, and the way there."""
+    """The provider and the network to it."""
     LOCAL = "local"
-    """The proxy, with its database and its Valkey."""
+    """The proxy with its Postgres and its Valkey."""
     RIG = "rig"
-    """What loads it, what pretends to be its provider, and the machine."""
-    NOWHERE = "nowhere"
-    """The records do not say."""
+    """The load generator, the mock provider and the machine."""
+    UNKNOWN = "nowhere"
+    """The records do not tell."""
 
 
-class State(StrEnum):
-    """What something has to do with how the load fared."""
+class Impact(StrEnum):
+    """Effect of a finding on the throughput and latency of the load."""
 
     BINDS = "binds"
-    """It holds the load back: without mending it, nothing else makes much of a difference."""
+    """It limits the load: unless it is fixed, nothing else makes much of a difference."""
     COSTS = "costs"
-    """It takes its share, or will be next."""
+    """It takes a noticeable share of the time, or is the next limit."""
     CLEAR = "clear"
-    """It was looked at, and is not the reason."""
-    UNTOLD = "untold"
-    """What it takes to say so was not recorded; the hint says how to record it."""
+    """It was checked and does not limit the load."""
+    UNKNOWN = "untold"
+    """The data for the check was not recorded. The hint says how to record it."""
 
 
-class Sure(StrEnum):
-    """How far a finding can be trusted."""
+class Confidence(StrEnum):
+    """Confidence in a finding."""
 
     HIGH = "high"
     """Measured, and nothing else explains it."""
@@ -49,21 +51,27 @@ class Sure(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One answer: a sentence, what it rests on, how sure it is, and what cures it."""
+    """Result of one check."""
 
     check: str
-    place: Place
-    state: State
+    location: Location
+    impact: Impact
     verdict: str
     because: tuple[str, ...] = ()
+    """Observations that the verdict is based on."""
     numbers: Mapping[str, float] = field(default_factory=dict)
-    """The same, for a program."""
-    sure: Sure = Sure.HIGH
+    """The observations as numbers, for programs."""
+    confidence: Confidence = Confidence.HIGH
     why: str = ""
-    """Why it is as sure as that."""
+    """Reason for the confidence."""
     hint: str = ""
+    """What to do about it."""
+
+    def document(self) -> dict[str, object]:
+        """Return the finding for `--json`, whose keys are older than the names of the fields."""
+        return {JSON_KEYS.get(name, name): value for name, value in asdict(self).items()}
 
 
-def untold(check: str, place: Place, what: str, *, hint: str) -> Finding:
-    """Return that something cannot be said, and how to record what it takes."""
-    return Finding(check, place, State.UNTOLD, what, hint=hint)
+def unknown(check: str, location: Location, what: str, *, hint: str) -> Finding:
+    """Return the finding that `what` was not recorded, with a hint how to record it."""
+    return Finding(check, location, Impact.UNKNOWN, what, hint=hint)

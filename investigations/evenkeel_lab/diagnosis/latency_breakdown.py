@@ -1,4 +1,4 @@
-"""Where the time of requests went, over a load and over each tenth of it."""
+"""Latency of requests split into its parts, for a load and for each tenth of its time."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ MS = 1000.0
 
 @dataclass(frozen=True)
 class Split:
-    """The requests that were sent in a period, and what became of their time; None where the records do not say."""
+    """Requests sent in a period and the parts of their latency. A part is `None` if the records do not tell it."""
 
     begin: float
-    """In seconds since the first was due."""
+    """Seconds since the first request was due."""
     end: float
     requests: int
     failed: int
     answered: float
-    """So many a second came to their end."""
+    """Ended requests per second."""
     in_flight: float
     latency: Spread | None
-    """Of those that went well, and can be taken apart where most of them can."""
+    """Latency of successful requests; only of those with known parts if these are the majority."""
     wait: Spread | None
     upstream: Spread | None
     proxy: Spread | None
     stream: Spread | None
 
     @property
-    def is_told(self) -> bool:
-        """Whether the provider's time is known."""
+    def is_upstream_known(self) -> bool:
+        """Whether the provider's part is known."""
         return self.upstream is not None
 
     @property
     def rate(self) -> float:
-        """Requests a second that went well, of those that are taken apart."""
+        """Requests per second among those counted in `latency`."""
         seconds = self.end - self.begin
         return self.latency.count / seconds if self.latency and seconds > 0 else 0.0
 
     @property
     def inside(self) -> float:
-        """How many of them were inside the proxy at once, by Little's law."""
+        """Mean number of these requests inside the proxy, by Little's law."""
         return self.rate * self.mean("proxy") / MS
 
     def share(self, part: str) -> float:
-        """Return which share of the latency a part is."""
-        found: Spread | None = getattr(self, part)
-        return found.mean / self.latency.mean if found and self.latency and self.latency.mean > 0 else 0.0
+        """Return the share of a part in the latency; 0 if unknown."""
+        spread: Spread | None = getattr(self, part)
+        return spread.mean / self.latency.mean if spread and self.latency and self.latency.mean > 0 else 0.0
 
     def mean(self, part: str) -> float:
-        """Return what a part takes in the mean, in milliseconds."""
-        found: Spread | None = getattr(self, part)
-        return found.mean if found else 0.0
+        """Return the mean of a part in milliseconds; 0 if unknown."""
+        spread: Spread | None = getattr(self, part)
+        return spread.mean if spread else 0.0
 
 
-def whole(requests: Requests) -> Split:
-    """Take a load apart."""
+def split_of(requests: Requests) -> Split:
+    """Split the latency of all requests."""
     return _split(requests, np.ones(len(requests), dtype=bool), 0.0, requests.span)
 
 
 def tenths(requests: Requests) -> tuple[Split, ...]:
-    """Take each tenth of a load apart."""
+    """Split the latency of each tenth of a load's time."""
     if requests.span <= 0:
         return ()
     edges = np.linspace(0.0, requests.span, TENTHS + 1)
-    # One may have been sent at the very end.
+    # A request that was sent at the very end belongs to the last tenth.
     index = np.minimum(np.searchsorted(edges, requests.sent, side="right") - 1, TENTHS - 1)
     return tuple(
         _split(requests, index == number, float(edges[number]), float(edges[number + 1])) for number in range(TENTHS)
@@ -83,9 +83,9 @@ def tenths(requests: Requests) -> tuple[Split, ...]:
 def _split(requests: Requests, among: Flags, begin: float, end: float) -> Split:
     good = among & requests.ok
     known = among & requests.known
-    # Which of them can be taken apart is no accident: a minority would say nothing of the rest.
-    is_told = bool(known.any()) and 2 * known.sum() >= good.sum()
-    chosen = known if is_told else good
+    # A minority with known parts does not represent the others.
+    is_upstream_known = bool(known.any()) and 2 * known.sum() >= good.sum()
+    chosen = known if is_upstream_known else good
     ended = (requests.end > begin) & (requests.end <= end)
     seconds = (end - begin) / MS
     inside = in_flight(requests.due, requests.end, np.array([begin, end])) if end > begin else np.zeros(1)
@@ -99,7 +99,7 @@ def _split(requests: Requests, among: Flags, begin: float, end: float) -> Split:
         float(inside[0]),
         spread(requests.latency[chosen]),
         spread(requests.wait[chosen]),
-        spread(requests.upstream[chosen]) if is_told else None,
-        spread(requests.proxy[chosen]) if is_told else None,
+        spread(requests.upstream[chosen]) if is_upstream_known else None,
+        spread(requests.proxy[chosen]) if is_upstream_known else None,
         spread(requests.stream[chosen]) if has_streams else None,
     )

@@ -1,4 +1,4 @@
-"""What the processes of a proxy used: of a session's run, counted before and after; of a load, second after second."""
+"""CPU usage of a proxy's processes: from counters around an investigation's run, or from samples during a load."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ PYTHON = "python"
 
 @dataclass(frozen=True)
 class Process:
-    """A program of the proxy's, in the mean over a load."""
+    """Mean CPU usage of one process, or of all processes of one program."""
 
     name: str
     pid: int | None
-    """None where a program's processes were counted together."""
+    """`None` if a program's processes were counted together."""
     count: int
-    """Of how many processes this is the sum."""
+    """Number of processes that `used` is the sum of."""
     used: float
     """Cores."""
     waited: float | None
-    """For which share of the time its main thread stood in line for a core; None where nobody knows."""
+    """Share of the time in which the main thread waited for a core; `None` if unknown."""
 
     @property
     def each(self) -> float:
-        """Cores of one process."""
+        """Cores that one process used."""
         return self.used / self.count
 
     @property
     def wanted(self) -> float:
-        """Cores of one process that it used, or stood in line for: nobody else could be served meanwhile."""
+        """Cores that one process used or waited for. In both times it served no other request."""
         return self.each + (self.waited or 0.0)
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Name in sentences."""
         if self.pid is not None:
             return f"{self.name} (process {self.pid})"
         return f"{self.name} ({self.count} processes)" if self.count > 1 else self.name
 
 
-def counted(cpu: Mapping[str, float], seconds: float, workers: int | None) -> tuple[Process, ...]:
-    """Return what a session's run has counted."""
-    # Its workers are Python's, below a process that only watches them; whatever else there is runs once.
+def processes_of_run(cpu: Mapping[str, float], seconds: float, workers: int | None) -> tuple[Process, ...]:
+    """Return the processes by the counters of an investigation's run. `workers` is `None` if unknown."""
+    # The workers are Python processes, below one that only watches them. Every other program runs once.
     return tuple(
         Process(name, None, (workers or 1) if name.startswith(PYTHON) else 1, spent / seconds, None)
-        for name, spent in sorted(cpu.items(), key=lambda one: -one[1])
+        for name, spent in sorted(cpu.items(), key=lambda program: -program[1])
         if seconds > 0
     )
 
 
 def between(samples: Sequence[Sample], begin: float, end: float) -> list[Sample]:
-    """Return the samples that fall into a period, of Unix time, for the most part."""
-    return [one for one in samples if begin <= one.time - one.seconds / 2 <= end]
+    """Return the samples that lie mostly between `begin` and `end`, in Unix time."""
+    return [sample for sample in samples if begin <= sample.time - sample.seconds / 2 <= end]
 
 
-def sampled(samples: Sequence[Sample]) -> tuple[Process, ...]:
-    """Return what a load has sampled."""
-    seconds = sum(one.seconds for one in samples)
+def processes_of_samples(samples: Sequence[Sample]) -> tuple[Process, ...]:
+    """Return the processes by the samples of a load."""
+    seconds = sum(sample.seconds for sample in samples)
     used: dict[tuple[str, int], float] = {}
     waited: dict[tuple[str, int], float | None] = {}
     for sample in samples:
@@ -71,8 +71,8 @@ def sampled(samples: Sequence[Sample]) -> tuple[Process, ...]:
             used[key] = used.get(key, 0.0) + process.cpu
             before = waited.get(key, 0.0)
             waited[key] = None if before is None or process.waited is None else before + process.waited
-    found = []
-    for (name, pid), spent in sorted(used.items(), key=lambda one: -one[1]):
+    processes = []
+    for (name, pid), spent in sorted(used.items(), key=lambda program: -program[1]):
         lost = waited[name, pid]
-        found.append(Process(name, pid, 1, spent / seconds, None if lost is None else lost / seconds))
-    return tuple(found)
+        processes.append(Process(name, pid, 1, spent / seconds, None if lost is None else lost / seconds))
+    return tuple(processes)

@@ -1,4 +1,4 @@
-"""Every request of a load, taken apart: waiting in the client, at the provider, in the proxy, and as a stream."""
+"""Requests of a load, with the parts of their latency: client, provider, proxy and stream."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 NS_PER_MS = 1e6
 TIMES = ("intended_ns", "sent_ns", "first_token_ns", "end_ns", "mock_received_ns", "mock_sent_ns")
 COLUMNS = ("step", *TIMES, "error", "retries", "user", "model_id")
-# What two processes of one machine may read at the same moment.
+# Maximum difference of the clocks that two processes of one machine read at the same time.
 CLOCK_MS = 0.5
-# How many of the provider's times may lie outside of their requests before its clock is another one.
-MOST_OUTSIDE = 0.05
+# If a larger share of the provider's times lies outside of their requests, the provider has another clock.
+MAX_OUTSIDE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """All of them, in the order in which they were due; milliseconds since the first was, NaN for what never came."""
+    """Requests in the order in which they were due. Times are milliseconds since the first was due, NaN if unknown."""
 
     start_ns: int
     due: Numbers
@@ -36,7 +36,7 @@ class Requests:
     first_token: Numbers
     end: Numbers
     received: Numbers
-    """By the provider; with `answered`, the mock's own times, of its last attempt."""
+    """When the provider received the last attempt; `answered` is when it began to answer, both by the mock's clock."""
     answered: Numbers
     error: Names
     retries: Numbers
@@ -45,12 +45,12 @@ class Requests:
 
     @classmethod
     def of(cls, records: pa.Table) -> Requests:
-        """Take in the records of one step."""
+        """Return the requests of the records of one step."""
         records = records.sort_by("intended_ns")
         start = int(records["intended_ns"][0].as_py()) if len(records) else 0
 
         def since(name: str) -> Numbers:
-            # Subtracted while they are whole numbers: a float cannot tell today's nanoseconds apart.
+            # Subtract integers, because a float is too coarse for nanoseconds since 1970.
             return _floats(pc.subtract(records[name], pa.scalar(start, pa.int64()))) / NS_PER_MS
 
         return cls(
@@ -72,60 +72,60 @@ class Requests:
 
     @cached_property
     def ok(self) -> Flags:
-        """Which went well."""
+        """Which requests succeeded."""
         return is_none(self.error)
 
     @property
     def latency(self) -> Numbers:
-        """From when it was due."""
+        """Time from when a request was due to its end."""
         return self.end - self.due
 
     @property
     def wait(self) -> Numbers:
-        """What it waited in the client."""
+        """Time that a request waited in the client."""
         return self.sent - self.due
 
     @cached_property
     def arrived(self) -> Numbers:
-        """When the answer was there, or a stream's first token."""
+        """When the answer, or the first token of a stream, arrived."""
         return np.where(np.isnan(self.first_token), self.end, self.first_token)
 
     @property
     def upstream(self) -> Numbers:
-        """What the provider took, until its answer, or its first chunk, was sent."""
+        """Time until the provider sent its answer or its first chunk."""
         return self.answered - self.received
 
     @cached_property
     def proxy(self) -> Numbers:
-        """What lies between client and provider."""
+        """Time between client and provider, in both directions."""
         return self.arrived - self.sent - self.upstream
 
     @property
     def stream(self) -> Numbers:
-        """From a stream's first token to its end: at the provider's pace, or at that of a proxy that passes it on."""
+        """Time from a stream's first token to its end. The provider or the proxy may be what limits its speed."""
         return self.end - self.arrived
 
     @cached_property
     def known(self) -> Flags:
-        """Which of those that went well can be taken apart: an answer out of a cache tells of another request."""
+        """Which successful requests have known parts. Cached answers carry the times of another request."""
         return self.ok & (self.upstream >= 0) & (self.proxy >= -CLOCK_MS)
 
     @cached_property
     def one_clock(self) -> bool:
-        """Whether the provider's clock is the client's."""
+        """Whether provider and client share a clock."""
         early = self.received < self.sent - CLOCK_MS
         late = self.answered > self.arrived + CLOCK_MS
         known = self.known
-        return bool(known.any()) and float((early | late)[known].mean()) <= MOST_OUTSIDE
+        return bool(known.any()) and float((early | late)[known].mean()) <= MAX_OUTSIDE
 
     @property
     def span(self) -> float:
-        """From the first that was due to the last answer."""
+        """Time from the first request that was due to the last answer."""
         return float(self.end.max()) if len(self) else 0.0
 
 
 def is_none(names: Names) -> Flags:
-    """Say which of some names are missing."""
+    """Return which names are `None`."""
     return np.fromiter((name is None for name in names), dtype=bool, count=len(names))
 
 

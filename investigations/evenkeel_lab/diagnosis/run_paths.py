@@ -1,4 +1,4 @@
-"""Which runs a path names: one, those of a meeting, or all of a session."""
+"""Folders of the runs that a path names: one run, those of a scheduled pair, or all of a session."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ from evenkeel_load.records import folder as names
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What subjects were warmed up with; its pairs count from 1.
+# Folders of the warm-up; the pairs of a session count from 1.
 WARM_UP = "000+"
 
 
-def runs(path: Path) -> list[Path]:
-    """Return the folders of records that a path names, in the order in which a session ran them."""
+def find_runs(path: Path) -> list[Path]:
+    """Return the folders of records below `path`, in the order in which they ran."""
     if not path.exists():
-        raise WrongUse(f"There is no {path}.", hint="Name a folder that `evenkeel load` or a session has made.")
+        raise WrongUse(
+            f"There is no {path}.", hint="Name a folder of `evenkeel load` or of an investigation's session."
+        )
     if not path.is_dir():
-        raise WrongUse(f"{path} is no folder.", hint="Name the folder that its records lie in.")
+        raise WrongUse(f"{path} is no folder.", hint="Name the folder that contains the records.")
     if _is_run(path):
         return [path]
     for pattern in ("*", "*/*"):
-        found = [
+        folders = [
             folder
             for folder in sorted(path.glob(pattern))
             if folder.is_dir() and _is_run(folder) and not folder.relative_to(path).parts[0].startswith(WARM_UP)
         ]
-        # One that a session has not finished, or never will, is no run yet.
-        finished = [folder for folder in found if (folder / FILE).exists()]
-        if found:
-            return finished or found
+        # Only finished runs count, unless there is none.
+        finished = [folder for folder in folders if (folder / FILE).exists()]
+        if folders:
+            return finished or folders
     failure = names.read_json(path / names.FAILURE)
     if failure:
         raise WrongUse(f"{path} holds no records: {failure.get('what', '')}", hint=str(failure.get("hint", "")))
     raise WrongUse(
         f"{path} holds no records.",
-        hint="Name a folder that `evenkeel load` has made, or of a session: data/NAME/DIGEST, or a folder in it.",
+        hint="Name a folder of `evenkeel load`, or of a session: data/NAME/DIGEST, or a folder in it.",
     )
 
 

@@ -1,4 +1,4 @@
-"""A load, beside the same one with a stub for its provider: what is left then is the proxy's."""
+"""Comparison of a load with the same load on a stub provider: the remaining time is spent in the proxy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks.thresholds import FEW, MOST
 from evenkeel_lab.diagnosis.checks.upstream import FASTER
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location, unknown
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
@@ -19,61 +19,65 @@ SAME_RATE = 0.1
 SEARCH = "Diagnose the stub's own run: it says what in the proxy the time goes to."
 
 
-def beside(e: Evidence, stub: Evidence) -> Finding:
-    """Say which share of a load's time is left when its provider is a stub."""
+def compare_with_stub(e: Evidence, stub: Evidence) -> Finding:
+    """Return the share of a load's time that remains when its provider is a stub."""
     with_provider, with_stub = e.split.latency, stub.split.latency
     if with_provider is None or with_stub is None or min(with_provider.count, with_stub.count) < FEW:
-        return untold(
-            CHECK, Place.NOWHERE, "which share is left with a stub", hint=f"make both loads of {FEW} requests or more"
+        return unknown(
+            CHECK,
+            Location.UNKNOWN,
+            "which share is left with a stub",
+            hint=f"make both loads of {FEW} requests or more",
         )
-    whole, own = _inside(e.split), stub.split.mean("proxy") if stub.split.is_told else _inside(stub.split)
-    share = min(own / whole, 1.0) if whole > 0 else 1.0
-    doubts = _doubts(e, stub)
+    total, own = _inside(e.split), stub.split.mean("proxy") if stub.split.is_upstream_known else _inside(stub.split)
+    share = min(own / total, 1.0) if total > 0 else 1.0
+    without_stub = ", without the time of the stub itself" if stub.split.is_upstream_known else ""
+    caveats = _caveats(e, stub)
     is_local = share >= MOST
-    told = f"{formatting.share(share)} of the time is left when the provider is a stub"
+    left = f"{formatting.share(share)} of the time is left when the provider is a stub"
     return Finding(
         CHECK,
-        Place.LOCAL if is_local else Place.UPSTREAM,
-        State.BINDS,
-        told if is_local else f"{formatting.share(1 - share)} of the time was the provider's: {told}",
+        Location.LOCAL if is_local else Location.UPSTREAM,
+        Impact.BINDS,
+        left if is_local else f"{formatting.share(1 - share)} of the time was the provider's: {left}",
         (
-            f"{formatting.ms(whole)} in the mean with the provider",
-            f"{formatting.ms(own)} with the stub{', without what that took itself' if stub.split.is_told else ''}",
+            f"{formatting.ms(total)} in the mean with the provider",
+            f"{formatting.ms(own)} with the stub{without_stub}",
         ),
-        {"share": share, "local_ms": own, "mean_ms": whole},
-        Sure.LOW if doubts else Sure.FAIR,
-        "; ".join(doubts) or "the two loads were made one after the other",
+        {"share": share, "local_ms": own, "mean_ms": total},
+        Confidence.LOW if caveats else Confidence.FAIR,
+        "; ".join(caveats) or "the two loads were made one after the other",
         SEARCH if is_local else FASTER,
     )
 
 
 def _inside(split: Split) -> float:
-    """Return how long requests were in the proxy and at the provider, in the mean; streams until their first token.
+    """Return the mean time in the proxy and at the provider; of streams, until the first token.
 
-    Whose pace a stream keeps afterwards nobody knows, and what waited in the client waited for neither.
+    After it, the provider or the proxy may limit the stream. A wait in the client concerns neither.
     """
     return (split.latency.mean if split.latency else 0.0) - split.mean("wait") - split.mean("stream")
 
 
-def _doubts(e: Evidence, stub: Evidence) -> list[str]:
-    """Return why the two may not be compared."""
+def _caveats(e: Evidence, stub: Evidence) -> list[str]:
+    """Return the reasons why the two loads may not be comparable."""
     pairs = {
         "users": (e.step.users, stub.step.users),
         "arrivals": (e.step.arrivals, stub.step.arrivals),
         "kinds of requests": (_kinds(e), _kinds(stub)),
     }
-    doubts = [f"the {what} differ: {here} and {there}" for what, (here, there) in pairs.items() if here != there]
-    # Of a load in a loop there is none.
-    rates = [one.step.offered for one in (e, stub) if one.step.offered is not None]
+    caveats = [f"the {what} differ: {ours} and {stubs}" for what, (ours, stubs) in pairs.items() if ours != stubs]
+    # Closed arrivals have no offered rate.
+    rates = [evidence.step.offered for evidence in (e, stub) if evidence.step.offered is not None]
     if len(rates) > 1 and not math.isclose(*rates, rel_tol=SAME_RATE):
-        doubts.append(f"the offered rates differ: {' and '.join(formatting.rate(rate) for rate in rates)}")
-    if not stub.split.is_told:
-        doubts.append("the stub does not tell how long it took, so that this counts as the proxy's")
+        caveats.append(f"the offered rates differ: {' and '.join(formatting.rate(rate) for rate in rates)}")
+    if not stub.split.is_upstream_known:
+        caveats.append("the stub does not tell how long it took, so its time counts as the proxy's")
     if e.split.stream is not None or stub.split.stream is not None:
-        doubts.append("streams are compared until their first token")
-    for which, one in (("load", e), ("stub's load", stub)):
-        doubts += [f"the {which} was limited by the rig: {why}" for why in one.step.limited]
-    return doubts
+        caveats.append("streams are compared until their first token")
+    for which, evidence in (("load", e), ("stub's load", stub)):
+        caveats += [f"the {which} was limited by the rig: {why}" for why in evidence.step.limited]
+    return caveats
 
 
 def _kinds(e: Evidence) -> str:

@@ -1,7 +1,7 @@
-"""The plugin's journal, read where it lies: opened by its address, counted, moved."""
+"""Read access to the plugin's journal: open it by its address, count, compare and page its records."""
 
 from __future__ import annotations
 
-from evenkeel_lab.journal_reader.opening import Address, opened
+from evenkeel_lab.journal_reader.opening import Address, open_journal
 
-__all__ = ["Address", "opened"]
+__all__ = ["Address", "open_journal"]

@@ -1,4 +1,4 @@
-"""A store whose errors are sentences that say which of two it was."""
+"""Record store that raises `LabError` sentences with the store's name in place of a driver's errors."""
 
 from __future__ import annotations
 
@@ -17,106 +17,110 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.record import RequestRecord
     from litellm_evenkeel.journal.store import BackfillCursor, PageCursor, RecordStore, WriterRange
 
-HOLDS_SOMETHING_ELSE = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
-# What cannot be looked up, reached or waited for; a name of a host that cannot be one is a UnicodeError.
+WRONG_SCHEMA = (asyncpg.UndefinedColumnError, asyncpg.UndefinedTableError, asyncpg.WrongObjectTypeError)
+# Lookup failures, connection failures and timeouts. An invalid host name raises UnicodeError.
 NOT_REACHED = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
 
 
-class Telling:
-    """A store, and how it is called."""
+class NamedStore:
+    """A record store whose errors begin with `label`. The methods are those of `RecordStore`."""
 
-    def __init__(self, store: RecordStore, shown: str) -> None:
-        self._store, self._shown = store, shown
-        # Who reads a journal, or moves it, does not ask how often it was locked.
+    def __init__(self, store: RecordStore, label: str) -> None:
+        self._store, self._label = store, label
+        # Only the plugin's metrics use `locked`.
         self.name, self.locked = store.name, 0
 
-    def write(self, records: Sequence[RequestRecord], moved: BackfillCursor | None = None) -> int:
-        """Keep rows, all or none of them, and return how many of them were new."""
-        with self._told():
-            return self._store.write(records, moved)
+    def write(self, records: Sequence[RequestRecord], cursor: BackfillCursor | None = None) -> int:
+        """Write all records and the cursor, or nothing. Return the number of records that were new."""
+        with self._errors_named():
+            return self._store.write(records, cursor)
 
-    def prune(self, before: int, most: int) -> int:
-        """Delete some rows that are older than that, in microseconds since 1970; return how many."""
-        with self._told():
-            return self._store.prune(before, most)
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` records older than `before`, in microseconds since 1970. Return their number."""
+        with self._errors_named():
+            return self._store.prune(before, limit)
 
     def writers(self) -> Mapping[int, WriterRange]:
-        """Return whose rows there are, and which; all of them are looked at."""
-        with self._told():
+        """Return the range of each writer's records. This reads all records."""
+        with self._errors_named():
             return self._store.writers()
 
     def latest(self) -> Mapping[int, int]:
-        """Return up to which number there are rows of each writer, at no more cost where there are many rows."""
-        with self._told():
+        """Return the last number of each writer. The cost does not depend on the number of records."""
+        with self._errors_named():
             return self._store.latest()
 
-    def read(self, writer: int, after: int, upto: int, most: int) -> list[RequestRecord]:
-        """Return some of a writer's rows beyond a number, in the order of their numbers."""
-        with self._told():
-            return self._store.read(writer, after, upto, most)
+    def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
+        """Return up to `limit` records of a writer, numbered above `after` and up to `last`, in order."""
+        with self._errors_named():
+            return self._store.read(writer, after, last, limit)
 
-    def page(self, after: PageCursor, most: int) -> list[RequestRecord]:
-        """Return some rows of all writers beyond a place, the oldest first."""
-        with self._told():
-            return self._store.page(after, most)
+    def page(self, after: PageCursor, limit: int) -> list[RequestRecord]:
+        """Return up to `limit` records of all writers after a cursor, the oldest first."""
+        with self._errors_named():
+            return self._store.page(after, limit)
 
-    def newest(self, most: int) -> list[RequestRecord]:
-        """Return the newest rows of all writers, the oldest of them first."""
-        with self._told():
-            return self._store.newest(most)
+    def newest(self, limit: int) -> list[RequestRecord]:
+        """Return the `limit` newest records of all writers, the oldest first."""
+        with self._errors_named():
+            return self._store.newest(limit)
 
     def backfill_positions(self, source: str) -> Mapping[int, int]:
-        """Return up to which of each writer's rows all has been moved here from another store."""
-        with self._told():
+        """Return, for each writer, the number of the last record that was copied from the store `source`."""
+        with self._errors_named():
             return self._store.backfill_positions(source)
 
     def close(self) -> None:
-        """Let go of it; the next call opens it anew."""
+        """Close the store. The next call opens it again."""
         self._store.close()
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_named(self) -> Iterator[None]:
+        """Turn the errors of the journal and of its drivers into sentences that name the store."""
         try:
             yield
         except JournalMissing as error:
             raise WrongUse(
-                f"{self._shown} holds no journal that can be read: {error}.",
-                hint="Name the file that evenkeel.journal.path names, or the database of evenkeel.journal.url.",
+                f"{self._label} holds no journal that can be read: {error}.",
+                hint="Name the file of `evenkeel.journal.path`, or the database of `evenkeel.journal.url`.",
             ) from error
         except RecordsRejected as error:
             raise RigFailure(
-                f"{self._shown} cannot keep one of these rows ({error}).", hint="Please report it, with that row."
+                f"{self._label} cannot store one of these records: {error}.",
+                hint="Report it as a bug, with that record.",
             ) from error
         except sqlite3.DatabaseError as error:
-            raise _of_sqlite(self._shown, error) from error
+            raise _sqlite_error(self._label, error) from error
         except asyncpg.exceptions.ClientConfigurationError as error:
-            raise WrongUse(f"{self._shown}: {error}.", hint="Mend it in the address.") from error
-        except HOLDS_SOMETHING_ELSE as error:
+            raise WrongUse(f"{self._label}: {error}.", hint="Correct the address.") from error
+        except WRONG_SCHEMA as error:
             raise WrongUse(
-                f"{self._shown} holds something else where a journal would be: {error}.", hint="Name another database."
+                f"{self._label} holds other data where a journal would be: {error}.", hint="Name another database."
             ) from error
         except asyncpg.InsufficientPrivilegeError as error:
-            raise WrongUse(f"{self._shown}: {error}.", hint="Let the user of the address do that.") from error
+            raise WrongUse(f"{self._label}: {error}.", hint="Grant this right to the user in the address.") from error
         except NOT_REACHED as error:
-            said = str(error) or "it does not answer in time"
             raise NotReached(
-                f"{self._shown}: {said}.", hint="See that the server runs, and that its address and password are right."
+                f"{self._label}: {str(error) or 'the server did not answer in time'}.",
+                hint="Check that the server runs, and that the address and the password are right.",
             ) from error
 
 
-def _of_sqlite(shown: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
+def _sqlite_error(label: str, error: sqlite3.DatabaseError) -> WrongUse | RigFailure:
+    """Return the sentence for an error of SQLite."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
-        return WrongUse(f"{shown} is no file of SQLite.", hint="Name the file that evenkeel.journal.path names.")
+        return WrongUse(f"{label} is not a SQLite file.", hint="Name the file of `evenkeel.journal.path`.")
     if name.startswith("SQLITE_CORRUPT"):
         return RigFailure(
-            f"{shown} is damaged: {error}.",
-            hint="Take a copy that is whole, or see what `sqlite3 FILE .recover` saves.",
+            f"{label} is damaged: {error}.",
+            hint="Use an undamaged copy, or the records that `sqlite3 FILE .recover` saves.",
         )
     if name.startswith("SQLITE_BUSY"):
-        return NotReached(f"{shown} is locked by another process.", hint="Try again when that is done.")
+        return NotReached(f"{label} is locked by another process.", hint="Try again when that process is done.")
     if name == "SQLITE_ERROR":
-        return WrongUse(f"{shown} holds no journal any more: {error}.", hint="Name the file that a proxy writes.")
+        return WrongUse(f"{label} no longer holds a journal: {error}.", hint="Name the file that a proxy writes.")
     return RigFailure(
-        f"{shown}: {error}.", hint="See that the file is there, may be read and written, and that there is room."
+        f"{label}: {error}.",
+        hint="Check that the file exists, that it can be read and written, and that the disk has free space.",
     )

@@ -1,4 +1,4 @@
-"""A journal by its address, and what can be wrong with that in a sentence."""
+"""Opening of a journal by its address, with one sentence for each way in which an address can be wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.journal_reader.named_store import Telling
+from evenkeel_lab.journal_reader.named_store import NamedStore
 from litellm_evenkeel.journal.postgres import PostgresStore
 from litellm_evenkeel.journal.sqlite import SqliteStore
 from litellm_evenkeel.settings_schema.types import POSTGRES_SCHEMES
@@ -23,113 +23,119 @@ if TYPE_CHECKING:
 
     from litellm_evenkeel.journal.store import RecordStore
 
-# What is meant as an address, even if it is none: a driver in its scheme, quotes around it, a slash too few, no scheme
-# at all before user and password, or libpq's own way.
-LIKE_AN_ADDRESS = re.compile(r"://|^\W*postgres\w*(\+\w*)?:|^[^/]*:[^/]*@|\bpassword\s*=", re.IGNORECASE)
-# As LiteLLM's configuration has it: an address with a password in it is seen by all who may list processes.
+# Text that is meant as a URL, even if it is malformed: a driver in its scheme, quotes around it, a missing slash, no
+# scheme before user and password, or libpq's `key=value` form. It may hold a password, so it is never quoted.
+URL_LIKE = re.compile(r"://|^\W*postgres\w*(\+\w*)?:|^[^/]*:[^/]*@|\bpassword\s*=", re.IGNORECASE)
+# As in LiteLLM's configuration. A password on the command line is visible to all users who may list processes.
 FROM_ENVIRONMENT = "os.environ/"
-DIGITS = 16
+FINGERPRINT_DIGITS = 16
 URL_HINT = "Write postgresql://user:password@host:5432/name, without quotes, and encode special characters (@ as %40)."
-# To count a large table takes its time.
-PATIENCE_SECONDS = 600.0
+# Counting a large table takes minutes.
+TIMEOUT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a journal is said to be."""
+    """Address of a journal, as a user wrote it."""
 
     text: str = field(repr=False)
-    """May hold a password."""
-    by: str
-    """What says so: an argument of the command line, or a variable."""
+    """Path or URL; may hold a password."""
+    origin: str
+    """Name of the command-line argument or the environment variable that holds the address."""
     is_secret: bool
-    """Whether it comes from the environment, of which nothing is quoted."""
+    """Whether the address comes from the environment. Nothing of it is quoted then."""
 
     @property
-    def shown(self) -> str:
-        """What messages call it, if it is the path of a file."""
-        return self.by if self.is_secret else self.text
+    def label(self) -> str:
+        """Name of the address in messages, if it is the path of a file."""
+        return self.origin if self.is_secret else self.text
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A journal."""
+class Journal:
+    """An open journal."""
 
     store: RecordStore
-    shown: str
-    """Where it is, without a password."""
-    known_as: str
-    """By what another store knows it again."""
+    label: str
+    """Address without a password."""
+    identity: str
+    """Fingerprint by which another store recognises this one as the source of a back-fill."""
     path: str = ""
-    """Of a file, where it is."""
+    """Path of a file; empty for Postgres."""
 
-    def is_same(self, other: Opened) -> bool:
-        """Whether another one is this, under whatever name."""
-        # Not the paths' own methods, which raise for a name that is too long.
-        are_there = all(os.path.exists(one) for one in (self.path, other.path))  # noqa: PTH110
-        return self.known_as == other.known_as or (are_there and os.path.samefile(self.path, other.path))  # noqa: PTH121
+    def is_same(self, other: Journal) -> bool:
+        """Whether `other` is this journal, possibly under another name."""
+        # The functions of `os.path`, because those of `Path` raise if the name is too long.
+        both_exist = all(os.path.exists(path) for path in (self.path, other.path))  # noqa: PTH110
+        return self.identity == other.identity or (both_exist and os.path.samefile(self.path, other.path))  # noqa: PTH121
 
 
 @contextlib.contextmanager
-def opened(address: Address, *, makes: bool = False) -> Iterator[Opened]:
-    """Let a journal be used, and close it; `makes` says whether one is made where there is none, when it is used."""
-    told = _told(address)
-    found = _postgres(told, makes=makes) if LIKE_AN_ADDRESS.search(told.text) else _sqlite(told, makes=makes)
+def open_journal(address: Address, *, create: bool = False) -> Iterator[Journal]:
+    """Open a journal and close it at the end. If `create`, the first call of the store creates a missing journal."""
+    address = _expand(address)
+    journal = (_open_postgres if URL_LIKE.search(address.text) else _open_sqlite)(address, create=create)
     try:
-        yield found
+        yield journal
     finally:
-        found.store.close()
+        journal.store.close()
 
 
-def _told(address: Address) -> Address:
-    """Return what an address stands for."""
+def _expand(address: Address) -> Address:
+    """Return the address that an environment variable holds if `address` names one, else `address`."""
     if not address.text.startswith(FROM_ENVIRONMENT):
         return address
     name = address.text.removeprefix(FROM_ENVIRONMENT)
     if not name.isidentifier():
         raise WrongUse(
-            f"{address.by}: no name of a variable stands behind {FROM_ENVIRONMENT}.", hint="Write such as os.environ/X."
+            f"{address.origin}: expected the name of a variable after {FROM_ENVIRONMENT}, got something else.",
+            hint="Write for example os.environ/JOURNAL_URL.",
         )
-    found = os.environ.get(name)
-    if not found:
+    text = os.environ.get(name)
+    if not text:
         raise WrongUse(
             f"{FROM_ENVIRONMENT}{name}: there is no {name} in the environment.", hint=f"export {name}=postgresql://..."
         )
-    return Address(found, f"{FROM_ENVIRONMENT}{name}", is_secret=True)
+    return Address(text, f"{FROM_ENVIRONMENT}{name}", is_secret=True)
 
 
-def _sqlite(told: Address, *, makes: bool) -> Opened:
-    path = Path(told.text)
-    # Not the path's own methods, which raise for a name that is too long, and quote it.
+def _open_sqlite(address: Address, *, create: bool) -> Journal:
+    path, label = Path(address.text), address.label
+    # The functions of `os.path`, because those of `Path` raise if the name is too long, and quote it.
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        raise WrongUse(f"There is no folder for {told.shown}.", hint="Make it, or name a file elsewhere.")
-    if makes and os.path.isdir(path):  # noqa: PTH112
-        raise WrongUse(f"{told.shown or told.by} is a folder.", hint="Name a file in it.")
-    if not makes and not os.path.isfile(path):  # noqa: PTH113
+        raise WrongUse(f"There is no folder for {label}.", hint="Create it, or name a file in another folder.")
+    if create and os.path.isdir(path):  # noqa: PTH112
+        raise WrongUse(f"{label or address.origin} is a folder.", hint="Name a file in it.")
+    if not create and not os.path.isfile(path):  # noqa: PTH113
         raise WrongUse(
-            f"There is no journal at {told.shown}.",
-            hint="Name the file that evenkeel.journal.path names, as a path of here.",
+            f"There is no journal at {label}.",
+            hint="Name the file of `evenkeel.journal.path`, by its path on this machine.",
         )
-    known_as = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:DIGITS]
-    return Opened(Telling(SqliteStore(path, create=makes), told.shown), told.shown, f"sqlite {known_as}", str(path))
+    fingerprint = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:FINGERPRINT_DIGITS]
+    store = NamedStore(SqliteStore(path, create=create), label)
+    return Journal(store, label, f"sqlite {fingerprint}", str(path))
 
 
-def _postgres(told: Address, *, makes: bool) -> Opened:
-    url = told.text
+def _open_postgres(address: Address, *, create: bool) -> Journal:
+    url = address.text
     if not url.lower().startswith(POSTGRES_SCHEMES):
-        raise WrongUse(f"{told.by} is an address, but none of a Postgres.", hint=f"{URL_HINT} Or name a file.")
+        raise WrongUse(
+            f"{address.origin}: expected a Postgres URL, got another kind of address.",
+            hint=f"{URL_HINT} Or name a file.",
+        )
+    unreadable = WrongUse(f"{address.origin}: expected a Postgres URL, got one that cannot be parsed.", hint=URL_HINT)
     try:
-        address = urlsplit(url)
-        shown = f"postgresql://{address.hostname or ''}{f':{address.port}' if address.port else ''}{address.path}"
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
     except ValueError as error:
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", hint=URL_HINT) from error
-    if _is_torn(address):
-        raise WrongUse(f"{told.by} is no address of a Postgres that can be read.", hint=URL_HINT)
-    shown = told.by if told.is_secret else shown
-    store = PostgresStore(lambda: url, create=makes, timeout=PATIENCE_SECONDS)
-    return Opened(Telling(store, shown), shown, f"postgres {database_fingerprint(url)}")
+        raise unreadable from error
+    if _may_hold_password(parts):
+        raise unreadable
+    label = address.origin if address.is_secret else f"postgresql://{parts.hostname or ''}{port}{parts.path}"
+    store = NamedStore(PostgresStore(lambda: url, create=create, timeout=TIMEOUT_SECONDS), label)
+    return Journal(store, label, f"postgres {database_fingerprint(url)}")
 
 
-def _is_torn(address: SplitResult) -> bool:
-    """Whether a password has a `/`, `?` or `#` in it: what looks like a host may then be half of it."""
-    return "@" in address.path + address.query + address.fragment
+def _may_hold_password(parts: SplitResult) -> bool:
+    """Whether a part after the host may hold half a password: one with `/`, `?` or `#` splits the URL too early."""
+    return "@" in parts.path + parts.query + parts.fragment

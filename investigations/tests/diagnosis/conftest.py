@@ -1,4 +1,4 @@
-"""Loads that never were, in folders as `evenkeel load` and a session leave them."""
+"""Synthetic loads in folders like those of `evenkeel load` and of a session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START = 1_800_000_000_000_000_000
 
 
 def record(number: int, due: float, *, upstream: float = 0.0, proxy: float = 5.0, **fields: Any) -> Record:
-    """One request, in milliseconds since the first: half of what the proxy takes lies before the provider."""
+    """Return a request by times in milliseconds; half of the time in the proxy lies before the provider."""
 
     def ns(at: float) -> int:
         return START + int(at * MS)
@@ -52,7 +52,7 @@ def record(number: int, due: float, *, upstream: float = 0.0, proxy: float = 5.0
 
 
 def one_after_another(users: int, count: int, cost: float, upstream: float = 0.0) -> list[Record]:
-    """A closed load on a proxy that works on one request at a time."""
+    """Return a closed load on a proxy that serves one request at a time."""
     free, asks, rows = 0.0, [0.0] * users, []
     for number in range(count):
         user = int(np.argmin(asks))
@@ -65,7 +65,7 @@ def one_after_another(users: int, count: int, cost: float, upstream: float = 0.0
 
 @dataclass
 class Folder:
-    """What a load leaves behind, bit by bit."""
+    """Builder of a load's folder."""
 
     path: Path
     record = staticmethod(record)
@@ -74,17 +74,17 @@ class Folder:
     def load(self, rows: Iterable[Record], *, cpu: float = 0.1, busy: float = 0.8, **plan: Any) -> Folder:
         rows = list(rows)
         recorder = Recorder(self.path)
-        for one in rows:
-            recorder.add(one)
+        for row in rows:
+            recorder.add(row)
         recorder.close()
-        told = {"step": 0, "scenario": "chat", "host": "http://x", "arrivals": "closed", "users": 3, "processes": 1}
-        told |= {"expected": len(rows), "span": None, "duration": None, "connections": 4096} | plan
-        (self.path / f"plan-{told['step']}.json").write_text(json.dumps(told))
-        second = {"step": told["step"], "cpu": cpu, "seconds": 1.0, "sent": 1, "in_flight": plan.get("users", 3)}
+        document = {"step": 0, "scenario": "chat", "host": "http://x", "arrivals": "closed", "users": 3, "processes": 1}
+        document |= {"expected": len(rows), "span": None, "duration": None, "connections": 4096} | plan
+        (self.path / f"plan-{document['step']}.json").write_text(json.dumps(document))
+        second = {"step": document["step"], "cpu": cpu, "seconds": 1.0, "sent": 1, "in_flight": plan.get("users", 3)}
         second |= {"busy": busy, "stolen": 0.0, "cores": 2, "over": False}
         last = second | {"cpu": 0.0, "seconds": 0.0, "over": True}
-        path = self.path / f"health-here-{told['step']}.jsonl"
-        path.write_text("".join(json.dumps(one) + "\n" for one in [second] * 30 + [last]))
+        path = self.path / f"health-here-{document['step']}.jsonl"
+        path.write_text("".join(json.dumps(sample) + "\n" for sample in [second] * 30 + [last]))
         return self
 
     def proxy(self, cpu: float, waited: float | None = 0.0, *, seconds: int = 200) -> Folder:
@@ -111,8 +111,8 @@ def folder(tmp_path: Path) -> Folder:
 
 @pytest.fixture
 def another(tmp_path: Path) -> Callable[[str], Folder]:
-    def made(name: str) -> Folder:
+    def create(name: str) -> Folder:
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
         return Folder(tmp_path / name)
 
-    return made
+    return create

@@ -1,4 +1,4 @@
-"""What a configuration does for each request, entry by entry of the checklist."""
+"""Checks of a configuration for settings that add work to each request."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def config(
     path: Path, *callbacks: str, accounts: int = 1, general: Any = None, litellm: Any = None, **ours: Any
 ) -> Path:
     models = [
-        {"model_name": "m", "litellm_params": {"model": "openai/m", "api_base": f"http://host{one}/v1"}}
-        for one in range(accounts)
+        {"model_name": "m", "litellm_params": {"model": "openai/m", "api_base": f"http://host{number}/v1"}}
+        for number in range(accounts)
     ]
-    said = {
+    document = {
         "model_list": models,
         "litellm_settings": {"callbacks": list(callbacks), **(litellm or {})},
         "general_settings": general or {},
         "evenkeel": ours,
     }
-    path.write_text(yaml.safe_dump(said), encoding="utf-8")
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
 
 
@@ -40,26 +40,26 @@ def config(
 def states(folder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, str]]:
     folder.load([folder.record(n, n * 50.0, upstream=400.0) for n in range(600)])
 
-    def asked(*callbacks: str, options: tuple[str, ...] = (), **said: Any) -> dict[str, str]:
-        path = config(tmp_path / "proxy.yaml", *callbacks, **said)
+    def states_of(*callbacks: str, options: tuple[str, ...] = (), **contents: Any) -> dict[str, str]:
+        path = config(tmp_path / "proxy.yaml", *callbacks, **contents)
         assert cli(["diagnose", str(folder.path), "--config", str(path), *options, "--json"]) == 0
         (run,) = json.loads(capsys.readouterr().out)["runs"]
-        return {one["check"]: one["state"] for one in run["findings"] if one["check"] in ALL}
+        return {finding["check"]: finding["state"] for finding in run["findings"] if finding["check"] in ALL}
 
-    return asked
+    return states_of
 
 
-def test_nothing_of_a_plain_proxy_costs(states: Callable[..., dict[str, str]]) -> None:
+def test_a_plain_proxy_has_no_costly_setting(states: Callable[..., dict[str, str]]) -> None:
     assert states() == {"log lines": "clear", "provider connections": "clear", "spend": "clear"}
 
 
-def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dict[str, str]]) -> None:
-    found = states(ROTATION, JOURNAL, accounts=1000)
-    assert {found[check] for check in ("pins", "journal", "snapshot")} == {"clear"}
+def test_the_defaults_of_the_plugin_are_not_costly(states: Callable[..., dict[str, str]]) -> None:
+    result = states(ROTATION, JOURNAL, accounts=1000)
+    assert {result[check] for check in ("pins", "journal", "snapshot")} == {"clear"}
 
 
 @pytest.mark.parametrize(
-    ("check", "said"),
+    ("check", "contents"),
     [
         ("pins", {"rotation": {"affinity": {"backend": "postgres"}}}),
         ("pins", {"rotation": {"affinity": {"backend": "redis"}}}),
@@ -72,14 +72,14 @@ def test_nothing_of_the_plugin_with_its_defaults_costs(states: Callable[..., dic
         ("log lines", {"litellm": {"set_verbose": True}}),
     ],
 )
-def test_what_is_done_for_each_request_is_named(
-    states: Callable[..., dict[str, str]], check: str, said: dict[str, Any]
+def test_a_setting_that_adds_work_to_each_request_is_reported(
+    states: Callable[..., dict[str, str]], check: str, contents: dict[str, Any]
 ) -> None:
-    found = states(ROTATION, JOURNAL, **said)
-    assert [name for name, state in found.items() if state == "costs"] == [check]
+    result = states(ROTATION, JOURNAL, **contents)
+    assert [name for name, state in result.items() if state == "costs"] == [check]
 
 
-def test_the_stock_callback_is_named(states: Callable[..., dict[str, str]]) -> None:
+def test_the_prometheus_callback_of_litellm_is_reported(states: Callable[..., dict[str, str]]) -> None:
     assert states("prometheus")["prometheus"] == "costs"
 
 
@@ -106,7 +106,7 @@ TOTAL, PER_HOST = "AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"
         ({PER_HOST: "many"}, "provider connections", "clear"),
     ],
 )
-def test_what_the_environment_says_counts(
+def test_environment_variables_are_checked(
     states: Callable[..., dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
     variables: dict[str, str],
@@ -115,9 +115,9 @@ def test_what_the_environment_says_counts(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = states(accounts=3)
-    assert found[check] == state
-    assert {one for name, one in found.items() if name != check} == {"clear"}
+    result = states(accounts=3)
+    assert result[check] == state
+    assert {other_state for name, other_state in result.items() if name != check} == {"clear"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_the_environment_says_counts(
         ({}, {"disable_aiohttp_transport": True}),
     ],
 )
-def test_limits_of_connections_that_nobody_keeps_are_left_out(
+def test_connection_limits_are_not_checked_if_the_proxy_does_not_use_aiohttp(
     states: Callable[..., dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
     variables: dict[str, str],
@@ -139,17 +139,17 @@ def test_limits_of_connections_that_nobody_keeps_are_left_out(
     assert "provider connections" not in states(litellm=litellm)
 
 
-def test_lines_that_are_only_written_otherwise_cost_nothing(states: Callable[..., dict[str, str]]) -> None:
+def test_json_log_lines_are_not_costly(states: Callable[..., dict[str, str]]) -> None:
     assert states(litellm={"json_logs": True})["log lines"] == "clear"
 
 
-def test_settings_that_cannot_be_are_a_sentence(
+def test_invalid_settings_cause_a_one_sentence_error(
     folder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.load([folder.record(n, n * 50.0) for n in range(60)])
     path = config(tmp_path / "proxy.yaml", ROTATION, rotation={"affinity": {"backend": "disk"}})
     assert cli(["diagnose", str(folder.path), "--config", str(path)]) == WRONG_USE
-    told = capsys.readouterr().err
-    assert "backend" in told
-    assert "doctor" in told
+    output = capsys.readouterr().err
+    assert "backend" in output
+    assert "doctor" in output
     assert cli(["diagnose", str(folder.path), "--workers", "2"]) == WRONG_USE

@@ -1,4 +1,4 @@
-"""Whose pace streams keep, of loads of which it is known."""
+"""Diagnosis of synthetic loads of streams."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenkeel_lab.diagnosis.diagnose import Bound, Diagnosis
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,59 +16,63 @@ if TYPE_CHECKING:
     from evenkeel_load.records.record import Record
 
 
-def finding(found: Diagnosis, check: str) -> Finding:
-    return next(one for one in found.findings if one.check == check)
+def finding(diagnosis: Diagnosis, check: str) -> Finding:
+    return next(finding for finding in diagnosis.findings if finding.check == check)
 
 
-def state(found: Diagnosis, check: str) -> State | None:
-    return next((one.state for one in found.findings if one.check == check), None)
+def impact(diagnosis: Diagnosis, check: str) -> Impact | None:
+    return next((finding.impact for finding in diagnosis.findings if finding.check == check), None)
 
 
 def streamed(folder: Any, gaps: Callable[[int], float], count: int = 100) -> list[Record]:
     rows = []
     for n in range(count):
-        one = folder.record(n, n * 500.0, upstream=100.0)
-        times = one.end_ns + np.cumsum([int(gaps(k) * 1e6) for k in range(20)])
+        row = folder.record(n, n * 500.0, upstream=100.0)
+        times = row.end_ns + np.cumsum([int(gaps(k) * 1e6) for k in range(20)])
         first, last = int(times[0]), int(times[-1])
-        told = {"first_token_ns": first, "last_token_ns": last, "end_ns": last, "chunk_ns": times.tolist()}
-        rows.append(one._replace(call="stream", **told))
+        times_of_row = {"first_token_ns": first, "last_token_ns": last, "end_ns": last, "chunk_ns": times.tolist()}
+        rows.append(row._replace(call="stream", **times_of_row))
     return rows
 
 
-@pytest.mark.parametrize(("long", "told"), [(20.0, State.CLEAR), (400.0, State.COSTS)])
-def test_streams_that_stutter(folder: Any, long: float, told: State) -> None:
-    found = folder.load(streamed(folder, lambda k: long if k == 10 else 20.0)).diagnosis()
-    assert state(found, "streams") is told
+@pytest.mark.parametrize(("long", "expected"), [(20.0, Impact.CLEAR), (400.0, Impact.COSTS)])
+def test_stuttering_streams_are_reported(folder: Any, long: float, expected: Impact) -> None:
+    diagnosis = folder.load(streamed(folder, lambda k: long if k == 10 else 20.0)).diagnosis()
+    assert impact(diagnosis, "streams") is expected
 
 
-def test_whose_pace_a_stream_keeps_is_not_made_up(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.3).diagnosis()
-    assert (found.bound, state(found, "upstream"), state(found, "pace")) == (Bound.UNKNOWN, State.CLEAR, State.UNTOLD)
-    assert found.headline == (
+def test_the_bound_is_unknown_if_streams_took_most_of_the_time(folder: Any) -> None:
+    diagnosis = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.3).diagnosis()
+    assert (diagnosis.bound, impact(diagnosis, "upstream"), impact(diagnosis, "pace")) == (
+        Bound.UNKNOWN,
+        Impact.CLEAR,
+        Impact.UNKNOWN,
+    )
+    assert diagnosis.headline == (
         "cannot be told: whether streaming, which took 75% of the time, kept the provider's pace or the proxy's, was "
         "not recorded"
     )
-    assert "load the provider directly" in finding(found, "pace").hint
+    assert "load the provider directly" in finding(diagnosis, "pace").hint
 
 
-def test_streams_of_a_provider_that_takes_its_time_before_them_are_its_own(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 1.0)).diagnosis()
-    assert found.headline == "upstream-bound: 80% of the time was the provider's"
-    assert "pace" not in {one.check for one in found.findings}
+def test_short_streams_after_a_long_wait_are_upstream_bound(folder: Any) -> None:
+    diagnosis = folder.load(streamed(folder, lambda _: 1.0)).diagnosis()
+    assert diagnosis.headline == "upstream-bound: 80% of the time was the provider's"
+    assert "pace" not in {finding.check for finding in diagnosis.findings}
 
 
-def test_a_process_that_is_full_may_hold_streams_up(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.95).diagnosis()
-    assert (found.bound, state(found, "cpu")) == (Bound.LOCAL, State.BINDS)
+def test_a_saturated_process_that_may_delay_streams_is_local_bound(folder: Any) -> None:
+    diagnosis = folder.load(streamed(folder, lambda _: 20.0)).proxy(0.95).diagnosis()
+    assert (diagnosis.bound, impact(diagnosis, "cpu")) == (Bound.LOCAL, Impact.BINDS)
 
 
-def test_the_streams_of_the_mock_alone_are_its_own(folder: Any) -> None:
-    found = folder.load(streamed(folder, lambda _: 20.0)).session("direct").diagnosis()
-    assert (found.bound, finding(found, "upstream").sure) == (Bound.UPSTREAM, Sure.HIGH)
+def test_streams_of_a_run_of_the_mock_alone_are_upstream_bound(folder: Any) -> None:
+    diagnosis = folder.load(streamed(folder, lambda _: 20.0)).session("direct").diagnosis()
+    assert (diagnosis.bound, finding(diagnosis, "upstream").confidence) == (Bound.UPSTREAM, Confidence.HIGH)
 
 
-def test_streams_that_become_slower_and_slower_are_not_blamed_on_the_provider(folder: Any) -> None:
+def test_a_trend_in_streams_has_an_unknown_location(folder: Any) -> None:
     rows = streamed(folder, lambda _: 20.0, count=200)
-    slower = [one._replace(end_ns=one.end_ns + n * 10_000_000) for n, one in enumerate(rows)]
-    found = finding(folder.load(slower).diagnosis(), "trend")
-    assert (found.place, found.because[-1]) == (Place.NOWHERE, "most of it streaming")
+    slower = [row._replace(end_ns=row.end_ns + n * 10_000_000) for n, row in enumerate(rows)]
+    result = finding(folder.load(slower).diagnosis(), "trend")
+    assert (result.location, result.because[-1]) == (Location.UNKNOWN, "most of it streaming")

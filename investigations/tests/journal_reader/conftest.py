@@ -1,4 +1,4 @@
-"""Stores that count how often rows were read from them."""
+"""Stores that count their reads."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ if TYPE_CHECKING:
     from litellm_evenkeel.journal.record import RequestRecord
 
 
-class Counting(SqliteStore):
-    """A file of SQLite, and how often it was read."""
+class CountingStore(SqliteStore):
+    """A SQLite store that counts calls of `read`."""
 
     reads = 0
 
     def read(self, writer: int, after: int, last: int, limit: int) -> list[RequestRecord]:
-        """Count it."""
         self.reads += 1
         return super().read(writer, after, last, limit)
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> Iterator[tuple[Counting, Counting]]:
+def stores(tmp_path: Path) -> Iterator[tuple[CountingStore, CountingStore]]:
     with ExitStack() as stack:
         yield (
-            stack.enter_context(closing(Counting(tmp_path / "a.db"))),
-            stack.enter_context(closing(Counting(tmp_path / "b.db"))),
+            stack.enter_context(closing(CountingStore(tmp_path / "a.db"))),
+            stack.enter_context(closing(CountingStore(tmp_path / "b.db"))),
         )
 
 
 @pytest.fixture
-def store(two: tuple[Counting, Counting]) -> Counting:
-    return two[0]
+def store(stores: tuple[CountingStore, CountingStore]) -> CountingStore:
+    return stores[0]

@@ -86,7 +86,7 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
         # Somebody has stopped it, and begins again.
         target.close()
         looked_at += moved(source, target)
-        compared = compare(source, target, at_once=AT_ONCE, pause=lambda: time.sleep(PAUSE_SECONDS))
+        compared = compare(source, target, batch_records=AT_ONCE, pause=lambda: time.sleep(PAUSE_SECONDS))
     finally:
         traffic.end()
     assert compared.differences == 0

@@ -1,4 +1,4 @@
-"""What failed, by whose fault."""
+"""Checks of failed requests and retries, by kind of error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks.thresholds import MOST
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +23,13 @@ SERVER = tuple(f"http_{status}" for status in range(500, 600))
 
 @dataclass(frozen=True)
 class Group:
-    """Errors of one kind."""
+    """Error classes with a common cause and hint."""
 
     check: str
     classes: tuple[str, ...]
-    """Those of the load's error classes; empty for all others."""
-    place: Place
-    """Where it lies if the provider's own headers do not say."""
+    """Error classes of the load generator; empty for all that no other group names."""
+    location: Location
+    """Location of the error if the answers carry no headers of the provider."""
     verdict: str
     hint: str
 
@@ -38,7 +38,7 @@ GROUPS = (
     Group(
         "limits",
         ("http_429",),
-        Place.NOWHERE,
+        Location.UNKNOWN,
         "requests were refused for being too many",
         "Of the provider's limits: more accounts, or fewer requests to each. Of the proxy's own: the key's, team's or "
         "user's `rpm_limit`, `tpm_limit`, `max_parallel_requests` and budget. The proxy's log says which.",
@@ -46,21 +46,21 @@ GROUPS = (
     Group(
         "keys",
         ("http_401", "http_403"),
-        Place.NOWHERE,
+        Location.UNKNOWN,
         "requests were refused for their key",
         "Check --api-key against the proxy, and the provider's keys in the proxy's `model_list`.",
     ),
     Group(
         "failures",
         SERVER,
-        Place.NOWHERE,
+        Location.UNKNOWN,
         "requests failed with an error of the server",
         "The proxy's log says whether it was the provider; if so, `num_retries` and another deployment hide it.",
     ),
     Group(
         "timeouts",
         ("timeout",),
-        Place.NOWHERE,
+        Location.UNKNOWN,
         "requests were given up",
         "See whether the provider hangs (it is then in its log, too) or the proxy was busy; a `timeout` of the proxy's "
         "own below the load's turns a hanging provider into a retry.",
@@ -68,17 +68,17 @@ GROUPS = (
     Group(
         "connections",
         ("refused", "unresolved", "tls", "reset", "network"),
-        Place.LOCAL,
+        Location.LOCAL,
         "connections failed",
-        "Refused: it is down, or its queue of connections is full. Reset: it died, or closes what is idle. Network: "
-        "see locust.log; open files (`ulimit -n`) and ports for connections may have run out.",
+        "Refused: it is down, or its queue of connections is full. Reset: it crashed, or closes idle connections. "
+        "Network: see locust.log; open files (`ulimit -n`) and ports for connections may have run out.",
     ),
     Group(
         "answers",
         (),
-        Place.NOWHERE,
+        Location.UNKNOWN,
         "answers were broken, or refused what was asked",
-        "Make one such request by hand and look at what comes; locust.log tells of what nobody has foreseen.",
+        "Make one such request by hand and look at what comes; locust.log describes unexpected answers.",
     ),
 )
 NAMED = {name for group in GROUPS for name in group.classes}
@@ -98,8 +98,8 @@ def _found(group: Group, e: Evidence) -> Finding | None:
     from_upstream = echoed >= MOST
     return Finding(
         group.check,
-        Place.UPSTREAM if from_upstream else group.place,
-        State.BINDS if share >= MOST else State.COSTS,
+        Location.UPSTREAM if from_upstream else group.location,
+        Impact.BINDS if share >= MOST else Impact.COSTS,
         group.verdict + (", by the provider" if from_upstream else ""),
         (
             f"{count:,} of {len(error):,} requests ({formatting.share(share)}): {', '.join(classes)}",
@@ -107,35 +107,35 @@ def _found(group: Group, e: Evidence) -> Finding | None:
             *([f"{formatting.share(echoed)} of them carry the provider's own headers"] if from_upstream else []),
         ),
         {"count": float(count), "share": share, "echoed": echoed},
-        Sure.HIGH if from_upstream or group.place is not Place.NOWHERE else Sure.FAIR,
+        Confidence.HIGH if from_upstream or group.location is not Location.UNKNOWN else Confidence.FAIR,
         "the answers say so themselves"
-        if from_upstream or group.place is not Place.NOWHERE
-        else "it is certain that they failed; whether the proxy or the provider began it, the records do not say",
+        if from_upstream or group.location is not Location.UNKNOWN
+        else "it is certain that they failed; the records do not say whether the proxy or the provider caused it",
         group.hint,
     )
 
 
 def none(e: Evidence) -> Finding | None:
-    """Say that nothing failed, if so."""
+    """Report that no request failed, if so."""
     if not len(e.requests) or not e.requests.ok.all():
         return None
-    return Finding("errors", Place.NOWHERE, State.CLEAR, "no request failed", (f"{len(e.requests):,} requests",))
+    return Finding("errors", Location.UNKNOWN, Impact.CLEAR, "no request failed", (f"{len(e.requests):,} requests",))
 
 
 def retries(e: Evidence) -> Finding | None:
-    """Say whether the proxy had to try again; what it tried before counts as its own time."""
+    """Report retries by the proxy. The time of failed attempts counts as the proxy's."""
     again = e.requests.retries > 0
     if not again.any():
         return None
     share = float(again.mean())
     return Finding(
         "retries",
-        Place.UPSTREAM,
-        State.COSTS,
+        Location.UPSTREAM,
+        Impact.COSTS,
         "the proxy had to try again",
         (f"{int(again.sum()):,} of {len(again):,} requests ({formatting.share(share)}) took more than one attempt",),
         {"share": share},
-        Sure.FAIR,
+        Confidence.FAIR,
         "the proxy says how often it tried, not why; the time of attempts that failed counts as the proxy's here",
         "Its log says what failed; give an account that fails a cooldown, or take it out.",
     )

@@ -1,4 +1,4 @@
-"""What some requests cost more than others: those of unknown users, and streams."""
+"""Checks of kinds of requests that may cost more: those of new users, and streams."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks.thresholds import FEW
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure, untold
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location, unknown
 from evenkeel_lab.diagnosis.requests import is_none
 
 if TYPE_CHECKING:
     from evenkeel_lab.diagnosis.evidence import Evidence
 
-# A first request that takes half as long again, and 5 ms more, has asked somebody.
+# A user's first request is slower by this factor and this time only if it caused a lookup.
 GROWS, LEAST_MS = 1.5, 5.0
-# The first tenth is left out: whatever was cold then would be blamed on the users.
+# The first tenth is left out, because cold caches would be mistaken for the cost of new users.
 COLD = 0.1
-# A gap that is five times the usual one, and long enough to be seen.
+# A gap counts as a stutter from this factor of the median gap, and this excess over it, on.
 STUTTER, SEEN_MS = 5.0, 50.0
 
 
 def users(e: Evidence) -> Finding | None:
-    """Say whether a user that the proxy did not know yet cost more."""
+    """Check whether a user's first request took longer in the proxy than later ones."""
     requests = e.requests
     named = ~is_none(requests.user)
     if not named.any():
@@ -34,9 +34,9 @@ def users(e: Evidence) -> Finding | None:
     warm = named & requests.known & (requests.due > COLD * requests.span)
     new, seen = requests.proxy[warm & first], requests.proxy[warm & ~first]
     if len(new) >= FEW and len(seen) < FEW:
-        return untold(
+        return unknown(
             "users",
-            Place.LOCAL,
+            Location.LOCAL,
             "what an unknown user costs: each request brought one of its own",
             hint="make the same load with --user-mode none, and compare",
         )
@@ -49,22 +49,22 @@ def users(e: Evidence) -> Finding | None:
     )
     numbers = {"first_ms": slow, "later_ms": quick}
     if slow < GROWS * quick or slow - quick < LEAST_MS:
-        return Finding("users", Place.LOCAL, State.CLEAR, "an unknown user cost nothing extra", because, numbers)
+        return Finding("users", Location.LOCAL, Impact.CLEAR, "an unknown user cost nothing extra", because, numbers)
     return Finding(
         "users",
-        Place.LOCAL,
-        State.COSTS,
+        Location.LOCAL,
+        Impact.COSTS,
         "a user that the proxy does not know yet costs it a lookup",
         because,
         numbers,
-        Sure.FAIR,
-        "both were sent in the same minutes; that it is the lookup, an ablation would prove",
+        Confidence.FAIR,
+        "both kinds were sent in the same minutes; an ablation would prove that the lookup is the cause",
         "Send ids that come again, and raise what the proxy keeps of them (`user_api_key_cache_ttl`, a Redis for it).",
     )
 
 
 def streams(e: Evidence) -> Finding | None:
-    """Say how streams fared: until the first token, and between tokens."""
+    """Report the time to the first token, and check the gaps between tokens."""
     requests = e.requests
     streamed = requests.known & ~np.isnan(requests.first_token)
     calls = e.step.calls.get("all") or next(iter(e.step.calls.values()), None)
@@ -79,19 +79,21 @@ def streams(e: Evidence) -> Finding | None:
     gap = calls.gap
     p50, p99 = (gap.quantiles.get(name) if gap else None for name in ("p50", "p99"))
     if p50 is None or p99 is None:
-        return Finding("streams", Place.NOWHERE, State.CLEAR, "too few tokens to judge gaps", tuple(because), numbers)
+        return Finding(
+            "streams", Location.UNKNOWN, Impact.CLEAR, "too few tokens to judge gaps", tuple(because), numbers
+        )
     because.append(f"then a gap of {formatting.ms(p50)} in the median, {formatting.ms(p99)} for one of a hundred")
     numbers |= {"gap_p50_ms": p50, "gap_p99_ms": p99}
     if p99 < STUTTER * p50 or p99 - p50 < SEEN_MS:
-        return Finding("streams", Place.NOWHERE, State.CLEAR, "streams flowed evenly", tuple(because), numbers)
+        return Finding("streams", Location.UNKNOWN, Impact.CLEAR, "streams flowed evenly", tuple(because), numbers)
     return Finding(
         "streams",
-        Place.NOWHERE,
-        State.COSTS,
+        Location.UNKNOWN,
+        Impact.COSTS,
         "streams stuttered",
         tuple(because),
         numbers,
-        Sure.FAIR,
-        "nobody echoes when the provider sent each chunk: it may be its own pace",
+        Confidence.FAIR,
+        "the records do not tell when the provider sent each chunk: the provider may have stuttered itself",
         "Load the provider directly with the same stream and compare its gaps; if those are even, see the event loop.",
     )

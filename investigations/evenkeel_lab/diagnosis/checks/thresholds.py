@@ -1,16 +1,16 @@
-"""From where on something counts, for all checks."""
+"""Thresholds that several checks share."""
 
 from __future__ import annotations
 
-# Of a core, or of anything else that serves one after another. Before a server that is busy for a share r of the time,
-# 1 / (1 - r) times its own time passes in the mean: nearly seven times at 85 %, which is also the load's own gate ...
+# Utilisation of a core, or of another server with a queue. At a utilisation r, a request takes 1 / (1 - r) times its
+# service time in the mean: nearly 7 times at 85 %, which is also the limit for the load generator ...
 SATURATED = 0.85
 # ... and 2.5 times at 60 %.
 BUSY = 0.6
-# Of the latency. What is most of it, mending anything else cannot outweigh; a quarter is felt; a tenth is the least
-# for which a saturated process can be said to hold requests up at all.
+# Shares of the latency: the majority, which no other improvement can outweigh; a noticeable share; and the smallest
+# share at which a saturated process counts as a limit.
 MOST, FELT, NOTICED = 0.5, 0.25, 0.1
-# Requests inside at once: with fewer there is nobody to wait for.
+# Concurrent requests: with fewer, no request waits for another one.
 CROWD = 2.0
-# Requests, or looks, without which a mean is an accident.
+# Requests or samples: with fewer, a mean is chance.
 FEW = 20

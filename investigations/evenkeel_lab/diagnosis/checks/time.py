@@ -1,4 +1,4 @@
-"""Whether it was like that throughout, or only for a while."""
+"""Checks of changes during the load: slow periods and a growing latency."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.checks.thresholds import FEW, SATURATED
-from evenkeel_lab.diagnosis.finding import Finding, Place, State, Sure
+from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location
 from evenkeel_lab.diagnosis.latency_breakdown import tenths
-from evenkeel_lab.diagnosis.processes import sampled
-from evenkeel_lab.diagnosis.slow_periods import PLACES, spells
+from evenkeel_lab.diagnosis.processes import processes_of_samples
+from evenkeel_lab.diagnosis.slow_periods import LOCATIONS, slow_periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel_lab.diagnosis.evidence import Evidence
-    from evenkeel_lab.diagnosis.slow_periods import Spell
+    from evenkeel_lab.diagnosis.slow_periods import SlowPeriod
 
 MS = 1000.0
 WHERE = {
@@ -28,96 +28,97 @@ WHERE = {
     "unknown": "on their way",
 }
 HINTS = {
-    Place.RIG: "Give the load more --connections or --workers, and leave its machine alone.",
-    Place.UPSTREAM: "Nothing of the proxy's would have helped but another account: look at the provider for that time.",
-    Place.LOCAL: "Look into the proxy's log for that time: jobs that it runs on the side (spend, budgets, health "
+    Location.RIG: "Give the load more --connections or --workers, and leave its machine alone.",
+    Location.UPSTREAM: "Only another account would have helped: look into the provider's log for that time.",
+    Location.LOCAL: "Look into the proxy's log for that time: jobs that it runs on the side (spend, budgets, health "
     "checks), a callback, a reload, a worker that started anew.",
-    Place.NOWHERE: "Look into the proxy's and the provider's logs for that time.",
+    Location.UNKNOWN: "Look into the proxy's and the provider's logs for that time.",
 }
 COLD = "The first requests meet cold caches and open all connections: warm the proxy up before what counts."
-# How much of the run from its beginning on is its beginning.
+# Share of the run that counts as its beginning.
 BEGINNING = 0.05
-# Three tenths against three others, with a few between them; half as long again, and seen.
-MANY, GROWS, LEAST_MS = 8, 1.5, 20.0
+# The first three tenths are compared with the last three, if at least this number of tenths has answers.
+MIN_TENTHS, GROWS, LEAST_MS = 8, 1.5, 20.0
 
 
-def spell(e: Evidence) -> Finding | None:
-    """Say when it was much worse than usual."""
-    found = spells(e.requests)
-    if not found:
+def slow_period(e: Evidence) -> Finding | None:
+    """Report the slow periods of the load."""
+    periods = slow_periods(e.requests)
+    if not periods:
         return None
-    worst = max(found, key=lambda one: (one.end - one.begin) * (one.inside - one.usually))
+    worst = max(periods, key=lambda period: (period.end - period.begin) * (period.inside - period.usually))
     is_cold = worst.begin <= 0 and worst.end <= 2 * BEGINNING * e.requests.span / MS
     return Finding(
         "time",
-        worst.place,
-        State.COSTS,
+        worst.location,
+        Impact.COSTS,
         f"{when(worst, e.requests.span / MS)} {_inside(worst)}, and {_answered(worst)}",
-        tuple(told for one in found for told in _told(one, e)),
+        tuple(line for period in periods for line in _lines(period, e)),
         {"begin": worst.begin, "end": worst.end, "inside": worst.inside, "usually": worst.usually},
-        Sure.HIGH if worst.place is not Place.NOWHERE else Sure.FAIR,
+        Confidence.HIGH if worst.location is not Location.UNKNOWN else Confidence.FAIR,
         "each request says where it was at each moment"
-        if worst.place is not Place.NOWHERE
+        if worst.location is not Location.UNKNOWN
         else "the records do not say where requests were meanwhile",
-        COLD if is_cold else HINTS[worst.place],
+        COLD if is_cold else HINTS[worst.location],
     )
 
 
 def trend(e: Evidence) -> Finding | None:
-    """Say whether it became worse and worse: more was asked for than could be answered."""
-    told = [one for one in tenths(e.requests) if one.latency is not None]
-    if len(told) < MANY or len(e.requests) < MANY * FEW:
+    """Check whether latency grew during the load, because more requests were sent than could be answered."""
+    parts = [tenth for tenth in tenths(e.requests) if tenth.latency is not None]
+    if len(parts) < MIN_TENTHS or len(e.requests) < MIN_TENTHS * FEW:
         return None
-    first, last = told[:3], told[-3:]
+    first, last = parts[:3], parts[-3:]
     means = {
-        name: tuple(fmean(one.mean(name) for one in part) for part in (first, last))
+        name: tuple(fmean(tenth.mean(name) for tenth in part) for part in (first, last))
         for name in ("latency", "wait", "upstream", "proxy", "stream")
     }
     before, after = means.pop("latency")
     if after < GROWS * before or after - before < LEAST_MS:
         return None
     where = max(means, key=lambda name: means[name][1] - means[name][0])
-    place = PLACES.get(where, Place.NOWHERE) if told[0].is_told else Place.NOWHERE
-    crowd = tuple(fmean(one.in_flight for one in part) for part in (first, last))
+    location = LOCATIONS.get(where, Location.UNKNOWN) if parts[0].is_upstream_known else Location.UNKNOWN
+    crowd = tuple(fmean(tenth.in_flight for tenth in part) for part in (first, last))
     return Finding(
         "trend",
-        place,
-        State.COSTS,
+        location,
+        Impact.COSTS,
         "it became slower and slower",
         (
             f"{formatting.ms(before)} in the first tenths, {formatting.ms(after)} in the last ones",
             f"{formatting.mean(crowd[0])} requests on their way at once, then {formatting.mean(crowd[1])}",
-            *([f"most of it {WHERE[where]}"] if told[0].is_told else []),
+            *([f"most of it {WHERE[where]}"] if parts[0].is_upstream_known else []),
         ),
         {"before_ms": before, "after_ms": after},
-        Sure.FAIR,
+        Confidence.FAIR,
         "a longer load would show whether it ends",
         "A load that asks for more than is answered piles up for as long as it lasts: lower --rate until it does not.",
     )
 
 
-def when(one: Spell, span: float) -> str:
-    """Say when that was."""
-    if one.end >= span:
-        return f"from second {one.begin:.1f} to the end"
-    return f"from second {one.begin:.1f} to {one.end:.1f}"
+def when(period: SlowPeriod, span: float) -> str:
+    """Return when the period was, in words."""
+    if period.end >= span:
+        return f"from second {period.begin:.1f} to the end"
+    return f"from second {period.begin:.1f} to {period.end:.1f}"
 
 
-def _told(one: Spell, e: Evidence) -> Iterator[str]:
-    told = f"second {one.begin:.1f} to {one.end:.1f}: {_inside(one)}, {_answered(one)}"
-    yield f"{told}, at most {one.silence:.1f} s without an answer"
-    samples = e.during(one.begin, one.end)
+def _lines(period: SlowPeriod, e: Evidence) -> Iterator[str]:
+    text = f"second {period.begin:.1f} to {period.end:.1f}: {_inside(period)}, {_answered(period)}"
+    yield f"{text}, at most {period.silence:.1f} s without an answer"
+    samples = e.during(period.begin, period.end)
     if samples:
-        busiest = max(sampled(samples), key=lambda process: process.each, default=None)
+        busiest = max(processes_of_samples(samples), key=lambda process: process.each, default=None)
         if busiest is not None:
-            usual = next((one.each for one in e.processes or () if one.pid == busiest.pid), 0.0)
-            said = ", which is all it has" if busiest.each >= SATURATED else ""
-            yield f"meanwhile {busiest.title} used {busiest.each:.2f} of a core{said} ({usual:.2f} over the whole load)"
+            usual = next((process.each for process in e.processes or () if process.pid == busiest.pid), 0.0)
+            limit = ", which is all it has" if busiest.each >= SATURATED else ""
+            yield f"during this, {busiest.title} used {busiest.each:.2f} of a core{limit} ({usual:.2f} on average)"
 
 
-def _inside(one: Spell) -> str:
-    return f"{formatting.mean(one.inside)} requests were {WHERE[one.where]} (usually {formatting.mean(one.usually)})"
+def _inside(period: SlowPeriod) -> str:
+    usually = formatting.mean(period.usually)
+    return f"{formatting.mean(period.inside)} requests were {WHERE[period.where]} (usually {usually})"
 
 
-def _answered(one: Spell) -> str:
-    return f"{formatting.rate(one.answered)} answered (usually {formatting.rate(one.usually_answered)})"
+def _answered(period: SlowPeriod) -> str:
+    return f"{formatting.rate(period.answered)} answered (usually {formatting.rate(period.usually_answered)})"
