@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,11 @@ async def test_settings_that_both_refuse_are_refused_in_the_same_words(recorded:
 @pytest.mark.parametrize("settings", MATRIX)
 async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
     ground = (await grounds((RECORDED,)))[RECORDED]
-    outcome = await differential(ground, recorded, MANY if settings == "none" else SOME, settings)
+    if settings == "none":
+        outcome = await differential(ground, recorded, MANY)
+    else:
+        # Settings belong to the callback. Importing the whole proxy would take most of the time.
+        outcome = await differential(replace(ground, bare=True), recorded, SOME, settings)
     assert not outcome.undocumented, outcome
 
 
