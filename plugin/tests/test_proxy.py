@@ -10,6 +10,13 @@ from litellm_evenkeel import proxy
 from litellm_evenkeel.errors import UnsupportedLiteLLM
 
 
+@pytest.fixture(autouse=True)
+def no_callback_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget callbacks that other tests of this process created."""
+    for name in proxy.CALLBACKS:
+        monkeypatch.delitem(vars(proxy), name, raising=False)
+
+
 @pytest.mark.parametrize("version", ["1.99.9", "1.81.8", "1.93.2"])
 def test_an_older_litellm_is_refused_by_name(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda _: version)
