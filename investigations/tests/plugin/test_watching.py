@@ -1,4 +1,4 @@
-"""What is seen of the rotation from outside, in a real proxy of two workers that LiteLLM's own metrics are on for."""
+"""The rotation seen from outside, in a real proxy with two workers and LiteLLM's own metrics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import time
 from typing import TYPE_CHECKING
 
 import httpx
+import psutil
 import pytest
 
 from evenkeel_lab.cli import cli
 from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Stack
@@ -26,12 +28,17 @@ def values(text: str, name: str) -> dict[str, float]:
     return {one: float(value) for one, _, value in (line.rpartition(" ") for line in lines)}
 
 
-async def test_two_workers_are_one_truth(below: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    subject = Subject(prometheus=Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
+async def test_two_workers_report_one_state_and_leave_no_process(
+    below: Stack, version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subject = Subject(version, Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
     async with (
         below.proxy(subject, name="watched") as proxy,
         httpx.AsyncClient(base_url=proxy.url, trust_env=False, timeout=60) as client,
     ):
+        family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
+        assert len(family) > 2
         client.headers["Authorization"] = f"Bearer {proxy.master_key}"
 
         async def ask(number: int) -> None:
@@ -59,6 +66,7 @@ async def test_two_workers_are_one_truth(below: Stack, capsys: pytest.CaptureFix
             assert set(values(text, "traffic_ratio").values()) == {1.0}
             assert "pid=" not in "".join(values(text, ""))
             assert proxy.master_key not in text
+            assert ("litellm_" in text) == (path == "/metrics/")
         where = ("--url", proxy.url, "--key", proxy.master_key)
         assert await asyncio.to_thread(cli, ["accounts", "--json", *where]) == 0
         assert json.loads(capsys.readouterr().out)["total"] == 1
@@ -70,3 +78,4 @@ async def test_two_workers_are_one_truth(below: Stack, capsys: pytest.CaptureFix
         refused = await client.get("/evenkeel/accounts", headers={"Authorization": f"Bearer {key}"})
         assert refused.status_code in {401, 403}
         assert await asyncio.to_thread(cli, ["accounts", "--url", proxy.url, "--key", key]) == 2
+    assert not any(psutil.pid_exists(pid) for pid in family)

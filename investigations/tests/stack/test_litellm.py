@@ -160,16 +160,3 @@ async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> N
     assert isinstance(below.postgres, Postgres)
     await below.postgres.restart()
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
-
-
-@pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
-async def test_several_workers_serve_and_all_of_them_go(below: Stack, version: str) -> None:
-    subject = Subject(version, Prometheus.STOCK, workers=2, settings=SETTINGS)
-    async with below.proxy(subject, name="several") as proxy:
-        family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
-        assert len(family) > 2
-        answers = await asyncio.gather(*(chat(proxy, proxy.master_key) for _ in range(20)))
-        assert {answer.status_code for answer in answers} == {200}
-        async with client(proxy, proxy.master_key) as sender:
-            assert "litellm_" in (await sender.get("/metrics", follow_redirects=True)).text
-    assert not any(psutil.pid_exists(pid) for pid in family)
