@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, model_validator
+from pydantic import BaseModel, model_validator
 
 from evenkeel_lab.atomic_files import replace_text, text_of, understood
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.investigation_spec.former_names import with_current_names
 from evenkeel_lab.runner.measurement.latency_summary import Sketch, sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import COUNTING, Provenance
@@ -58,7 +57,7 @@ class Document(BaseModel):
     """All of the file."""
 
     name: str
-    investigation: Annotated[Investigation, BeforeValidator(with_current_names)]
+    investigation: Investigation
     provenance: Provenance
     warm_up: dict[str, Warmed]
     meetings: dict[str, Gathered]
