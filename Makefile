@@ -11,16 +11,22 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
 
-# Half of a test's time is spent on waiting for servers, so one more process than there are cores keeps all of them busy.
-TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 8))')
-PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+# Tests that start servers wait half of the time, so there are more test processes than cores.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 2, 8))')
+PARALLEL := -n $(TEST_PROCESSES) --dist loadfile
+# Tests that measure something run without others beside them.
+ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' $(wildcard */tests))
+# What test-quick leaves out beside the tests that start a process: all that renders, and what takes seconds.
+NOT_QUICK := $(addprefix --ignore=investigations/tests/,report notebook compat diagnosis bench plugin) \
+  -k 'not machine and not multiple_comparisons and not lease_pending'
 
-.PHONY: help setup demo test test-quick test-slow test-all check matrix bench reports format lock clean
+.PHONY: help setup demo test test-quick test-slow test-all check check-style check-types check-imports check-docs check-reports matrix bench reports format lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "Durations are those of two cores, once everything is installed."
 
-setup: .venv/.ready ## build .venv with everything in it
+setup: .venv/.ready ## build .venv with everything in it (1 minute)
 
 # A uv of the project's own, when there is none on PATH.
 .uv/bin/uv: locks/uv.txt
@@ -40,43 +46,52 @@ setup: .venv/.ready ## build .venv with everything in it
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/.ready ## what Prometheus costs a proxy, then, today, and with ours: less than six minutes, once all is installed
+demo: .venv/.ready ## what Prometheus costs a proxy: then, today, and with this plugin (6 minutes)
 	@$(BIN)/evenkeel investigate callback_overhead --quick
 
-test: .venv/.ready ## the tests, without the slow ones (4 minutes on two cores)
-	@$(BIN)/pytest $(PARALLEL) -m "not slow and not docs and not alone" $(ARGS)
-	@$(BIN)/pytest -m "alone and not slow" $(ARGS)
+test: .venv/.ready ## all tests but the slow ones (4 minutes)
+	@$(BIN)/pytest -q $(PARALLEL) --no-loadscope-reorder -m "not slow and not docs and not alone" $(ARGS)
+	@$(BIN)/pytest -q -m alone $(ALONE)
 
-test-quick: .venv/.ready ## tests that start no process, with few examples (40 s)
-	@$(BIN)/pytest -q $(PARALLEL) --quick $(ARGS)
+test-quick: .venv/.ready ## tests that start no process and render nothing, with few examples (40 seconds)
+	@$(BIN)/pytest -q -n 3 --dist loadfile --quick -m "not slow and not docs and not alone" $(NOT_QUICK) $(ARGS)
 
-test-slow: .venv/.ready ## only the slow ones: every supported LiteLLM version on the whole stack (40 minutes)
-	@$(BIN)/pytest -n 2 --dist loadfile -m "slow and not alone" $(ARGS)
-	@$(BIN)/pytest -m "slow and alone" $(ARGS)
+test-slow: .venv/.ready ## tests that boot real proxies, of every supported LiteLLM version (20 minutes)
+	@$(BIN)/pytest -q $(PARALLEL) -m slow $(ARGS)
 
 test-all: test test-slow ## both
 
-check: .venv/.ready ## style, types, import contracts, documentation, reports
+check: check-style check-types check-imports check-docs check-reports ## all of the following, two at once with -j2 (4 minutes)
+
+check-style: .venv/.ready ## format and lint: ruff
 	@$(BIN)/ruff format --check --quiet . || { echo "hint: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
+
+check-types: .venv/.ready ## types: mypy, strict
 	@$(BIN)/mypy
+
+check-imports: .venv/.ready ## import contracts
 	@$(BIN)/lint-imports --no-logo
+
+check-docs: .venv/.ready ## documentation and language
 	@$(BIN)/pytest -q -m docs
+
+check-reports: .venv/.ready ## committed reports and notebooks are what their data says (3 minutes)
 	@$(BIN)/evenkeel report --check
 
-matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix: minutes each, resumable; writes the README's table
+matrix: .venv/.ready ## the plugin with every LiteLLM version of the matrix; resumable, writes the README's table (minutes each)
 	@$(BIN)/evenkeel compat --run --write
 
-bench: .venv/.ready ## every benchmark, as a table
+bench: .venv/.ready ## every benchmark, as a table (half an hour)
 	@$(BIN)/evenkeel bench
 
-reports: .venv/.ready ## render the reports from the committed summaries
+reports: .venv/.ready ## render the reports from the committed summaries (3 minutes)
 	@$(BIN)/evenkeel report
 
-format: .venv/.ready ## mend what ruff can mend
+format: .venv/.ready ## fix what ruff can fix (seconds)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
-lock: .venv/.ready ## resolve all dependencies anew, with hashes and without index lines
+lock: .venv/.ready ## resolve all dependencies again, with hashes and without index lines (2 minutes)
 	@$(COMPILE) pyproject.toml --extra lab --extra dev -o locks/dev.txt
 	@$(COMPILE) pyproject.toml --extra lab -o locks/lab.txt
 	@# fastapi and orjson are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
@@ -87,6 +102,6 @@ lock: .venv/.ready ## resolve all dependencies anew, with hashes and without ind
 	    $(COMPILE) - -o $(SUBJECT_LOCKS)/litellm-$$version.txt || exit 1; done
 	@printf 'memray\n' | $(COMPILE) - --no-deps -o $(SUBJECT_LOCKS)/memray.txt
 
-clean: ## remove what was built here (the caches of proxies: evenkeel cache --clear)
+clean: ## remove what was built here (caches of proxies: evenkeel cache --clear)
 	@rm -rf .venv .uv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 # The time of an example depends on the machine, which may be busy.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10, stateful_step_count=20)
+BYTECODE = Path(__file__).parent / ".venv" / "bytecode"
 PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty"})
 
 
@@ -29,10 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if config.getoption("quick") else "default")
     # A shell starts background jobs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # LiteLLM would download its list of prices at import.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     # Hundreds of processes import the same packages. Without bytecode beside the sources, it goes where `make clean`
     # removes it.
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parent / ".venv" / "bytecode"))
+        sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
+        sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session", autouse=True)
