@@ -9,7 +9,7 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from evenkeel_lab.notebook import Opened, investigation
+from evenkeel_lab.notebook import MeasuredInvestigation, investigation
 
 clients, accounts = (20, 50, 100), (10, 100, 1000)
 grid = {(many, of): investigation(f"snapshot_ttl/clients_{many}_accounts_{of}") for of in accounts for many in clients}
@@ -19,7 +19,7 @@ names = [*beside, "compact", "streams", "dead", "dead_at_proxy"]
 chapters = {name: investigation(f"snapshot_ttl/{name}") for name in names}
 
 
-def told(chapter: Opened, candidate: str, figure: str) -> pd.Series | None:
+def told(chapter: MeasuredInvestigation, candidate: str, figure: str) -> pd.Series | None:
     """Return what a chapter says of an arm against its baseline; None where it cannot be told."""
     all_of_it = chapter.verdicts
     of_it = all_of_it[(all_of_it["candidate"] == candidate) & (all_of_it["figure"] == figure)]

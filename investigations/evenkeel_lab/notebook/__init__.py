@@ -1,7 +1,7 @@
-"""Notebooks of investigations: a session as pandas frames, and notebooks that are executed the same way every time."""
+"""Notebooks of investigations: results as pandas frames, and reproducible execution of notebooks."""
 
 from __future__ import annotations
 
-from evenkeel_lab.notebook.opening import Opened, investigation
+from evenkeel_lab.notebook.opening import MeasuredInvestigation, investigation
 
-__all__ = ["Opened", "investigation"]
+__all__ = ["MeasuredInvestigation", "investigation"]

@@ -1,4 +1,4 @@
-"""What stays of an executed notebook: nothing that another execution of the same cells would show differently."""
+"""Removal of everything in an executed notebook that would differ in another execution of the same cells."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ METADATA = {
 KEPT = ("tags",)
 WIDGETS = "application/vnd.jupyter."
 VOLATILE = (
-    (r"\b0x[0-9a-f]{6,}", "an address in memory", "End the cell with a value that says something, or with none."),
-    (r"\bid=\"T_[0-9a-f]{5}\b", "a styled table with a random name", "Give it one: frame.style.set_uuid('runs')."),
+    (r"\b0x[0-9a-f]{6,}", "an address in memory", "End the cell with a value that has a readable text, or with none."),
+    (r"\bid=\"T_[0-9a-f]{5}\b", "a styled table with a random name", "Name the table: frame.style.set_uuid('runs')."),
 )
 
 
 def clean(notebook: NotebookNode, path: Path) -> None:
-    """Take away what changes from one execution to the next; raise for a cell that shows such a thing itself."""
+    """Remove what differs between executions. Raise `CellFailed` if a cell itself shows such a thing."""
     notebook.metadata.clear()
     notebook.metadata.update(METADATA)
     for number, cell in enumerate(notebook.cells, 1):
@@ -37,21 +37,24 @@ def clean(notebook: NotebookNode, path: Path) -> None:
         for output in cell.get("outputs", []):
             for name in [name for name in output.get("data", {}) if name.startswith(WIDGETS)]:
                 del output["data"][name]
-            _require_steady(output, f"{path}, cell {number}", path)
+            _require_reproducible(output, f"{path}, cell {number}", path)
 
 
-def _require_steady(output: NotebookNode, where: str, path: Path) -> None:
+def _require_reproducible(output: NotebookNode, where: str, path: Path) -> None:
     if output.get("name") == "stderr":
         first = output["text"].strip().partition("\n")[0]
-        raise CellFailed(f"{where} warns: {first}.", hint="Mend what it warns of.")
-    places = {str(place) for place in _places(path) if place != Path(place.anchor)}
+        raise CellFailed(f"{where} warns: {first}.", hint="Fix the cause of the warning.")
+    local_paths = {str(local) for local in _local_paths(path) if local != Path(local.anchor)}
     for text in _texts(output):
         for pattern, what, hint in VOLATILE:
             if re.search(pattern, text):
-                raise CellFailed(f"{where} shows {what}, which is another one each time.", hint=hint)
-        for place in places:
-            if re.search(rf"(?<![\w.]){re.escape(place)}(?![\w.-])", text):
-                raise CellFailed(f"{where} shows {place}, which is another one elsewhere.", hint="Show only its name.")
+                raise CellFailed(f"{where} shows {what}, which differs in each execution.", hint=hint)
+        for local_path in local_paths:
+            if re.search(rf"(?<![\w.]){re.escape(local_path)}(?![\w.-])", text):
+                raise CellFailed(
+                    f"{where} shows {local_path}, which differs on other machines.",
+                    hint="Show only the name of the file.",
+                )
 
 
 def _texts(output: NotebookNode) -> Iterator[str]:
@@ -60,6 +63,6 @@ def _texts(output: NotebookNode) -> Iterator[str]:
     yield from (value for name, value in output.get("data", {}).items() if name.startswith("text/"))
 
 
-def _places(path: Path) -> Iterator[Path]:
+def _local_paths(path: Path) -> Iterator[Path]:
     yield path.parent.resolve()
     yield from (Path.home(), Path(tempfile.gettempdir()), Path(sys.prefix), Path(sys.base_prefix))

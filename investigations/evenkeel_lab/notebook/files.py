@@ -1,4 +1,4 @@
-"""The notebook of an investigation, and beside it what it shows when it is executed: both are committed."""
+"""Files of an investigation's notebook: its source and its executed form. Both are committed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 EXECUTED = "notebook.ipynb"
 CELL_SECONDS = 120
-# Git keeps every one that was ever committed.
-LARGEST = 2**20
+# Git keeps every committed version forever.
+MAX_BYTES = 2**20
 PICTURE = "image/png"
 
 
 def write(folder: Path) -> Path:
-    """Execute an investigation's notebook, and write what it shows beside it, unless that is there already."""
+    """Execute an investigation's notebook and write the result beside it, unless it is unchanged. Return its path."""
     path = folder / EXECUTED
     text = executed(folder)
     if not _same(path, text):
@@ -38,7 +38,7 @@ def write(folder: Path) -> Path:
 
 
 def drift(folder: Path) -> list[str]:
-    """Return the executed notebook of an investigation, if it is not what an execution shows now."""
+    """Return the name of the executed notebook if it differs from a new execution, else nothing."""
     path = folder / EXECUTED
     name = f"{name_of(folder)}/{EXECUTED}"
     if not (folder / SOURCE).is_file() or not _is_measured(folder):
@@ -47,12 +47,12 @@ def drift(folder: Path) -> list[str]:
 
 
 def _is_measured(folder: Path) -> bool:
-    """Whether there is anything to show: of a book, in any chapter."""
+    """Whether the investigation, or any part of the study, was measured."""
     return (folder / SUMMARY).is_file() or ((folder / BOOK).is_file() and any(folder.glob(f"*/{SUMMARY}")))
 
 
 def executed(folder: Path) -> str:
-    """Execute an investigation's notebook; return what its file would hold."""
+    """Execute an investigation's notebook. Return the text of the executed notebook."""
     if not (folder / BOOK).is_file():
         require_summary(folder)
     path = folder / SOURCE
@@ -60,39 +60,39 @@ def executed(folder: Path) -> str:
         notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUse(
-            f"{path} cannot be read: {error}.", hint="docs/investigations.md says how to write one."
+            f"{path} cannot be read: {error}.", hint="See docs/investigations.md for how to write a notebook."
         ) from error
     execute(notebook, path, CELL_SECONDS)
     clean(notebook, path)
     text: str = jupytext.writes(notebook, fmt="ipynb")
-    if len(text) > LARGEST:
+    if len(text) > MAX_BYTES:
         raise WrongUse(
-            f"{path} is {len(text) / 2**20:.1f} MiB when it was executed: too much to be committed.",
+            f"{path} is {len(text) / 2**20:.1f} MiB after execution, which is too much to commit.",
             hint="Show fewer pictures, or smaller ones.",
         )
     return text
 
 
 def _same(path: Path, text: str) -> bool:
-    """Whether a file shows what the text does; pictures may differ in what nobody sees, as those of machines do."""
+    """Whether a file shows the same as `text`. Pictures may differ invisibly, as they do between machines."""
     try:
-        there = path.read_text(encoding="utf-8")
-        if there == text:
+        existing = path.read_text(encoding="utf-8")
+        if existing == text:
             return True
-        (first, pictures), (second, others) = _apart(there), _apart(text)
-        return first == second and all(map(look_the_same, pictures, others))
+        (first, pictures), (second, other_pictures) = _split_pictures(existing), _split_pictures(text)
+        return first == second and all(map(look_the_same, pictures, other_pictures))
     except (OSError, ValueError, SyntaxError):
         return False
 
 
-def _apart(text: str) -> tuple[Any, list[bytes]]:
-    """Return what a notebook holds, with numbers in the place of pictures, and these."""
+def _split_pictures(text: str) -> tuple[Any, list[bytes]]:
+    """Return a notebook's document with numbers in place of its pictures, and the pictures."""
     pictures: list[bytes] = []
 
-    def numbered(told: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(told.get(PICTURE), str):
-            return told
-        pictures.append(b64decode(told[PICTURE]))
-        return told | {PICTURE: len(pictures)}
+    def numbered(document: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(document.get(PICTURE), str):
+            return document
+        pictures.append(b64decode(document[PICTURE]))
+        return document | {PICTURE: len(pictures)}
 
     return json.loads(text, object_hook=numbered), pictures

@@ -1,7 +1,7 @@
-"""A session as pandas frames: what was found, in the shape in which pandas and matplotlib take it.
+"""Results of a session as pandas frames.
 
-Nothing is computed here that another part computes: effects, intervals and costs come from who judges them. Effects,
-margins and shares are shares: 0.05 is 5 %, or five points.
+Effects, intervals and costs are those of `evenkeel_lab.stats` and `evenkeel_lab.runner.results`. They, margins and
+shares are fractions: 0.05 is 5 %, or 5 percentage points.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ EXPECTED = (
 
 
 def runs(summary: Summary) -> pd.DataFrame:
-    """Return one row for each run, in the order in which they ran, with a column for each of its figures."""
-    found = list(_runs(summary))
-    began = min((run.start_ns for _, _, run in found), default=0)
-    figures = ordered(sorted({name for _, _, run in found for name in run.figures}))
+    """Return one row per run, in the order of time, with a column for each metric."""
+    all_runs = list(_runs(summary))
+    began = min((run.start_ns for _, _, run in all_runs), default=0)
+    figures = ordered(sorted({name for _, _, run in all_runs for name in run.figures}))
     rows = [
         {
             "meeting": meeting.name,
@@ -72,38 +72,40 @@ def runs(summary: Summary) -> pd.DataFrame:
             "limited": _reasons(run),
             **run.figures,
         }
-        for meeting, turn, run in found
+        for meeting, turn, run in all_runs
     ]
     frame = _frame(rows, (*RUNS, *figures))
     return frame.sort_values(["at_s", "turn"], kind="stable", ignore_index=True)
 
 
 def pairs(summary: Summary, judgement: Judgement) -> pd.DataFrame:
-    """Return one row for each valid pair and figure: both values, their difference as it is judged, and the effect."""
+    """Return one row per valid pair and metric: both values, their difference on the metric's scale, and the effect."""
     rows = []
-    for one in judgement.comparisons:
-        valid, _ = paired(summary.investigation, summary.done, last_look(summary), one.baseline, one.candidate)
+    for comparison in judgement.comparisons:
+        valid, _ = paired(
+            summary.investigation, summary.done, last_look(summary), comparison.baseline, comparison.candidate
+        )
         numbers = [number for number, _, _ in valid]
-        for found in one.figures:
-            told = {"baseline": one.baseline, "candidate": one.candidate, "figure": found.figure.name}
-            values = zip(numbers, found.baseline, found.candidate, _differences(found), strict=True)
+        for compared in comparison.figures:
+            keys = {"baseline": comparison.baseline, "candidate": comparison.candidate, "figure": compared.figure.name}
+            values = zip(numbers, compared.baseline, compared.candidate, _differences(compared), strict=True)
             rows += [
-                told
+                keys
                 | {"pair": number, "baseline_value": first, "candidate_value": second, "difference": difference}
-                | {"effect": found.margin.effect(difference)}
+                | {"effect": compared.margin.effect(difference)}
                 for number, first, second, difference in values
             ]
     return _frame(rows, PAIRS)
 
 
 def verdicts(judgement: Judgement) -> pd.DataFrame:
-    """Return one row for each two arms and figure: what may be said of them."""
-    rows = [_verdict(one, found) for one in judgement.comparisons for found in one.figures]
+    """Return one row per comparison and metric, with its verdict."""
+    rows = [_verdict(comparison, compared) for comparison in judgement.comparisons for compared in comparison.figures]
     return _frame(rows, VERDICTS).astype({"more_pairs": "Int64", "primary": bool})
 
 
 def quantiles(summary: Summary) -> pd.DataFrame:
-    """Return one row for each run and share of its requests: the latency that they kept to."""
+    """Return one row per run and share: the latency within which that share of requests was answered."""
     rows = [
         {
             "meeting": meeting.name,
@@ -121,55 +123,55 @@ def quantiles(summary: Summary) -> pd.DataFrame:
 
 
 def costs(summary: Summary) -> pd.DataFrame:
-    """Return one row for each figure and part of the full arm's cost, the total first, in the figure's own unit."""
+    """Return one row per metric and part of the full arm's cost, in the metric's unit, the total first."""
     rows = []
     for name in ordered(list(summary.investigation.figures)):
-        found = attribute(summary.investigation, summary.done, last_look(summary), name)
-        if found is None:
+        attribution = attribute(summary.investigation, summary.done, last_look(summary), name)
+        if attribution is None:
             continue
-        told = {"figure": name, "unit": FIGURES[name].unit}
-        rows.append(told | {"piece": "total", "about": "all of it"} | _amount("cost", found.total))
-        for piece in [*found.pieces, *([found.rest] if found.rest else [])]:
+        keys = {"figure": name, "unit": FIGURES[name].unit}
+        rows.append(keys | {"piece": "total", "about": "all of it"} | _amount("cost", attribution.total))
+        for piece in [*attribution.pieces, *([attribution.rest] if attribution.rest else [])]:
             amounts = _amount("cost", piece.cost) | _amount("share", piece.share) | _amount("left", piece.left)
-            rows.append(told | {"piece": piece.name, "about": piece.about} | amounts)
+            rows.append(keys | {"piece": piece.name, "about": piece.about} | amounts)
     return _frame(rows, COSTS)
 
 
 def expected(summary: Summary, judgement: Judgement) -> pd.DataFrame:
-    """Return one row for each figure that others have told: what they claim, what their runs say, what ours say."""
+    """Return one row per published metric: the claim, the verdict on the published runs, and the one on our runs."""
     ours = {
-        (one.candidate, found.figure.name): found
-        for one in judgement.comparisons
-        if one.baseline == summary.investigation.baseline
-        for found in one.figures
+        (comparison.candidate, compared.figure.name): compared
+        for comparison in judgement.comparisons
+        if comparison.baseline == summary.investigation.baseline
+        for compared in comparison.figures
     }
     rows = []
-    for one in summary.investigation.expected:
-        theirs = _published(summary, one)
-        for name in ordered([*one.figures, *theirs]):
-            published = _told(theirs.get(name))
-            told = {
-                "source": one.source,
-                "claim": one.claim,
-                "arm": one.arm,
+    for claim in summary.investigation.expected:
+        theirs = _published(summary, claim)
+        for name in ordered([*claim.figures, *theirs]):
+            published = _effect(theirs.get(name))
+            row = {
+                "source": claim.source,
+                "claim": claim.claim,
+                "arm": claim.arm,
                 "figure": name,
-                "claimed": one.figures.get(name, math.nan),
+                "claimed": claim.figures.get(name, math.nan),
                 "published": published["effect"],
                 "published_low": published["low"],
                 "published_high": published["high"],
                 "published_pairs": len(theirs[name].baseline) if name in theirs else 0,
             }
-            rows.append(told | _told(ours.get((one.arm, name))))
+            rows.append(row | _effect(ours.get((claim.arm, name))))
     return _frame(rows, EXPECTED)
 
 
 def last_look(summary: Summary) -> int:
-    """Return how many pairs were to be measured at most; a session that was settled earlier has fewer."""
+    """Return the maximum number of pairs. A session that stopped at an earlier look has fewer."""
     return summary.investigation.session.looks[-1]
 
 
 def _runs(summary: Summary) -> Iterator[tuple[Meeting, int, Run]]:
-    """Yield every run with its meeting, and whether it was the first or the second there."""
+    """Yield each run with its scheduled pair and its turn in it, 1 or 2."""
     for meeting in meetings(summary.investigation, last_look(summary)):
         yield from ((meeting, turn, run) for turn, run in enumerate(summary.done.get(meeting.name, ()), 1))
 
@@ -178,57 +180,60 @@ def _reasons(run: Run) -> str:
     return "; ".join(run.limited)
 
 
-def _differences(found: Compared) -> list[float]:
-    values = [*found.baseline, *found.candidate]
-    if found.margin.scale is Scale.FACTOR and min(values) <= 0:
-        return [math.nan] * len(found.baseline)
-    return found.margin.differences(found.baseline, found.candidate)
+def _differences(compared: Compared) -> list[float]:
+    values = [*compared.baseline, *compared.candidate]
+    if compared.margin.scale is Scale.FACTOR and min(values) <= 0:
+        return [math.nan] * len(compared.baseline)
+    return compared.margin.differences(compared.baseline, compared.candidate)
 
 
-def _verdict(one: Comparison, found: Compared) -> dict[str, Any]:
-    margin, verdict = found.margin, found.verdict
-    told = {
-        "baseline": one.baseline,
-        "candidate": one.candidate,
-        "figure": found.figure.name,
-        "unit": "" if margin.scale is Scale.POINTS else found.figure.unit,
+def _verdict(comparison: Comparison, compared: Compared) -> dict[str, Any]:
+    margin, verdict = compared.margin, compared.verdict
+    row = {
+        "baseline": comparison.baseline,
+        "candidate": comparison.candidate,
+        "figure": compared.figure.name,
+        "unit": "" if margin.scale is Scale.POINTS else compared.figure.unit,
         "scale": str(margin.scale),
-        "primary": found.primary,
-        "pairs": len(found.baseline),
-        "baseline_value": middle(found.baseline, margin.scale),
-        "candidate_value": middle(found.candidate, margin.scale),
-        "why_not": found.why_not,
+        "primary": compared.primary,
+        "pairs": len(compared.baseline),
+        "baseline_value": middle(compared.baseline, margin.scale),
+        "candidate_value": middle(compared.candidate, margin.scale),
+        "why_not": compared.why_not,
         "more_pairs": None,
-    } | _told(found)
+    } | _effect(compared)
     if verdict is None:
-        return told
-    return told | {
+        return row
+    return row | {
         "margin": steady(margin.effect(verdict.margin)),
         "detectable": margin.effect(verdict.detectable),
         "more_pairs": verdict.more_pairs,
         "p": verdict.p,
-        "p_permutation": found.p_permutation,
+        "p_permutation": compared.p_permutation,
         "spread": verdict.spread,
         "alpha": verdict.alpha,
     }
 
 
-def _told(found: Compared | None) -> dict[str, Any]:
-    """Return an effect with its interval and what may be said of it, as far as there is one."""
-    if found is None or found.verdict is None:
+def _effect(compared: Compared | None) -> dict[str, Any]:
+    """Return the effect, its interval and the verdict; NaN if there is no verdict."""
+    if compared is None or compared.verdict is None:
         return {"effect": math.nan, "low": math.nan, "high": math.nan, "kind": NO_VERDICT}
-    effect, verdict = found.margin.effect, found.verdict
-    told = {"effect": verdict.mean, "low": verdict.low, "high": verdict.high}
-    return {name: steady(effect(value)) for name, value in told.items()} | {"kind": str(verdict.kind)}
+    effect, verdict = compared.margin.effect, compared.verdict
+    values = {"effect": verdict.mean, "low": verdict.low, "high": verdict.high}
+    return {name: steady(effect(value)) for name, value in values.items()} | {"kind": str(verdict.kind)}
 
 
-def _published(summary: Summary, one: Expected) -> dict[str, Compared]:
-    """Return what is to be said of the runs that were published, if there are any of both arms."""
+def _published(summary: Summary, claim: Expected) -> dict[str, Compared]:
+    """Return the comparisons of the published runs by metric; empty unless both arms have runs."""
     baseline = summary.investigation.baseline
-    if not {baseline, one.arm} <= one.runs.keys():
+    if not {baseline, claim.arm} <= claim.runs.keys():
         return {}
-    first, second = (Runs(name, one.runs[name]) for name in (baseline, one.arm))
-    return {found.figure.name: found for found in compare(first, second, margins=summary.investigation.margins).figures}
+    first, second = (Runs(name, claim.runs[name]) for name in (baseline, claim.arm))
+    return {
+        compared.figure.name: compared
+        for compared in compare(first, second, margins=summary.investigation.margins).figures
+    }
 
 
 def _amount(name: str, amount: Amount | None) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""A notebook's cells, executed one after the other in a kernel of their own, which ends with them whatever happens.
+"""Execution of a notebook in a kernel of its own, which is always stopped at the end.
 
-The kernel is this very Python, whatever kernels are installed; it hears on sockets in a folder that only this user may
-enter, and sees nothing of the user's own settings of IPython and matplotlib.
+The kernel runs the current Python interpreter, whatever kernels are installed. Its sockets lie in a folder that only
+this user may enter, and it ignores the user's settings of IPython and matplotlib.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60
 LOG_LINES = 15
-# A socket's path may have about a hundred bytes; where the temporary folder's is longer it must be the loopback.
-LONGEST = 100
-# A picture's own note on who made it changes with matplotlib's version.
+# Maximum length of a socket's path. If the temporary folder's path is longer, the kernel listens on the loopback.
+MAX_SOCKET_PATH = 100
+# Pictures name matplotlib's version, which would change them with each version.
 SETTINGS = {"InlineBackend": {"print_figure_kwargs": {"bbox_inches": "tight", "metadata": {"Software": None}}}}
 
 
 class _ThisPython(KernelSpecManager):
-    """Knows one kernel."""
+    """Kernel specification of the current Python interpreter."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         return KernelSpec(argv=make_ipkernel_cmd(), display_name=kernel_name, language="python")
 
 
 def execute(notebook: NotebookNode, path: Path, seconds: int) -> None:
-    """Execute a notebook that was read from a path, in that path's folder; each cell may take so many seconds."""
+    """Execute a notebook in the folder of its `path`. Each cell may take `seconds`."""
     with TemporaryDirectory(prefix="evenkeel-notebook-") as folder:
         asyncio.run(_execute(notebook, path, seconds, Path(folder)))
 
@@ -48,7 +48,7 @@ def execute(notebook: NotebookNode, path: Path, seconds: int) -> None:
 async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) -> None:
     connection = own / "kernel.json"
     manager = AsyncKernelManager(kernel_spec_manager=_ThisPython(), connection_file=str(connection))
-    manager.transport = "ipc" if len(os.fsencode(connection)) < LONGEST else "tcp"
+    manager.transport = "ipc" if len(os.fsencode(connection)) < MAX_SOCKET_PATH else "tcp"
     client = NotebookClient(notebook, km=manager, timeout=seconds, coalesce_streams=True, force_raise_errors=True)
     client.record_timing = client.store_widget_state = False
     log = own / "log"
@@ -66,15 +66,16 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
         what = ": ".join(filter(None, (error.ename, error.evalue.partition("\n")[0])))
         raise _failed(path, notebook, number, what) from None
     except CellTimeoutError:
-        raise _failed(path, notebook, number, f"it has not ended within {seconds} s") from None
+        raise _failed(path, notebook, number, f"the cell did not end within {seconds} s") from None
     except (DeadKernelError, RuntimeError) as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            # nbclient takes Ctrl-C for the death of its kernel.
+            # nbclient mistakes Ctrl-C for a dead kernel.
             raise asyncio.CancelledError from None
+        when = f"in cell {number}" if number else "at its start"
         raise PartFailed(
-            f"The Python that executes {path} died or was silent{f' in cell {number}' if number else ' at once'}.",
-            hint="See whether the machine has enough memory, and try again.",
+            f"The Python that executes {path} ended or did not answer {when}.",
+            hint="Check that the machine has enough memory, and try again.",
             details="\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:]),
         ) from error
     finally:
@@ -85,11 +86,11 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
 
 def _failed(path: Path, notebook: NotebookNode, number: int, what: str) -> CellFailed:
     line = notebook.cells[number - 1].source.partition("\n")[0]
-    return CellFailed(f"{path}, cell {number} (`{line}`): {what}.", hint="Mend that cell.")
+    return CellFailed(f"{path}, cell {number} (`{line}`): {what}.", hint="Fix that cell.")
 
 
 def _environment(own: Path) -> dict[str, str]:
-    """Return an environment in which nothing of this machine or this user shows in a notebook."""
+    """Return an environment without settings of this machine and this user, which could change the output."""
     profile = own / "profile_default"
     profile.mkdir()
     (profile / "ipython_kernel_config.json").write_text(json.dumps(SETTINGS), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a notebook begins with: an investigation, opened, with all that was found in it."""
+"""Opening of a measured investigation in a notebook."""
 
 from __future__ import annotations
 
@@ -25,97 +25,101 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Opened:
-    """An investigation that was measured. In a notebook it shows what may be said."""
+class MeasuredInvestigation:
+    """A measured investigation. A notebook displays its verdicts."""
 
     summary: Summary
 
     @property
     def investigation(self) -> Investigation:
-        """What was asked."""
+        """The investigation as it was measured."""
         return self.summary.investigation
 
     @cached_property
     def judgement(self) -> Judgement:
-        """What may be said."""
+        """Verdicts of all comparisons."""
         return judge_summary(self.summary)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row for each run."""
+        """One row per run."""
         return frames.runs(self.summary)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """One row for each valid pair and figure."""
+        """One row per valid pair and metric."""
         return frames.pairs(self.summary, self.judgement)
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
-        """One row for each two arms and figure."""
+        """One row per comparison and metric."""
         return frames.verdicts(self.judgement)
 
     @cached_property
     def quantiles(self) -> pd.DataFrame:
-        """One row for each run and share of its requests."""
+        """One row per run and share of its requests."""
         return frames.quantiles(self.summary)
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """One row for each figure and part of the full arm's cost; none without an ablation."""
+        """One row per metric and part of the full arm's cost; empty without an ablation."""
         return frames.costs(self.summary)
 
     @cached_property
     def expected(self) -> pd.DataFrame:
-        """One row for each figure that somebody else has told."""
+        """One row per published metric."""
         return frames.expected(self.summary, self.judgement)
 
     def __repr__(self) -> str:
         return "\n".join([self.investigation.title, *self._findings()])
 
     def _repr_markdown_(self) -> str:
-        asked = self.investigation
+        investigation = self.investigation
         return "\n".join(
-            [f"**{asked.title}.** {asked.question}", "", *(f"- {finding}" for finding in self._findings())]
+            [
+                f"**{investigation.title}.** {investigation.question}",
+                "",
+                *(f"- {finding}" for finding in self._findings()),
+            ]
         )
 
     def _findings(self) -> list[str]:
-        found = [f"Not to be believed: {why}" for why in self.judgement.invalid]
-        found += [_said(one) for one in self.judgement.comparisons]
-        return found + [
+        findings = [f"Not to be believed: {why}" for why in self.judgement.invalid]
+        findings += [_summary_line(comparison) for comparison in self.judgement.comparisons]
+        return findings + [
             f"{arm} had not settled when the first pair began"
-            for arm, told in self.summary.warm_up.items()
-            if not told["steady"]
+            for arm, state in self.summary.warm_up.items()
+            if not state["steady"]
         ]
 
 
-def investigation(name: str | Path = ".") -> Opened:
-    """Open an investigation by its name or its folder; also a folder of `data/`, which quick sessions write."""
+def investigation(name: str | Path = ".") -> MeasuredInvestigation:
+    """Open an investigation by its name or folder. A quick session is opened by its folder below `data/`."""
     folder = Path(name)
     if not (folder / FILE).is_file():
         folder = find(str(name))
-    return Opened(read(require_summary(folder)))
+    return MeasuredInvestigation(read(require_summary(folder)))
 
 
 def require_summary(folder: Path) -> Path:
-    """Return the summary of an investigation, or raise if there is none yet."""
+    """Return the path of an investigation's summary. Raise `NotMeasured` if there is none."""
     path = folder / FILE
     if not path.is_file():
         own = name_of(folder)
         raise NotMeasured(
-            f"The investigation {own!r} has no {FILE} yet: it was not measured.",
-            hint=f"Run `evenkeel investigate {own}`; of a quick session open its folder below data/{own}/.",
+            f"The investigation {own!r} has no {FILE} yet, because it was not measured.",
+            hint=f"Run `evenkeel investigate {own}`. To open a quick session, name its folder below data/{own}/.",
         )
     return path
 
 
-def _said(one: Comparison) -> str:
-    """Say of two arms what their primary figure says."""
-    again = " (the same proxy once more)" if one.candidate == AGAIN else ""
-    arms = f"{one.candidate}{again} against {one.baseline}"
-    for found in one.figures:
-        if found.primary:
-            margin = f"margin {wording.margin(found)}"
-            effect = f"{wording.effect(found)}, {margin}: " if found.verdict else ""
-            return f"{arms}, {found.figure.name}, {one.pairs} pairs: {effect}{wording.verdict(found)}"
+def _summary_line(comparison: Comparison) -> str:
+    """Return one line with the verdict on the primary metric of a comparison."""
+    again = " (the same proxy once more)" if comparison.candidate == AGAIN else ""
+    arms = f"{comparison.candidate}{again} against {comparison.baseline}"
+    for compared in comparison.figures:
+        if compared.primary:
+            margin = f"margin {wording.margin(compared)}"
+            effect = f"{wording.effect(compared)}, {margin}: " if compared.verdict else ""
+            return f"{arms}, {compared.figure.name}, {comparison.pairs} pairs: {effect}{wording.verdict(compared)}"
     return f"{arms}: no valid pair"

@@ -1,7 +1,7 @@
-"""Whether two pictures are the same to who looks at them.
+"""Comparison of pictures that tolerates invisible differences.
 
-Matplotlib puts lines on whole pixels, and smooths edges. Where the last bits of a coordinate differ, as they do from
-one processor to another, a line is a pixel further, and an edge is a shade lighter.
+Matplotlib snaps lines to pixels and smooths edges. If the last bits of a coordinate differ, as they do between
+processors, a line may move by one pixel, and an edge may become a shade lighter.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ SHADE = 4 / 255
 
 
 def look_the_same(first: bytes, second: bytes) -> bool:
-    """Return whether each pixel of either PNG is found in the other one, at its place or beside it."""
+    """Whether each pixel of either PNG has an equal one in the other, at the same position or next to it."""
     if first == second:
         return True
-    here, there = (imread(BytesIO(told)) for told in (first, second))
-    return here.shape == there.shape and _holds(here, there) and _holds(there, here)
+    first_pixels, second_pixels = (imread(BytesIO(png)) for png in (first, second))
+    return (
+        first_pixels.shape == second_pixels.shape
+        and _contains(first_pixels, second_pixels)
+        and _contains(second_pixels, first_pixels)
+    )
 
 
-def _holds(picture: np.ndarray, other: np.ndarray) -> bool:
+def _contains(picture: np.ndarray, other: np.ndarray) -> bool:
     darkest, lightest = minimum_filter(picture, NEIGHBOURS), maximum_filter(picture, NEIGHBOURS)
     return bool(((darkest - SHADE <= other) & (other <= lightest + SHADE)).all())

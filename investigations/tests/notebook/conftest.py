@@ -1,4 +1,4 @@
-"""A session that never took place, with numbers that are easily told."""
+"""A made-up session with simple numbers."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ ABLATED: dict[str, Any] = {
 }
 
 
-def summary_of(pairs: int = 8, *, limited: tuple[int, str] = (0, ""), **told: Any) -> Summary:
-    asked = Investigation.model_validate(PLAIN | told)
+def summary_of(pairs: int = 8, *, limited: tuple[int, str] = (0, ""), **changes: Any) -> Summary:
+    investigation = Investigation.model_validate(PLAIN | changes)
     source = np.random.default_rng(1)
     done, sketches, now = {}, {}, START_NS
-    for meeting in meetings(asked, pairs):
+    for meeting in meetings(investigation, pairs):
         runs = []
         for core, arm in enumerate(meeting.arms):
             value = P50[arm] + source.normal(0, 0.5)
             figures = {"p50": value, "mean": 1.1 * value, "throughput": 20_000 / value, "error_rate": 0.0}
             if arm != DIRECT:
                 figures["cpu_ms"] = value / 10
-            if asked.arms[asked.baseline].function:
+            if investigation.arms[investigation.baseline].function:
                 figures = {"value": value}
             why = ("requests were sent late",) if (meeting.pair, arm) == limited else ()
             runs.append(Run(arm, now, 8.0, 900, figures, {"python": 4.0, "node": 1.0}, limited=why, cores=(core,)))
@@ -66,16 +66,16 @@ def summary_of(pairs: int = 8, *, limited: tuple[int, str] = (0, ""), **told: An
             if "p50" in run.figures
         }
         now += 10 * SECOND_NS
-    return Summary("case", asked, {}, {"off": {"costs": [60], "steady": True}}, done, sketches)
+    return Summary("case", investigation, {}, {"off": {"costs": [60], "steady": True}}, done, sketches)
 
 
 @pytest.fixture
 def case() -> Callable[..., Summary]:
-    """Make a session: `on` is slower than `off` by a fifth; `lean` only by a twentieth."""
+    """Return a function that makes a session in which `on` is slower than `off` by 20 %, and `lean` by 5 %."""
     return summary_of
 
 
 @pytest.fixture
 def ablated() -> Summary:
-    """A session with all there is: an ablation, what others found, a pair that does not count."""
+    """A session with an ablation, a published claim, and a pair that does not count."""
     return summary_of(limited=(3, "on"), **ABLATED)

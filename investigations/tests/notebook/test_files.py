@@ -1,4 +1,4 @@
-"""Notebooks are executed by real kernels, but small ones: what the lab imports takes seconds, in each of them."""
+"""Execution of notebooks by real kernels. The cells are small: importing the lab takes seconds in each kernel."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ print(sys.executable == {python!r}, os.environ["MPLBACKEND"])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    found = tmp_path / "case"
-    found.mkdir()
-    (found / "summary.json").write_text("{}")
-    return found
+    created = tmp_path / "case"
+    created.mkdir()
+    (created / "summary.json").write_text("{}")
+    return created
 
 
 def cells(*sources: str) -> str:
@@ -73,17 +73,17 @@ def gone(pid: int) -> bool:
     return True
 
 
-def test_the_same_notebook_shows_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Neither the user's settings nor his kernels have a say.
+def test_executing_a_notebook_twice_gives_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Neither settings nor kernels of the user may change the result.
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("JUPYTER_PATH", str(folder))
     (folder / "notebook.py").write_text(PLAIN.format(python=sys.executable))
     first = executed(folder)
     assert executed(folder) == first
-    told = json.loads(first)
-    assert set(told["metadata"]) == {"kernelspec", "language_info"}
-    assert told["metadata"]["language_info"] == {"name": "python"}
-    text, printing, naming = told["cells"]
+    document = json.loads(first)
+    assert set(document["metadata"]) == {"kernelspec", "language_info"}
+    assert document["metadata"]["language_info"] == {"name": "python"}
+    text, printing, naming = document["cells"]
     assert (text["cell_type"], text["id"], printing["id"]) == ("markdown", "cell-1", "cell-2")
     assert printing["metadata"] == {"tags": ["hide"]}
     (printed,) = printing["outputs"]
@@ -92,26 +92,26 @@ def test_the_same_notebook_shows_the_same_bytes(folder: Path, monkeypatch: pytes
     assert sorted(path.name for path in folder.iterdir()) == ["notebook.py", "summary.json"]
 
 
-def test_a_failing_cell_is_one_sentence(tmp_path: Path) -> None:
+def test_the_error_of_a_failing_cell_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CellFailed) as failed:
         run(tmp_path, "fine = 1", "x = {}\nx['p51']")
     assert failed.value.what == f"{tmp_path / 'notebook.py'}, cell 2 (`x = {{}}`): KeyError: 'p51'."
     assert failed.value.details == ""
 
 
-def test_a_cell_that_does_not_end_is_ended(tmp_path: Path) -> None:
+def test_a_cell_that_exceeds_its_timeout_is_stopped(tmp_path: Path) -> None:
     source = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)"
-    with pytest.raises(CellFailed, match="has not ended within 1 s"):
+    with pytest.raises(CellFailed, match="did not end within 1 s"):
         run(tmp_path, source, seconds=1)
     assert gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_kernel_that_dies_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed, match="died or was silent in cell 1"):
+def test_a_kernel_that_exits_is_reported_with_its_cell(tmp_path: Path) -> None:
+    with pytest.raises(PartFailed, match="ended or did not answer in cell 1"):
         run(tmp_path, "import os\nos._exit(3)")
 
 
-def test_ctrl_c_ends_the_kernel_too(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_kernel(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
     def interrupt() -> None:
@@ -126,7 +126,7 @@ def test_ctrl_c_ends_the_kernel_too(tmp_path: Path) -> None:
     assert gone(int(pid.read_text()))
 
 
-def test_a_temporary_folder_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_runs_with_a_temporary_folder_of_long_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = tmp_path / ("x" * 100)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
@@ -136,20 +136,20 @@ def test_a_temporary_folder_may_have_a_long_path(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "error"),
     [
         ({"output_type": "stream", "name": "stderr", "text": "x.py:1: Warning: no\n  y\n"}, "warns: .* no"),
         ({"output_type": "stream", "name": "stdout", "text": "<Axes object at 0x7f0a1b2c3d4e>"}, "an address"),
         ({"output_type": "display_data", "data": {"text/html": '<table id="T_0a1b2">'}}, "a random name"),
-        ({"output_type": "display_data", "data": {"text/plain": f"'{Path.home()}/x'"}}, "elsewhere"),
+        ({"output_type": "display_data", "data": {"text/plain": f"'{Path.home()}/x'"}}, "on other machines"),
     ],
 )
-def test_what_would_differ_next_time_is_refused(tmp_path: Path, output: dict[str, Any], told: str) -> None:
-    with pytest.raises(CellFailed, match=told):
+def test_output_that_differs_between_executions_is_refused(tmp_path: Path, output: dict[str, Any], error: str) -> None:
+    with pytest.raises(CellFailed, match=error):
         clean(showing({"metadata": {}} | output), tmp_path / "notebook.py")
 
 
-def test_widgets_and_ids_do_not_stay(tmp_path: Path) -> None:
+def test_widgets_and_random_cell_ids_are_removed(tmp_path: Path) -> None:
     data = {"application/vnd.jupyter.widget-view+json": {"model_id": "x"}, "text/plain": "a slider"}
     notebook = showing({"output_type": "display_data", "data": data, "metadata": {}})
     notebook.metadata["widgets"] = {"state": "x"}
@@ -160,18 +160,18 @@ def test_widgets_and_ids_do_not_stay(tmp_path: Path) -> None:
     assert "widgets" not in notebook.metadata
 
 
-def test_without_a_summary_nothing_is_executed(tmp_path: Path) -> None:
+def test_a_notebook_without_a_summary_is_not_executed(tmp_path: Path) -> None:
     with pytest.raises(NotMeasured, match="has no summary"):
         write(tmp_path)
 
 
-def test_without_a_notebook_there_is_none_to_execute(folder: Path) -> None:
+def test_a_missing_notebook_is_an_error(folder: Path) -> None:
     with pytest.raises(WrongUse, match=r"notebook\.py cannot be read"):
         write(folder)
 
 
 def pictured(level: int, color: str = "white") -> str:
-    """Return a notebook with a picture that is compressed in one way or another."""
+    """Return a notebook with a picture, compressed at `level`."""
     file = io.BytesIO()
     Image.new("RGB", (64, 64), color).save(file, "png", compress_level=level)
     return json.dumps({"cells": [{"outputs": [{"data": {"image/png": b64encode(file.getvalue()).decode()}}]}]})
@@ -179,7 +179,7 @@ def pictured(level: int, color: str = "white") -> str:
 
 @pytest.fixture
 def executions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Say what an execution shows."""
+    """Return a function that sets what an execution results in."""
     (folder / "notebook.py").write_text(cells("1"))
 
     def show(text: str) -> None:
@@ -188,7 +188,7 @@ def executions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     return show
 
 
-def test_what_has_changed_is_drift_until_it_is_written(folder: Path, executions: Callable[[str], None]) -> None:
+def test_a_changed_notebook_is_drift_until_it_is_written(folder: Path, executions: Callable[[str], None]) -> None:
     executions(pictured(9))
     assert drift(folder) == ["case/notebook.ipynb"]
     path = write(folder)
@@ -199,7 +199,7 @@ def test_what_has_changed_is_drift_until_it_is_written(folder: Path, executions:
     assert drift(folder) == ["case/notebook.ipynb"]
 
 
-def test_the_same_picture_may_be_compressed_in_another_way(folder: Path, executions: Callable[[str], None]) -> None:
+def test_the_same_picture_with_another_compression_is_no_drift(folder: Path, executions: Callable[[str], None]) -> None:
     executions(pictured(9))
     path = write(folder)
     executions(pictured(1))
@@ -209,14 +209,14 @@ def test_the_same_picture_may_be_compressed_in_another_way(folder: Path, executi
     assert path.read_text() == pictured(9)
 
 
-def test_an_executed_notebook_that_belongs_to_nothing_is_drift(folder: Path) -> None:
+def test_an_executed_notebook_without_a_source_is_drift(folder: Path) -> None:
     assert drift(folder) == []
     (folder / "notebook.ipynb").write_text("{}")
     assert drift(folder) == ["case/notebook.ipynb"]
 
 
-def test_what_is_too_large_is_not_committed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "notebook.py").write_text(cells(f"# {'x' * files.LARGEST}"))
+def test_a_notebook_that_is_too_large_to_commit_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "notebook.py").write_text(cells(f"# {'x' * files.MAX_BYTES}"))
     monkeypatch.setattr(files, "execute", lambda *_: None)
-    with pytest.raises(WrongUse, match="too much to be committed"):
+    with pytest.raises(WrongUse, match="too much to commit"):
         write(folder)

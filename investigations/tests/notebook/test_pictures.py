@@ -1,4 +1,4 @@
-"""Pictures that nobody could tell apart are the same, and no others."""
+"""Comparison of pictures: invisible differences are ignored, visible ones are not."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def shaded(at: int, level: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("moved", [1e-12, 1e-3])
-def test_what_cannot_be_seen_is_no_difference(moved: float) -> None:
+def test_an_invisible_move_is_ignored(moved: float) -> None:
     assert look_the_same(picture(), picture(at=0.5 + moved))
 
 
-def test_a_line_that_is_a_pixel_further_is_no_difference() -> None:
+def test_a_line_that_moved_by_one_pixel_is_ignored() -> None:
     first, second = (shaded(at) for at in (20, 21))
     assert first != second
     assert look_the_same(first, second)
     assert not look_the_same(first, shaded(22))
 
 
-def test_another_shade_of_an_edge_is_no_difference() -> None:
+def test_a_slightly_different_shade_is_ignored() -> None:
     assert look_the_same(shaded(20, 100), shaded(20, 103))
     assert not look_the_same(shaded(20, 100), shaded(20, 150))
 
@@ -53,12 +53,12 @@ def test_another_shade_of_an_edge_is_no_difference() -> None:
 @pytest.mark.parametrize(
     "changed", [{"label": "0.16 ms"}, {"label": "-0.15 ms"}, {"label": "015 ms"}, {"at": 0.53}, {"width": 4.1}]
 )
-def test_what_can_be_seen_is_a_difference(changed: dict[str, Any]) -> None:
+def test_a_visible_change_is_a_difference(changed: dict[str, Any]) -> None:
     other = picture(**changed)
     assert not look_the_same(picture(), other)
     assert not look_the_same(other, picture())
 
 
-def test_every_digit_is_told_from_every_other_one() -> None:
+def test_every_digit_differs_from_every_other_digit() -> None:
     digits = [picture(f"0.{digit}5 ms") for digit in range(10)]
     assert not [pair for pair in combinations(digits, 2) if look_the_same(*pair)]

@@ -1,4 +1,4 @@
-"""The notebooks that are committed, and the one that a new investigation begins with."""
+"""Committed notebooks, and the template of new ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def figures_of(text: str) -> int:
-    """Run a notebook's cells in this process, which has imported what they need; return how many figures they drew."""
+    """Run a notebook's cells in this process, which has the imports already. Return the number of plots drawn."""
     drawn = 0
 
     def show() -> None:
@@ -61,7 +61,7 @@ def figures_of(text: str) -> int:
     return drawn
 
 
-def test_the_first_notebook_shows_all_there_is(folder: Path, ablated: Summary) -> None:
+def test_the_first_notebook_draws_every_plot_of_a_full_session(folder: Path, ablated: Summary) -> None:
     write(ablated, folder / "summary.json")
     assert figures_of(first_notebook()) == 4
 
@@ -76,7 +76,7 @@ def test_the_first_notebook_fits_a_session_without_a_verdict(folder: Path, case:
     assert figures_of(first_notebook()) == 3
 
 
-def test_the_first_notebook_fits_a_function_of_ours(folder: Path, case: Callable[..., Summary]) -> None:
+def test_the_first_notebook_fits_a_session_that_measures_a_function(folder: Path, case: Callable[..., Summary]) -> None:
     arm = {"about": "x", "subject": "function", "function": "x:y"}
     write(
         case(
@@ -107,7 +107,7 @@ def test_a_new_investigation_has_a_notebook(folder: Path) -> None:
 def test_every_investigation_has_a_notebook(path: Path) -> None:
     notebook = jupytext.reads((path / "notebook.py").read_text(), fmt="py:percent")
     assert notebook.cells[0].cell_type == "markdown"
-    # What it shows is committed as soon as there is anything to show.
+    # The executed notebook is committed as soon as the investigation is measured.
     assert (path / "notebook.ipynb").is_file() == (path / "summary.json").is_file()
 
 
@@ -128,7 +128,7 @@ def test_the_first_notebook_is_executed_the_same_way_twice(folder: Path, ablated
 
 
 @pytest.mark.slow
-def test_a_mistake_in_a_notebook_is_told_as_everywhere(folder: Path, ablated: Summary) -> None:
+def test_an_error_of_the_lab_in_a_notebook_keeps_its_message(folder: Path, ablated: Summary) -> None:
     write(ablated, folder / "summary.json")
     (folder / "notebook.py").write_text("# %%\nfrom evenkeel_lab.notebook import investigation\ninvestigation('x')\n")
     with pytest.raises(CellFailed, match="WrongUse: There is no investigation 'x'"):
