@@ -123,7 +123,7 @@ def load(  # noqa: PLR0913  # one for each option
             )
             return
         wanted = read_criteria(criteria) if criteria else Criteria(None, {}, {})
-        wanted.check([call.name for call in SCENARIOS[scenario].calls.things], watched=pid is not None)
+        wanted.check(SCENARIOS[scenario].calls, watched=pid is not None)
         sampler = Sampler(pid) if pid else None
         if sampler:
             sampler.start()

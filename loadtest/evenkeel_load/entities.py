@@ -40,7 +40,7 @@ def user_ids(plan: Plan) -> list[str]:
     if not isinstance(mode, CreatedUser):
         return []
     turns = -(-(plan.expected or plan.users) // plan.users)
-    return mode.ids(plan.users, turns)
+    return mode.user_ids(plan.users, turns)
 
 
 @contextlib.contextmanager

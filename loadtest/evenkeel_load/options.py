@@ -9,7 +9,7 @@ from typing import Any
 
 from evenkeel_load.arrivals import CLOSED, OPEN
 from evenkeel_load.errors import LoadConfigError
-from evenkeel_load.user_modes import MODES
+from evenkeel_load.user_modes import USER_MODES
 
 SHARED, PER_USER = "shared", "per-user"
 YES, NO = "yes", "no"
@@ -124,7 +124,8 @@ OPTIONS = (
     Option("rate-to", "the rate at which a ramp ends", positive, "RATE"),
     Option("cv", "how much the gaps of gamma arrivals vary; 1 is Poisson, 4 is bursty", variation, "X", 4.0),
     Option("trace", "a file with a time on each line, for trace arrivals", metavar="FILE", is_path=True),
-    Option("user-mode", "what stands in the field `user`", default="none", choices=tuple(MODES)),
+    # A locustfile may add user modes, so the plan checks the choice.
+    Option("user-mode", f"what the field `user` contains: {', '.join(USER_MODES)}", metavar="MODE", default="none"),
     Option(
         "requests-per-user", "how many requests keep a random or created id; 0: all of a simulated user's", count, "N"
     ),

@@ -11,8 +11,7 @@ from evenkeel_load.arrivals import CLOSED, OPEN, Arrivals, Constant, Extent, Gam
 from evenkeel_load.draws import Mix
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS, positive
-from evenkeel_load.scenario import SCENARIOS
-from evenkeel_load.user_modes import MODES, Mode
+from evenkeel_load.user_modes import USER_MODES, UserMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +69,7 @@ class Plan:
     run: str
     arm: str
     step: int
+    user_modes: Mapping[str, type[UserMode]]
     start_at: int | None
     """When it begins, in nanoseconds of Unix time; None for as soon as can be."""
 
@@ -122,9 +122,9 @@ class Plan:
             return None
         return float(self.times[-1] - self.times[0]) if len(self.times) else 0.0
 
-    def mode(self) -> Mode:
-        """Return who the requests say that they come from."""
-        return MODES[self.user_mode](self.seed, self.run, self.requests_per_user)
+    def mode(self) -> UserMode:
+        """Return what fills the field `user`."""
+        return self.user_modes[self.user_mode](self.seed, self.run, self.requests_per_user)
 
     def place(self, number: int) -> tuple[int, int]:
         """Return which simulated user sends a request, and how many it has sent before."""
@@ -133,12 +133,17 @@ class Plan:
         return number % self.users, number // self.users
 
 
-def make_plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan that options make; what is None was not given."""
-    found = SCENARIOS[scenario]
+def make_plan(
+    scenario: Scenario,
+    users: int,
+    run: str,
+    given: Mapping[str, Any],
+    user_modes: Mapping[str, type[UserMode]] = USER_MODES,
+) -> Plan:
+    """Return the plan of a scenario with the options in `given`. An option that is None was not given."""
     users = given.get("identities") or users
     said = {name: value for name, value in given.items() if value is not None}
-    chosen = {option.field: option.default for option in OPTIONS} | found.defaults | said
+    chosen = {option.field: option.default for option in OPTIONS} | {**scenario.defaults} | said
     per_user = said.get("requests_per_user")
     chosen["requests_per_user"] = 1 if per_user is None else per_user
     if "requests" not in said:
@@ -146,9 +151,14 @@ def make_plan(scenario: str, users: int, run: str, given: Mapping[str, Any]) -> 
             chosen["requests"] = users * per_user
         elif "duration" in said or chosen["arrivals"] == "trace":
             chosen["requests"] = None
+    if chosen["user_mode"] not in user_modes:
+        raise LoadConfigError(
+            f"--user-mode: there is no {chosen['user_mode']!r}.", hint=f"It is one of {', '.join(user_modes)}."
+        )
     _check(chosen, said, users)
     chosen |= {
-        "scenario": found,
+        "scenario": scenario,
+        "user_modes": user_modes,
         "users": users,
         "run": run,
         "models": _mix(chosen["models"]),

@@ -21,6 +21,7 @@ from evenkeel_load.options import OPTIONS, SECRETS
 from evenkeel_load.plan import make_plan
 from evenkeel_load.records import folder as names
 from evenkeel_load.records.merge import any_error, merge_claimed
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -183,7 +184,9 @@ def run(
 
     A master whose workers are on other machines has no records, and returns None.
     """
-    plans = [make_plan(scenario, count, records.name, {**given, "step": step}) for step, count in enumerate(users)]
+    plans = [
+        make_plan(SCENARIOS[scenario], count, records.name, {**given, "step": step}) for step, count in enumerate(users)
+    ]
     if not all(one.expected != 0 for one in plans):
         raise LoadConfigError("No request is due in that time.", hint="Give a longer --duration, or a higher --rate.")
     if fleet.master and len(plans) > 1:

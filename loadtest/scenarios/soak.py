@@ -1,7 +1,9 @@
-"""Run it as `locust -f loadtest/scenarios/soak.py --host http://127.0.0.1:4000`; see docs/load.md."""
+"""The mixture for an hour. Run it as `locust -f loadtest/scenarios/soak.py --host http://127.0.0.1:4000`."""
 
 from __future__ import annotations
 
-from evenkeel_load.locust_side.harness import load_user
+import mixed
 
-SoakUser = load_user("soak")
+
+class SoakUser(mixed.MixedUser):
+    """A client as in the scenario mixed. Its defaults are a low rate and an hour."""

@@ -8,11 +8,15 @@ from hypothesis import given, strategies as st
 
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS
-from evenkeel_load.plan import make_plan as plan
+from evenkeel_load.plan import Plan, make_plan
 from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def plan(scenario: str, users: int, run: str, given: dict[str, Any]) -> Plan:
+    return make_plan(SCENARIOS[scenario], users, run, given)
 
 
 def option(name: str) -> Any:
@@ -63,6 +67,7 @@ def test_users_send_as_much_as_their_weights_say() -> None:
         ({"user_mode": "created", "duration": 3.0}, "how many users"),
         ({"models": "gpt-4o=x"}, "no model with a weight"),
         ({"models": "=2"}, "names no model"),
+        ({"user_mode": "nobody"}, "there is no 'nobody'"),
         ({"weights": "1,2"}, "are for open loads"),
         ({"weights": "1,2", "arrivals": "constant", "rate": 1.0, "user_mode": "random"}, "are for open loads"),
         ({"weights": "1,2", "arrivals": "constant", "rate": 1.0}, "2 --weights are not for 10 users"),
@@ -103,7 +108,6 @@ def test_no_users_are_refused() -> None:
         ("rate", "fast"),
         ("requests", "-1"),
         ("requests", "1.5"),
-        ("user-mode", "nobody"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(name: str, text: str) -> None:

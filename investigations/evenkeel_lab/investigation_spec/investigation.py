@@ -79,7 +79,7 @@ class Load(Part):
             for option in OPTIONS:
                 if option.field in self.options:
                     option.parse(str(self.options[option.field]))
-            make_plan(self.scenario, self.users, "", self.options)
+            make_plan(SCENARIOS[self.scenario], self.users, "", self.options)
         except LoadConfigError as error:
             raise ValueError(error.what.rstrip("."), error.hint) from error
         return self

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import gevent
 import pyarrow as pa
 from gevent.event import Event
-from locust import User, events, task
+from locust import events
 from locust.runners import MasterRunner, WorkerRunner
 
 from evenkeel_load.clock import NS, now_ns
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from locust.env import Environment
     from locust.rpc import Message
 
+    from evenkeel_load.locust_side.session import TaskUser
     from evenkeel_load.plan import Plan
     from evenkeel_load.records.outcome import Outcome
-    from evenkeel_load.scenario import Call
 
 # With its first array Arrow imports pandas, where that is installed: now, and not in the midst of a load, which would
 # stand still for a second.
@@ -70,26 +70,10 @@ class RequestFailed(Exception):
     """A request did not go well; its text is the class of the error."""
 
 
-def load_user(scenario: str) -> type[User]:
-    """Return the user class of a scenario: all that a locustfile needs."""
-    harness = Harness(scenario)
-
-    class LoadUser(User):
-        @task
-        def work(self) -> None:
-            harness.work()
-            # Nothing is left to do, and Locust would begin anew.
-            Event().wait()
-
-    LoadUser.__name__ = LoadUser.__qualname__ = f"{scenario.title()}User"
-    return LoadUser
-
-
 class Harness:
-    """What one Locust process does for a scenario, whatever its part is."""
+    """Connects Locust's events to a load. One for each process."""
 
-    def __init__(self, scenario: str) -> None:
-        self._scenario = scenario
+    def __init__(self) -> None:
         self._records: str | None = None
         self._folder = Path()
         self._share: dict[str, Any] = {}
@@ -107,10 +91,10 @@ class Harness:
         events.test_stop.add_listener(self._stop)
         events.quitting.add_listener(self._leave)
 
-    def work(self) -> None:
-        """Be a user."""
+    def work(self, user: TaskUser) -> None:
+        """Send the requests of a user that Locust has started."""
         if self._session is not None:
-            self._session.work()
+            self._session.work(user)
 
     def _init(self, environment: Environment, **_: Any) -> None:
         if environment.parsed_options is not None:
@@ -152,7 +136,7 @@ class Harness:
         # Another start from the web page is another step.
         step = len(list(self._folder.glob(folder.PLANS))) if options.step is None else int(options.step)
         share: dict[str, Any] = {
-            "scenario": self._scenario,
+            "scenario": _user_class(environment).scenario.name,
             "users": runner.target_user_count,
             "run": run,
             "step": step,
@@ -182,11 +166,7 @@ class Harness:
         self, environment: Environment, *, index: int, count: int, told_ns: int, lead_ns: int, **share: Any
     ) -> None:
         """Send this process's share of a load."""
-        if share["scenario"] != self._scenario:
-            raise LoadConfigError(
-                f"The master's scenario is {share['scenario']}, this worker's is {self._scenario}.",
-                hint="Start both with the same one.",
-            )
+        user_class = _user_class(environment)
         if abs(told_ns - now_ns()) > MOST_SKEW_NS:
             log.warning("The master's clock is another one than this machine's: this worker begins by its own.")
             told_ns = now_ns()
@@ -200,13 +180,13 @@ class Harness:
 
         start_ns = told_ns + lead_ns
 
-        def tell(call: Call, found: Outcome) -> None:
+        def report(call: str, outcome: Outcome) -> None:
             environment.events.request.fire(
                 request_type="POST",
-                name=call.name,
-                response_time=(found.end_ns - found.sent_ns) / NS_PER_MS,
-                response_length=found.size,
-                exception=RequestFailed(found.error) if found.error else None,
+                name=call,
+                response_time=(outcome.end_ns - outcome.sent_ns) / NS_PER_MS,
+                response_length=outcome.size,
+                exception=RequestFailed(outcome.error) if outcome.error else None,
                 context={},
             )
 
@@ -221,7 +201,16 @@ class Harness:
         def failed(error: Exception) -> None:
             self._fail(environment, error)
 
-        session = self._session = Session(plan, target, recorder, Share(index, count, start_ns), tell, ended, failed)
+        session = self._session = Session(
+            plan,
+            target,
+            recorder,
+            Share(index, count, start_ns),
+            lambda: user_class(environment),
+            report,
+            ended,
+            failed,
+        )
         health = Health(self._folder, session, plan.step)
         self._running.callback(health.note, over=True)
         self._running.callback(session.stop)
@@ -229,7 +218,7 @@ class Harness:
 
     def _spawned(self, **_: Any) -> None:
         if self._session is not None:
-            self._session.work_alone()
+            self._session.start_idle_users()
 
     def _worker_done(self, environment: Environment, msg: Message) -> None:
         if msg.data:
@@ -301,10 +290,33 @@ class Harness:
     def _plan(self, environment: Environment, *, scenario: str, users: int, run: str, step: int) -> Plan:
         options = vars(environment.parsed_options)
         given = {option.field: _value(option, options) for option in OPTIONS}
-        return make_plan(scenario, users, run, given | {"step": step})
+        user_class = _user_class(environment)
+        if scenario != user_class.scenario.name:
+            raise LoadConfigError(
+                f"The master's scenario is {scenario}, this worker's is {user_class.scenario.name}.",
+                hint="Start both with the same one.",
+            )
+        return make_plan(user_class.scenario, users, run, given | {"step": step}, user_class.user_modes)
 
     def _folder_of(self, run: str) -> Path:
         return Path(self._records) if self._records else Path("evenkeel-load") / run
+
+
+def _user_class(environment: Environment) -> Any:
+    """Return the class of the locustfile."""
+    classes: list[Any] = [user_class for user_class in environment.user_classes if hasattr(user_class, "calls")]
+    if len(classes) != 1:
+        names = ", ".join(user_class.__name__ for user_class in classes) or "none"
+        raise LoadConfigError(
+            f"A locustfile needs one class of LoadUser, and this one has {names}.",
+            hint="Write several tasks in one class, or name the class after the options of locust.",
+        )
+    (user_class,) = classes
+    if not user_class.calls.things:
+        raise LoadConfigError(
+            f"{user_class.__name__} has no task.", hint="Write a method with @task that calls self.post."
+        )
+    return user_class
 
 
 def _value(option: Option, options: dict[str, Any]) -> Any:

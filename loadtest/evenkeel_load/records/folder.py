@@ -53,8 +53,8 @@ def claimed(folder: Path) -> Iterator[None]:
 def write_plan(folder: Path, plan: Plan, host: str, processes: int) -> None:
     """Write down what is to be sent, and by how many processes."""
     folder.mkdir(parents=True, exist_ok=True)
-    secret = {option.field for option in SECRETS}
-    told = {name: value for name, value in asdict(plan).items() if name not in secret}
+    left_out = {option.field for option in SECRETS} | {"user_modes"}
+    told = {name: value for name, value in asdict(plan).items() if name not in left_out}
     told |= {"scenario": plan.scenario.name, "host": host, "expected": plan.expected, "span": plan.span}
     told["processes"] = processes
     (folder / f"plan-{plan.step}.json").write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")

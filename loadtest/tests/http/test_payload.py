@@ -7,31 +7,25 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenkeel_load.http import payload
-from evenkeel_load.plan import make_plan as plan
-from evenkeel_load.scenario import CHAT, EMBEDDINGS, STREAM, Call
+from evenkeel_load.plan import Plan, make_plan
+from evenkeel_load.scenario import SCENARIOS
 
 
-def body(call: Call, number: int, user: str | None = None, **given: Any) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(payload.body(plan("chat", 10, "run", given), call, number, user))
-    return found
+def plan(**options: Any) -> Plan:
+    return make_plan(SCENARIOS["chat"], 10, "run", options)
 
 
-def test_a_chat_request() -> None:
-    found = body(CHAT, 3, max_tokens=7, seed=5)
-    assert (found["model"], found["max_tokens"], "user" in found) == ("gpt-4o-mini", 7, False)
-    assert found["extra_headers"] == {"x-mock-key": "5-3"}
-    assert "max_tokens" not in body(CHAT, 3)
+def test_fields_that_are_none_are_left_out() -> None:
+    body = orjson.loads(payload.encode({"model": "gpt-4o-mini", "max_tokens": None, "user": "somebody"}, "5-3"))
+    assert body == {"model": "gpt-4o-mini", "user": "somebody", "extra_headers": {"x-mock-key": "5-3"}}
 
 
-def test_a_stream_asks_for_its_usage() -> None:
-    found = body(STREAM, 0, "somebody")
-    assert (found["stream"], found["stream_options"], found["user"]) == (True, {"include_usage": True}, "somebody")
+def test_the_mock_draws_the_latency_from_the_seed_and_the_number() -> None:
+    assert payload.key(plan(seed=5), 3) == "5-3"
 
 
-def test_embeddings_have_an_input() -> None:
-    found = body(EMBEDDINGS, 0)
-    assert (found["model"], "messages" in found) == ("text-embedding-3-small", False)
-    assert found["input"].startswith("0-0 ")
+def test_a_prompt_begins_with_the_seed_and_the_number() -> None:
+    assert payload.prompt(plan(seed=5), 3).startswith("5-3 ")
 
 
 @given(st.integers(1, 20_000))
@@ -43,5 +37,5 @@ def test_what_is_said_is_as_long_as_asked(size: int) -> None:
 
 @pytest.mark.parametrize(("prompts", "different"), [(0, 100), (1, 1), (7, 7)])
 def test_how_many_different_prompts_there_are(prompts: int, different: int) -> None:
-    said = {body(CHAT, number, prompts=prompts)["messages"][0]["content"] for number in range(100)}
-    assert len(said) == different
+    texts = {payload.prompt(plan(prompts=prompts), number) for number in range(100)}
+    assert len(texts) == different

@@ -26,6 +26,7 @@ from evenkeel_load.proxy import Sampler
 from evenkeel_load.records.folder import RECORDS
 from evenkeel_load.records.resource_samples import read_samples, waited
 from evenkeel_load.run import Fleet, Progress, run as load
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -272,7 +273,7 @@ async def _load(proxy: Proxy, drill: Drill, start_ns: int, records: Path) -> Non
 
 def _requests(drill: Drill, records: Path, start_ns: int) -> list[Request]:
     # The same draws by which the load has chosen whose turn it was.
-    plan = make_plan("chat", len(drill.weights), "", _chosen(drill, None, records.with_suffix(".trace")))
+    plan = make_plan(SCENARIOS["chat"], len(drill.weights), "", _chosen(drill, None, records.with_suffix(".trace")))
     columns = ["number", "intended_ns", "end_ns", "status", "error"]
     rows = pq.read_table(records / RECORDS, columns=columns).to_pylist()
     found = [

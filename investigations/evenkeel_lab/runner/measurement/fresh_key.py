@@ -16,6 +16,7 @@ from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.stack.litellm.config import MODEL
 from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_load.plan import make_plan
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec.investigation import Load
@@ -29,7 +30,8 @@ async def with_newcomer(target: Target, wanted: Load) -> Target:
     """Return a proxy with the key of somebody new; anything else as it is."""
     if target.newcomer is None:
         return target
-    models = make_plan(wanted.scenario, wanted.users, "", wanted.options | {"models": wanted.models or MODEL}).models
+    options = wanted.options | {"models": wanted.models or MODEL}
+    models = make_plan(SCENARIOS[wanted.scenario], wanted.users, "", options).models
     try:
         key = await target.newcomer()
         await ask(target.url, key, models.things[0], times=ASKED * target.workers, at_once=target.workers)

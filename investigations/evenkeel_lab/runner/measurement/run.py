@@ -27,6 +27,7 @@ from evenkeel_load.plan import make_plan
 from evenkeel_load.proxy import Sampler
 from evenkeel_load.records.resource_samples import read_samples, waited
 from evenkeel_load.run import Fleet, Progress, run as load
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -101,7 +102,7 @@ async def measure(
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
     chosen = _options(target, wanted, seed, start_ns)
-    await know(target.database_url, make_plan(wanted.scenario, wanted.users, records.name, chosen))
+    await know(target.database_url, make_plan(SCENARIOS[wanted.scenario], wanted.users, records.name, chosen))
     before = await Readings.before(target)
 
     def tell(_: Progress) -> None:

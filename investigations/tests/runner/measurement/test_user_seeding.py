@@ -9,6 +9,7 @@ from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 from evenkeel_lab.stack.servers.postgres import connect
 from evenkeel_load.entities import user_ids
 from evenkeel_load.plan import make_plan
+from evenkeel_load.scenario import SCENARIOS
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Stack
@@ -20,7 +21,7 @@ REMOVE = 'DELETE FROM "LiteLLM_EndUserTable" WHERE user_id = ANY($1)'
 async def test_who_is_created_is_there_and_nobody_else(below: Stack) -> None:
     url = (await below.services(DEFAULT_VERSION)).database_url
     options = {"requests_per_user": 0, "duration": 5.0}
-    created = make_plan("chat", 3, "off", options | {"user_mode": "created"})
+    created = make_plan(SCENARIOS["chat"], 3, "off", options | {"user_mode": "created"})
     ids = user_ids(created)
     assert len(ids) == 3
     connection = await connect(url)
@@ -29,7 +30,7 @@ async def test_who_is_created_is_there_and_nobody_else(below: Stack) -> None:
         # The same seed, and so the same users, once more: they are there already.
         for _ in range(2):
             await know(url, created)
-        await know(url, make_plan("chat", 3, "off", options | {"user_mode": "random"}))
+        await know(url, make_plan(SCENARIOS["chat"], 3, "off", options | {"user_mode": "random"}))
         await know(None, created)
         assert await connection.fetchval(COUNT, ids) == 3
         assert await connection.fetchval('SELECT count(*) FROM "LiteLLM_EndUserTable"') == everybody + 3

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from evenkeel_load.user_modes import MODES, CreatedUser
+from evenkeel_load.user_modes import USER_MODES, CreatedUser
 
 users = st.integers(1, 40)
 turns = st.integers(1, 12)
@@ -13,8 +13,8 @@ periods = st.integers(0, 5)
 
 
 def stream(mode: str, users: int, turns: int, requests_per_user: int = 1, run: str = "run") -> list[str | None]:
-    of = MODES[mode](7, run, requests_per_user)
-    return [of.id_of(user, turn) for turn in range(turns) for user in range(users)]
+    of = USER_MODES[mode](7, run, requests_per_user)
+    return [of.user_id(user, turn) for turn in range(turns) for user in range(users)]
 
 
 @given(users, turns)
@@ -55,6 +55,6 @@ def test_another_run_has_other_ids_and_the_same_run_the_same(mode: str) -> None:
 
 @given(users, turns, periods)
 def test_what_has_to_be_created_is_what_will_be_sent(users: int, turns: int, kept: int) -> None:
-    created = CreatedUser(7, "run", kept).ids(users, turns)
+    created = CreatedUser(7, "run", kept).user_ids(users, turns)
     assert len(created) == len(set(created))
     assert set(created) == set(stream("created", users, turns, kept))
