@@ -55,14 +55,14 @@ def publish(names: Sequence[str], steps: Steps, *, html: bool = False) -> list[P
 
     rendered = render_all(names, steps)
     for path in rendered.remove():
-        click.echo(f"removed {path.relative_to(rendered.place.parent)}, which belongs to no report now", err=True)
+        click.echo(f"removed {path.relative_to(rendered.folder.parent)}, which belongs to no report now", err=True)
     found = [path for path in rendered.write() if path.suffix != ".svg"]
     if html:
         found += rendered.write_html()
     for folder in (folder for folder in _measured(rendered) if (folder / SOURCE).is_file()):
         with steps.step(f"notebook of {name_of(folder)}"):
             found.append(write(folder))
-    return [path.relative_to(rendered.place.parent) for path in found]
+    return [path.relative_to(rendered.folder.parent) for path in found]
 
 
 def drifted(names: Sequence[str], steps: Steps) -> list[str]:
@@ -71,7 +71,7 @@ def drifted(names: Sequence[str], steps: Steps) -> list[str]:
     from evenkeel_lab.report import render_all  # noqa: PLC0415
 
     rendered = render_all(names, steps)
-    found = [f"{one.path.relative_to(rendered.place.parent)}: {one.what}" for one in rendered.drift()]
+    found = [f"{one.path.relative_to(rendered.folder.parent)}: {one.what}" for one in rendered.drift()]
     for folder in _measured(rendered):
         with steps.step(f"notebook of {name_of(folder)}"):
             found += [f"{FOLDER}/{name}: differs" for name in drift(folder)]

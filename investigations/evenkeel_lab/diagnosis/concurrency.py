@@ -37,7 +37,7 @@ def concurrent_at(starts: Numbers, ends: Numbers, at: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class Slowdown:
-    """How much slower requests with many concurrent ones were than requests with few."""
+    """Slowdown of requests with many concurrent requests, relative to requests with few."""
 
     few: float
     """Mean concurrency of the third with the least."""

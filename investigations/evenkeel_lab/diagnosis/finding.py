@@ -65,7 +65,7 @@ class Finding:
     why: str = ""
     """Reason for the confidence."""
     hint: str = ""
-    """What to do about it."""
+    """Recommended action."""
 
     def document(self) -> dict[str, object]:
         """Return the finding for `--json`, whose keys are older than the names of the fields."""

@@ -33,7 +33,7 @@ class Process:
         return self.used / self.count
 
     @property
-    def wanted(self) -> float:
+    def demand(self) -> float:
         """Cores that one process used or waited for. In both times it served no other request."""
         return self.each + (self.waited or 0.0)
 

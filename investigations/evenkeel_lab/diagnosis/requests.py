@@ -72,7 +72,7 @@ class Requests:
 
     @cached_property
     def ok(self) -> Flags:
-        """Which requests succeeded."""
+        """Mask of the requests that succeeded."""
         return is_none(self.error)
 
     @property
@@ -107,7 +107,7 @@ class Requests:
 
     @cached_property
     def known(self) -> Flags:
-        """Which successful requests have known parts. Cached answers carry the times of another request."""
+        """Mask of successful requests with known parts. Cached answers carry the times of another request."""
         return self.ok & (self.upstream >= 0) & (self.proxy >= -CLOCK_MS)
 
     @cached_property

@@ -13,12 +13,12 @@ from evenkeel_lab.notebook import investigation
 
 pd.options.display.max_rows = 200
 
-found = investigation()
-figure = found.investigation.primary  # which of the figures the charts are about
-arms = [arm for arm in [*found.investigation.arms, "again", "direct"] if arm in set(found.runs["arm"])]
+measured = investigation()
+figure = measured.investigation.primary  # which of the figures the charts are about
+arms = [arm for arm in [*measured.investigation.arms, "again", "direct"] if arm in set(measured.runs["arm"])]
 colors = {arm: f"C{number}" for number, arm in enumerate(arms)}
 markers = dict(zip(arms, "osD^vPX*<>" * 9, strict=False))
-found
+measured
 
 # %% [markdown]
 # ## What may be said
@@ -27,8 +27,8 @@ found
 # its margin; `detectable` is the smallest effect that so many pairs would have found four times in five.
 
 # %%
-percent = found.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(1).add_suffix(" %")
-found.verdicts[["candidate", "baseline", "figure", "pairs", "kind", "more_pairs"]].join(percent)
+percent = measured.verdicts[["effect", "low", "high", "margin", "detectable"]].mul(100).round(1).add_suffix(" %")
+measured.verdicts[["candidate", "baseline", "figure", "pairs", "kind", "more_pairs"]].join(percent)
 
 # %% [markdown]
 # ## Every pair
@@ -37,15 +37,17 @@ found.verdicts[["candidate", "baseline", "figure", "pairs", "kind", "more_pairs"
 # matter.
 
 # %%
-judged = found.verdicts[found.verdicts["figure"] == figure].reset_index(drop=True)
+judged = measured.verdicts[measured.verdicts["figure"] == figure].reset_index(drop=True)
 canvas, axes = plt.subplots(figsize=(9, 1.2 + 0.6 * len(judged)), layout="constrained")
-for row, one in enumerate(judged.to_dict("records")):
-    of_both = (found.pairs["baseline"] == one["baseline"]) & (found.pairs["candidate"] == one["candidate"])
-    pairs = found.pairs[of_both & (found.pairs["figure"] == figure)]
-    axes.barh(row, 200 * one["margin"], left=-100 * one["margin"], height=0.9, color="0.92")
+for row, verdict in enumerate(judged.to_dict("records")):
+    of_both = (measured.pairs["baseline"] == verdict["baseline"]) & (
+        measured.pairs["candidate"] == verdict["candidate"]
+    )
+    pairs = measured.pairs[of_both & (measured.pairs["figure"] == figure)]
+    axes.barh(row, 200 * verdict["margin"], left=-100 * verdict["margin"], height=0.9, color="0.92")
     axes.plot(100 * pairs["effect"], [row + 0.25] * len(pairs), "|", color="0.4")
-    axes.hlines(row, 100 * one["low"], 100 * one["high"], color="C0", linewidth=5)
-    axes.plot(100 * one["effect"], row, "D", color="white", markeredgecolor="C0")
+    axes.hlines(row, 100 * verdict["low"], 100 * verdict["high"], color="C0", linewidth=5)
+    axes.plot(100 * verdict["effect"], row, "D", color="white", markeredgecolor="C0")
 axes.axvline(0, color="black", linewidth=1)
 axes.set_yticks(judged.index, judged["candidate"] + " against " + judged["baseline"])
 axes.set_ylim(len(judged) - 0.4, -0.6)
@@ -60,9 +62,9 @@ plt.show()
 # %%
 canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 for arm in arms:
-    runs = found.runs[found.runs["arm"] == arm]
+    runs = measured.runs[measured.runs["arm"] == arm]
     axes.scatter(runs["at_s"] / 60, runs[figure], color=colors[arm], marker=markers[arm], alpha=0.8, label=arm)
-limited = found.runs[found.runs["limited"] != ""]
+limited = measured.runs[measured.runs["limited"] != ""]
 axes.plot(limited["at_s"] / 60, limited[figure], "x", color="black", markersize=12, label="does not count")
 axes.set_ylim(bottom=0)
 axes.set_xlabel("minutes since the session began")
@@ -77,7 +79,7 @@ plt.show()
 # and nothing to show here.
 
 # %%
-counted = found.quantiles[found.quantiles["limited"] == ""]
+counted = measured.quantiles[measured.quantiles["limited"] == ""]
 spread = counted.groupby(["arm", "share"])["latency_ms"].agg(["median", "min", "max"]).reset_index()
 if not spread.empty:
     canvas, axes = plt.subplots(figsize=(9, 4), layout="constrained")
@@ -102,7 +104,7 @@ if not spread.empty:
 # rest belongs to none of them or, below zero, to several.
 
 # %%
-costs = found.costs[found.costs["figure"] == figure].reset_index(drop=True)
+costs = measured.costs[measured.costs["figure"] == figure].reset_index(drop=True)
 if not costs.empty:
     canvas, axes = plt.subplots(figsize=(9, 1.2 + 0.5 * len(costs)), layout="constrained")
     axes.barh(costs.index, costs["cost"], color="0.8")
@@ -120,4 +122,4 @@ costs.drop(columns="figure").round(3)
 # What was claimed, what the published runs say when they are judged as ours are, and ours.
 
 # %%
-found.expected.round(3)
+measured.expected.round(3)

@@ -1,7 +1,7 @@
-"""Reports: markdown and figures from the summary of a session, and from nothing else."""
+"""Reports: markdown and plots, made from the summary of a session only."""
 
 from __future__ import annotations
 
-from evenkeel_lab.report.files import Drift, Rendered, render, render_all, render_book
+from evenkeel_lab.report.files import Drift, Rendered, render, render_all, render_study
 
-__all__ = ["Drift", "Rendered", "render", "render_all", "render_book"]
+__all__ = ["Drift", "Rendered", "render", "render_all", "render_study"]

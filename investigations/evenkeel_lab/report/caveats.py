@@ -1,4 +1,4 @@
-"""Every doubt about a session, by name: whoever reads a report sees what may be wrong with it."""
+"""Caveats of a session: everything that may be wrong with its results, each under a name."""
 
 from __future__ import annotations
 
@@ -30,82 +30,93 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Comparison
 
 STAND_IN = "stand-in"
-# What may be said otherwise, and is still the same question; not what was believed, nor what others claim.
+# Settings that are only wording. The hypothesis and the claims of others are not among them.
 WORDS = {name: part for name, part in ALL_WORDS.items() if name not in BELIEVED}
-# From which share of its time on a proxy that has to wait for a core is worth a word.
+# From this share of time spent waiting for a core, a proxy is mentioned.
 CROWDED = 0.2
 STEADY = 1.2
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """One of them."""
+class Caveat:
+    """One caveat: its name, and a sentence that explains it."""
 
     name: str
-    says: str
+    sentence: str
 
     @classmethod
-    def of(cls, text: str) -> Doubt:
-        """Read what was written as `name: sentence`."""
-        name, _, says = text.partition(": ")
-        return cls(name, f"{says}.")
+    def of(cls, text: str) -> Caveat:
+        """Parse `name: sentence`, without the full stop."""
+        name, _, sentence = text.partition(": ")
+        return cls(name, f"{sentence}.")
 
 
-def doubts(summary: Summary, judgement: Judgement, present: Investigation | None) -> list[Doubt]:
-    """Return all doubts, the gravest first; `present` is what the session's file asks for today."""
-    found = list(map(Doubt.of, judgement.invalid))
-    if present is not None and not same(present, summary.investigation):
-        found.append(Doubt("changed", "The file has been changed since this was measured."))
-    for kind in (_pairs, _design, _runs, _crowd, _warm_up, _figures, _steadiness, _second_opinion, _noise, _provenance):
-        found += kind(summary, judgement)
-    return found
+def caveats_of(summary: Summary, judgement: Judgement, present: Investigation | None) -> list[Caveat]:
+    """Return all caveats, the gravest first. `present` is the investigation in its file today, `None` if unknown."""
+    caveats = list(map(Caveat.of, judgement.invalid))
+    if present is not None and not same_question(present, summary.investigation):
+        caveats.append(Caveat("changed", "The file has been changed since this was measured."))
+    for kind in (
+        _pairs,
+        _design,
+        _runs,
+        _core_contention,
+        _warm_up,
+        _unknown_metrics,
+        _drift,
+        _permutation_test,
+        _noise,
+        _provenance,
+    ):
+        caveats += kind(summary, judgement)
+    return caveats
 
 
-def same(one: Investigation, other: Investigation) -> bool:
-    """Whether two files ask for the same, in whatever words: as JSON says it, which is how a summary keeps it."""
-    return one.model_dump(mode="json", exclude=WORDS) == other.model_dump(mode="json", exclude=WORDS)
+def same_question(first: Investigation, second: Investigation) -> bool:
+    """Whether two investigations differ in wording only. They are compared as JSON, because a summary stores JSON."""
+    return first.model_dump(mode="json", exclude=WORDS) == second.model_dump(mode="json", exclude=WORDS)
 
 
 def pairs_done(summary: Summary) -> int:
-    """Return how many pairs have been measured in full, valid or not."""
+    """Return the number of completely measured pairs, valid or not."""
     last = summary.investigation.session.looks[-1]
-    wanted: dict[int, list[str]] = {}
+    names_by_pair: dict[int, list[str]] = {}
     for meeting in meetings(summary.investigation, last):
-        wanted.setdefault(meeting.pair, []).append(meeting.name)
-    return sum(all(name in summary.done for name in names) for names in wanted.values())
+        names_by_pair.setdefault(meeting.pair, []).append(meeting.name)
+    return sum(all(name in summary.done for name in names) for names in names_by_pair.values())
 
 
-def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
+def _pairs(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     looks, done = summary.investigation.session.looks, pairs_done(summary)
-    # A clock knows nothing of what was found.
+    # If time decides when a session stops, results cannot influence it.
     if done not in looks and summary.investigation.session.seconds is None:
         declared = ", ".join(map(str, looks))
-        yield Doubt(
+        yield Caveat(
             "no-look", f"The session was judged after {counted(done, 'pair')}; declared beforehand: {declared}."
         )
-    for one in judgement.comparisons:
-        valid, dropped = _valid(summary, one)
+    for comparison in judgement.comparisons:
+        valid, dropped = _valid(summary, comparison)
         if valid < LEAST_PAIRS:
             less = f", {dropped} more {'is' if dropped == 1 else 'are'} invalid" if dropped else ""
-            told = f"{counted(valid, 'valid pair')}, of at least {LEAST_PAIRS}{less}"
-            yield Doubt("few-pairs", f"{one.candidate} against {one.baseline}: {told}.")
+            counts = f"{counted(valid, 'valid pair')}, of at least {LEAST_PAIRS}{less}"
+            yield Caveat("few-pairs", f"{comparison.candidate} against {comparison.baseline}: {counts}.")
 
 
-def _design(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+def _design(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     pairs = [runs for runs in summary.done.values() if len(runs) > 1 and "value" not in runs[0].figures]
     apart = sum(all(run.cores for run in runs) for runs in pairs)
     if summary.investigation.session.design is Design.DUETS and apart < len(pairs):
-        told = f"{len(pairs) - apart} of {len(pairs)} pairs were no duets, but ran one after the other"
-        yield Doubt("no-duets", f"{told}: there was no core for each arm, or no way to pin it to one.")
+        share = f"{len(pairs) - apart} of {len(pairs)} pairs were no duets, but ran one after the other"
+        yield Caveat("no-duets", f"{share}: there was no core for each arm, or no way to pin it to one.")
 
 
-def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+def _runs(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     for name, runs in sorted(summary.done.items()):
         for run in runs:
-            # Of what had not settled, its warm-up tells.
-            if why := "; ".join(one for one in run.limited if one != COLD):
+            # A cold proxy is a caveat of the warm-up.
+            if why := "; ".join(reason for reason in run.limited if reason != COLD):
                 pair = int(name.partition("+")[0])
-                yield Doubt("rig-limited", f"Pair {pair}, {run.arm}: {why}. Neither run of the pair counts.")
+                yield Caveat("rig-limited", f"Pair {pair}, {run.arm}: {why}. Neither run of the pair counts.")
     failures: dict[str, list[float]] = {}
     for runs in summary.done.values():
         for run in runs:
@@ -113,30 +124,32 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
                 failures.setdefault(run.arm, []).append(run.figures["error_rate"])
     for arm, rates in sorted(failures.items()):
         if fmean(rates) > FIGURES["error_rate"].usual.size:
-            told = f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
-            yield Doubt("failures", told)
+            sentence = (
+                f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
+            )
+            yield Caveat("failures", sentence)
 
 
-def _crowd(summary: Summary, _: Judgement) -> Iterator[Doubt]:
-    told = []
+def _core_contention(summary: Summary, _: Judgement) -> Iterator[Caveat]:
+    waits = []
     for arm in (*summary.investigation.arms, AGAIN):
         runs = [run for runs in summary.done.values() for run in runs if run.arm == arm]
         waited = [run.waited for run in runs if run.waited is not None]
         if waited and fmean(waited) > CROWDED:
-            told.append(f"{arm} for {fmean(waited) * 100:.0f} %")
-    if told:
-        yield Doubt(
+            waits.append(f"{arm} for {fmean(waited) * 100:.0f} %")
+    if waits:
+        yield Caveat(
             "crowded",
-            f"The proxies stood in line for a core: {', '.join(told)} of the time. The load, the mock and the servers "
+            f"The proxies stood in line for a core: {', '.join(waits)} of the time. The load, the mock and the servers "
             "needed the same cores, so latencies are longer than on a larger machine, for all arms alike.",
         )
 
 
-def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
-    for process, told in summary.warm_up.items():
-        if not told["steady"] and told["costs"]:
-            last = told["costs"][-WINDOWS:]
-            yield Doubt(
+def _warm_up(summary: Summary, _: Judgement) -> Iterator[Caveat]:
+    for process, state in summary.warm_up.items():
+        if not state["steady"] and state["costs"]:
+            last = state["costs"][-WINDOWS:]
+            yield Caveat(
                 "not-warm",
                 f"What a request cost {process} still varied, from {min(last):.3g} to {max(last):.3g} ms of CPU time, "
                 "when its warm-up ended. It went on in its runs, of which none counts before it had settled.",
@@ -147,41 +160,44 @@ def _warm_up(summary: Summary, _: Judgement) -> Iterator[Doubt]:
         if any(COLD in run.limited for run in runs)
     ]
     if cold:
-        yield Doubt(
+        yield Caveat(
             "not-warm", f"These pairs do not count, as one of their proxies was not warm yet: {', '.join(cold)}."
         )
 
 
-def _figures(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+def _unknown_metrics(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     own = [*summary.investigation.arms, AGAIN]
     by_arm: dict[str, list[Run]] = {}
     for runs in summary.done.values():
         for run in runs:
-            if not any(one.limited for one in runs):
+            if not any(each.limited for each in runs):
                 by_arm.setdefault(run.arm, []).append(run)
     for name in summary.investigation.figures:
         arms = [arm for arm in own if any(name not in run.figures for run in by_arm.get(arm, ()))]
         if arms:
-            who = ", ".join(arms)
-            yield Doubt("untold", f"{name} cannot be told in every run of {who}, and is not judged there{_why(name)}.")
+            names = ", ".join(arms)
+            yield Caveat(
+                "untold",
+                f"{name} cannot be told in every run of {names}, and is not judged there{_quantile_hint(name)}.",
+            )
 
 
-def _steadiness(summary: Summary, _: Judgement) -> Iterator[Doubt]:
+def _drift(summary: Summary, _: Judgement) -> Iterator[Caveat]:
     moved = []
     for arm, counts in counted_over_time(summary).items():
         first, second = map(median, halves(counts))
         if first and second and not 1 / STEADY <= second / first <= STEADY:
             moved.append(arm)
     if moved:
-        yield Doubt(
+        yield Caveat(
             "unsteady",
             f"From the first half of a run to the second the median of {', '.join(moved)} changes by more than a "
             "fifth: a mean over both is of no steady state.",
         )
 
 
-def _why(name: str) -> str:
-    """Say why a quantile may be refused."""
+def _quantile_hint(name: str) -> str:
+    """Return how many requests a quantile needs, or an empty text for other metrics."""
     digits = name.rpartition("p")[2]
     if not digits.replace(".", "").isdigit():
         return ""
@@ -189,66 +205,69 @@ def _why(name: str) -> str:
     return f": a quantile needs {SURE} requests beyond it, that is {SURE / beyond:,.0f} in a run"
 
 
-def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
+def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
     alpha = alpha_of(summary.investigation.session.looks)
-    for one in judgement.comparisons:
-        for found in one.figures:
-            if found.verdict is None or found.p_permutation is None or one.candidate == AGAIN:
+    for comparison in judgement.comparisons:
+        for compared in comparison.figures:
+            if compared.verdict is None or compared.p_permutation is None or comparison.candidate == AGAIN:
                 continue
-            # So few pairs have too few orders for the test to be sure of anything.
-            can_tell = 2.0 ** (1 - found.verdict.pairs) <= alpha
-            if can_tell and found.verdict.kind.is_real and found.p_permutation > alpha:
-                yield Doubt(
+            # With few pairs there are too few permutations to reach a p-value of `alpha`.
+            can_tell = 2.0 ** (1 - compared.verdict.pairs) <= alpha
+            if can_tell and compared.verdict.kind.is_real and compared.p_permutation > alpha:
+                arms = f"{comparison.candidate} against {comparison.baseline}"
+                yield Caveat(
                     "second-opinion",
-                    f"{found.figure.name} of {one.candidate} against {one.baseline} is {found.verdict.kind}, but a "
-                    f"permutation test does not confirm that it differs (p = {found.p_permutation:.3f}).",
+                    f"{compared.figure.name} of {arms} is {compared.verdict.kind}, but a "
+                    f"permutation test does not confirm that it differs (p = {compared.p_permutation:.3f}).",
                 )
 
 
-def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
-    asked = summary.investigation
-    if not any(AGAIN in pair for pair in asked.comparisons) and not _has_twin(asked):
-        # The engine has a second one of proxies only.
-        is_proxy = asked.arms[asked.baseline].subject is Kind.PROXY
+def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
+    investigation = summary.investigation
+    if not any(AGAIN in pair for pair in investigation.comparisons) and not _has_twin(investigation):
+        # Only proxies can be measured a second time automatically.
+        is_proxy = investigation.arms[investigation.baseline].subject is Kind.PROXY
         hint = "`session.noise` measures it" if is_proxy else "an arm that is the same as the baseline would tell"
-        yield Doubt(
+        yield Caveat(
             "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {hint}."
         )
     wide = [
-        f"{found.figure.name} {wording.effect(found)}, margin {wording.margin(found)}"
-        for one in judgement.comparisons
-        for found in one.figures
-        if one.candidate == AGAIN and found.verdict is not None and _reaches_beyond(found.verdict)
+        f"{compared.figure.name} {wording.effect(compared)}, margin {wording.margin(compared)}"
+        for comparison in judgement.comparisons
+        for compared in comparison.figures
+        if comparison.candidate == AGAIN and compared.verdict is not None and _reaches_beyond(compared.verdict)
     ]
     if wide:
-        yield Doubt("noisy", f"Two proxies that are the same may differ by more than a margin in {'; '.join(wide)}.")
+        yield Caveat("noisy", f"Two proxies that are the same may differ by more than a margin in {'; '.join(wide)}.")
 
 
-def _has_twin(asked: Investigation) -> bool:
-    """Whether one of the arms is the baseline under another name."""
-    baseline = asked.arms[asked.baseline]
+def _has_twin(investigation: Investigation) -> bool:
+    """Whether another arm equals the baseline."""
+    baseline = investigation.arms[investigation.baseline]
     same_about = {"about": baseline.about}
     return any(
-        arm.model_copy(update=same_about) == baseline for name, arm in asked.arms.items() if name != asked.baseline
+        arm.model_copy(update=same_about) == baseline
+        for name, arm in investigation.arms.items()
+        if name != investigation.baseline
     )
 
 
-def _reaches_beyond(found: Verdict) -> bool:
-    return max(abs(found.low), abs(found.high)) > found.margin
+def _reaches_beyond(verdict: Verdict) -> bool:
+    return max(abs(verdict.low), abs(verdict.high)) > verdict.margin
 
 
-def _provenance(summary: Summary, _: Judgement) -> Iterator[Doubt]:
-    told = summary.provenance
-    if not told.get("commit"):
-        yield Doubt("no-commit", "The commit that this was measured with is not known.")
-    changes = told.get("later", [])
-    if any(one.get("dirty") for one in (told, *changes)):
-        yield Doubt("dirty", "There were changes beside the commit that this was measured with.")
+def _provenance(summary: Summary, _: Judgement) -> Iterator[Caveat]:
+    provenance = summary.provenance
+    if not provenance.get("commit"):
+        yield Caveat("no-commit", "The commit that this was measured with is not known.")
+    changes = provenance.get("later", [])
+    if any(change.get("dirty") for change in (provenance, *changes)):
+        yield Caveat("dirty", "There were changes beside the commit that this was measured with.")
     if changes:
-        others = ", ".join(sorted({text(name.replace("_", " ")) for one in changes for name in one}))
-        yield Doubt("resumed", f"This was stopped and went on with something else than it began with: {others}.")
-    if told.get("engine") == STAND_IN:
-        yield Doubt(
+        names = ", ".join(sorted({text(name.replace("_", " ")) for change in changes for name in change}))
+        yield Caveat("resumed", f"This was stopped and went on with something else than it began with: {names}.")
+    if provenance.get("engine") == STAND_IN:
+        yield Caveat(
             "stand-in",
             "LiteLLM's database client spoke to Postgres through a stand-in for Prisma's native engine, a process of "
             "its own that takes about a millisecond of CPU more for each query: what a query costs is told too high "
@@ -256,7 +275,7 @@ def _provenance(summary: Summary, _: Judgement) -> Iterator[Doubt]:
         )
 
 
-def _valid(summary: Summary, one: Comparison) -> tuple[int, int]:
+def _valid(summary: Summary, comparison: Comparison) -> tuple[int, int]:
     last = summary.investigation.session.looks[-1]
-    valid, dropped = paired(summary.investigation, summary.done, last, one.baseline, one.candidate)
+    valid, dropped = paired(summary.investigation, summary.done, last, comparison.baseline, comparison.candidate)
     return len(valid), len(dropped)

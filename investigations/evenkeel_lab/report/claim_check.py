@@ -1,4 +1,4 @@
-"""What becomes of a claim, given what was measured: by a rule, the same for all of them, not by taste."""
+"""Check of claims against measured intervals, by one rule for all claims."""
 
 from __future__ import annotations
 
@@ -9,43 +9,45 @@ if TYPE_CHECKING:
     from evenkeel_lab.stats.compare import Compared
 
 
-class Ruling(StrEnum):
-    """What may be said of a claim."""
+class ClaimVerdict(StrEnum):
+    """Verdict on a claim."""
 
     CONFIRMED = "confirmed"
-    """All of our interval lies within what it says."""
+    """The whole interval lies within the claimed range."""
     REFINED = "refined"
-    """There is such an effect, but of another size, or of one that may be another."""
+    """There is an effect in the claimed direction, but its size differs or may differ."""
     REFUTED = "refuted"
-    """All of our interval lies beyond what it says, and does not surely point its way."""
+    """The whole interval lies outside the claimed range, and does not surely point in its direction."""
     OPEN = "open"
-    """It may be as it says, or not."""
+    """The claim may be true or false."""
 
 
-def ruling(claimed: tuple[float, float], low: float, high: float, *, is_real: bool, has_a_way: bool = True) -> Ruling:
-    """Rule on a claim of effects within a range, where ours lies between `low` and `high`, if it is real at all.
+def check_claim(
+    claimed: tuple[float, float], low: float, high: float, *, is_real: bool, has_direction: bool = True
+) -> ClaimVerdict:
+    """Check a claimed range of effects against the interval from `low` to `high`.
 
-    What is claimed of a share has no way: every part of a whole would point it.
+    A claim about a share has no direction (`has_direction`), because every share would point in it.
     """
     least, most = claimed
     if least <= low and high <= most:
-        return Ruling.CONFIRMED
+        return ClaimVerdict.CONFIRMED
     is_beyond = high < least or low > most
-    is_on_its_way = has_a_way and ((least >= 0 and low > 0) or (most <= 0 and high < 0))
-    # Where no difference that matters was claimed, there is one, of which it is open whether it matters.
+    is_in_direction = has_direction and ((least >= 0 and low > 0) or (most <= 0 and high < 0))
+    # No relevant difference was claimed. There is a difference, which may or may not be relevant.
     is_small = least < 0 < most and (low > 0 or high < 0) and not is_beyond
-    if is_real and (is_on_its_way or is_small):
-        return Ruling.REFINED
-    # What may be chance refutes a difference, but not that there is none.
+    if is_real and (is_in_direction or is_small):
+        return ClaimVerdict.REFINED
+    # An effect that may be chance can refute a claimed difference, but not a claim that there is none.
     is_refuted = is_beyond and (is_real or not least < 0 < most)
-    return Ruling.REFUTED if is_refuted else Ruling.OPEN
+    return ClaimVerdict.REFUTED if is_refuted else ClaimVerdict.OPEN
 
 
-def lying(claimed: tuple[float, float], found: Compared) -> str:
-    """Say where our interval lies beside a range that was claimed."""
-    if found.verdict is None:
+def interval_position(claimed: tuple[float, float], compared: Compared) -> str:
+    """Return the position of the measured interval relative to the claimed range, as text."""
+    if compared.verdict is None:
         return ""
-    low, high = found.ends
+    low, high = compared.ends
     least, most = claimed
     if high < least:
         return "below it"
@@ -54,8 +56,10 @@ def lying(claimed: tuple[float, float], found: Compared) -> str:
     return "in it" if least <= low and high <= most else "partly in it"
 
 
-def ruled(claimed: tuple[float, float], found: Compared, *, has_a_way: bool = True) -> Ruling | None:
-    """Rule on a claim by a figure; None if nothing may be said of that."""
-    if found.verdict is None:
+def check_comparison(
+    claimed: tuple[float, float], compared: Compared, *, has_direction: bool = True
+) -> ClaimVerdict | None:
+    """Check a claim against a compared metric. Return `None` if the metric has no verdict."""
+    if compared.verdict is None:
         return None
-    return ruling(claimed, *found.ends, is_real=found.verdict.kind.is_real, has_a_way=has_a_way)
+    return check_claim(claimed, *compared.ends, is_real=compared.verdict.kind.is_real, has_direction=has_direction)

@@ -1,4 +1,4 @@
-"""What says of a file that it was made here: without it, a file is somebody's own, and is left alone."""
+"""Marker of generated files. Files without it are never changed or removed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 
 def marked(name: str, text: str) -> str:
-    """Return a text with the mark of its file, which is named by its path below the place of reports."""
+    """Append the marker to `text`. `name` is the file's path below the folder of reports."""
     return f"{text.rstrip()}\n\n{_mark(name)}\n"
 
 
 def is_marked(path: Path, name: str) -> bool:
-    """Whether a file was made under this name; a copy under another one is none of ours."""
+    """Whether a file was generated as `name`. A copy under another name does not count."""
     return path.is_file() and path.read_bytes().rstrip().endswith(_mark(name).encode())
 
 
 def _mark(name: str) -> str:
-    # Two hyphens would end the comment, and a figure with them would be no XML.
-    told = name.replace("--", "- -")
-    return f"<!-- {told} was made by evenkeel report: what is changed by hand gets lost -->"
+    # Two hyphens would end the comment, and an SVG with them would be invalid XML.
+    shown_name = name.replace("--", "- -")
+    return f"<!-- {shown_name} was made by evenkeel report: what is changed by hand gets lost -->"

@@ -1,4 +1,4 @@
-"""A page as one file of HTML that needs nothing else: figures within it, no script, nothing that is fetched."""
+"""A page as one self-contained HTML file: inline plots, no scripts, nothing fetched."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ pre { padding: 0.8em 1em; overflow-x: auto; }
 pre code { padding: 0; font-size: 1em; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-# A figure is no part of a paragraph.
-ALONE = re.compile(r"<p>(<figure>.*?</figure>)</p>", re.DOTALL)
+# HTML does not allow a figure within a paragraph.
+FIGURE_IN_PARAGRAPH = re.compile(r"<p>(<figure>.*?</figure>)</p>", re.DOTALL)
 IDS = re.compile(r'(\bid="|href="#|url\(#)')
 SPACES = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
 SIZES = re.compile(r'\s(?:width|height)="[^"]*"')
@@ -56,7 +56,7 @@ SIZES = re.compile(r'\s(?:width|height)="[^"]*"')
 
 def document(page: Page) -> str:
     """Return a page as HTML."""
-    body = ALONE.sub(r"\1", _markdown(page).render(page.markdown))
+    body = FIGURE_IN_PARAGRAPH.sub(r"\1", _markdown(page).render(page.markdown))
     title = next(line for line in page.markdown.splitlines() if line.startswith("# "))[2:]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -72,12 +72,12 @@ def _plain(markdown: str) -> str:
 
 
 def _markdown(page: Page) -> MarkdownIt:
-    """Return what turns markdown into HTML: other people's HTML stays text, links stay words."""
+    """Return a markdown renderer that shows HTML as text, and only links within the page as links."""
     figures = {f"{folder_of(page.name)}/{name}.svg": (name, text) for name, text in page.figures.items()}
 
     def image(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         name, text = figures[str(tokens[at].attrs["src"])]
-        return inline(text, name, renderer.renderInlineAsText(tokens[at].children, options, env))
+        return inline_svg(text, name, renderer.renderInlineAsText(tokens[at].children, options, env))
 
     def link(_: RendererHTML, tokens: Sequence[Token], at: int, __: OptionsDict, ___: Any) -> str:
         target = str(tokens[at].attrs.get("href", ""))
@@ -88,20 +88,20 @@ def _markdown(page: Page) -> MarkdownIt:
         anchor = re.sub(r"[^a-z0-9]+", "-", tokens[at + 1].content.lower()).strip("-")
         return f'<{tokens[at].tag} id="{anchor}">'
 
-    found = MarkdownIt("commonmark", {"html": False}).enable("table")
-    found.add_render_rule("image", image)
-    found.add_render_rule("link_open", link)
-    found.add_render_rule("heading_open", heading)
-    found.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
-    found.add_render_rule("table_close", lambda *_: "</table></div>\n")
-    return found
+    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    renderer.add_render_rule("image", image)
+    renderer.add_render_rule("link_open", link)
+    renderer.add_render_rule("heading_open", heading)
+    renderer.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
+    renderer.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return renderer
 
 
-def inline(svg: str, name: str, alt: str) -> str:
-    """Return a figure as part of a page: with ids that no other figure has, and with its words."""
+def inline_svg(svg: str, name: str, alt: str) -> str:
+    """Return a plot as inline SVG, with ids that are unique in the page and `alt` as its label."""
     _, _, rest = svg.partition("<svg")
     head, _, body = rest.partition(">")
     head = SIZES.sub("", SPACES.sub("", head))
-    told = html.escape(alt, quote=True)
+    label = html.escape(alt, quote=True)
     body = IDS.sub(rf"\g<1>{name}-", body)
-    return f'<figure><svg role="img" aria-label="{told}"{head}>{body.rstrip()}</figure>'
+    return f'<figure><svg role="img" aria-label="{label}"{head}>{body.rstrip()}</figure>'

@@ -1,4 +1,4 @@
-"""The index of all reports: what was found, and what has not been measured yet."""
+"""Index of all reports: the results, and the investigations that are not measured yet."""
 
 from __future__ import annotations
 
@@ -7,49 +7,51 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.report.markdown import items, paragraph, table, text
 from evenkeel_lab.report.report_data import primary
 from evenkeel_lab.report.sections.reproduce import commit, day
-from evenkeel_lab.report.sections.tables import invalid
+from evenkeel_lab.report.sections.tables import is_invalid
 from evenkeel_lab.stats import wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel_lab.investigation_spec import Investigation
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Comparison
 
 HEAD = ("investigation", "question", "arm", "effect [interval]", "verdict", "measured")
 
 
-def index(cases: Sequence[Case], waiting: Mapping[str, Investigation], books: Mapping[str, str] | None = None) -> str:
-    """Return the page: books by their questions, investigations that were measured, and those that wait for it."""
+def index(
+    measured: Sequence[ReportData], waiting: Mapping[str, Investigation], studies: Mapping[str, str] | None = None
+) -> str:
+    """Return the page with studies by their question, `measured` investigations, and those `waiting` for it."""
     parts = ["# Reports", paragraph("What was measured, each with its own page. Made by `make reports`; not by hand.")]
-    if books:
-        parts.append(items([f"[{name}]({name}.md): {text(question)}" for name, question in books.items()]))
-    if cases:
-        parts.append(table(HEAD, [row for case in cases for row in _rows(case)], {HEAD[3]}))
+    if studies:
+        parts.append(items([f"[{name}]({name}.md): {text(question)}" for name, question in studies.items()]))
+    if measured:
+        parts.append(table(HEAD, [row for data in measured for row in _rows(data)], {HEAD[3]}))
     if waiting:
         parts.append("## Not measured yet")
-        parts.append(items([f"{name}: {text(one.question)}" for name, one in waiting.items()]))
-    if not cases and not waiting:
+        parts.append(items([f"{name}: {text(investigation.question)}" for name, investigation in waiting.items()]))
+    if not measured and not waiting:
         parts.append(paragraph("There are no investigations yet."))
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(case: Case) -> list[list[str]]:
-    """Return a row for each arm; what is the same in all of them stands in the first one."""
-    name = case.summary.name
-    shown = case.shown
-    rows = [["", "", *_found(case, one), ""] for one in shown] or [[""] * len(HEAD)]
-    ran = f"LiteLLM {', '.join(case.litellm)}" if case.litellm else ""
-    measured = [day(case.summary), ran, str(case.summary.provenance.get("kernel", "")), commit(case.summary)]
-    rows[0][:2] = [f"[{name}]({name}.md)", text(case.asked.question)]
+def _rows(data: ReportData) -> list[list[str]]:
+    """Return one row per arm. The first row holds what all of them share."""
+    name = data.summary.name
+    shown = data.shown
+    rows = [["", "", *_result_cells(data, comparison), ""] for comparison in shown] or [[""] * len(HEAD)]
+    ran = f"LiteLLM {', '.join(data.litellm)}" if data.litellm else ""
+    measured = [day(data.summary), ran, str(data.summary.provenance.get("kernel", "")), commit(data.summary)]
+    rows[0][:2] = [f"[{name}]({name}.md)", text(data.investigation.question)]
     rows[0][-1] = text(", ".join(filter(None, measured)))
     return rows
 
 
-def _found(case: Case, one: Comparison) -> list[str]:
-    found = primary(one)
-    if found is None:
-        return [one.candidate, "", wording.NO_VERDICT]
-    effect = f"{found.figure.name} {wording.effect(found)}" if found.verdict else ""
-    return [one.candidate, effect, wording.stated(found, invalid=invalid(case))]
+def _result_cells(data: ReportData, comparison: Comparison) -> list[str]:
+    compared = primary(comparison)
+    if compared is None:
+        return [comparison.candidate, "", wording.NO_VERDICT]
+    effect = f"{compared.figure.name} {wording.effect(compared)}" if compared.verdict else ""
+    return [comparison.candidate, effect, wording.stated(compared, invalid=is_invalid(data))]

@@ -1,4 +1,4 @@
-"""Markdown that reads well as plain text: padded tables, folded paragraphs, and text of others that stays text."""
+"""Markdown that reads well as plain text: padded tables, folded paragraphs, escaped foreign text."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ if TYPE_CHECKING:
 WIDTH = 110
 # A number keeps its unit on its line.
 UNIT, HELD = re.compile(r"(?<=\d) (?=%|(?:ms|s|points|MiB|pairs)\b)"), "\u00a0"
-# What would be read as markup within a line; a piece of `code` is left as it is.
+# Inline markup. Pieces of `code` are left as they are.
 CODE = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"[\\*<`$~]|](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
-# What would begin a list, a quotation, a heading or a line at the beginning of a line.
+# Markup at the beginning of a line: lists, quotations, headings and rules.
 BLOCK = re.compile(r"(?:[-+](?=\s|$)|>|#{1,6}(?=\s|$)|[=|:-]+\s*$|\d+(?=[.)](?:\s|$)))")
 
 
-def text(told: str) -> str:
-    """Return a text of somebody else's, on one line, without any markup but code."""
-    line = "".join(one for one in " ".join(told.split()) if one.isprintable())
+def text(raw: str) -> str:
+    """Return `raw` on one line, with all markup but code escaped."""
+    line = "".join(character for character in " ".join(raw.split()) if character.isprintable())
     return "".join(part if number % 2 else MARKUP.sub(r"\\\g<0>", part) for number, part in enumerate(CODE.split(line)))
 
 
-def code(told: str) -> str:
-    """Return a piece of code, whatever it holds."""
-    line = " ".join(told.split())
+def code(raw: str) -> str:
+    """Return `raw` as inline code. It may contain backticks."""
+    line = " ".join(raw.split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     space = " " if "`" in line else ""
     return f"{fence}{space}{line}{space}{fence}"
 
 
-def paragraph(told: str, begin: str = "") -> str:
-    """Fold a paragraph, or an item of a list that begins with `begin`."""
-    held = UNIT.sub(HELD, told)
+def paragraph(content: str, begin: str = "") -> str:
+    """Fold a paragraph. A list item begins with `begin`."""
+    held = UNIT.sub(HELD, content)
     lines = textwrap.wrap(held, WIDTH - len(begin), break_long_words=False, break_on_hyphens=False)
-    first, *others = [_shielded(line.replace(HELD, " ")) for line in lines] or [""]
-    return "\n".join([begin + first, *(" " * len(begin) + line for line in others)])
+    first, *following = [_escape_block(line.replace(HELD, " ")) for line in lines] or [""]
+    return "\n".join([begin + first, *(" " * len(begin) + line for line in following)])
 
 
-def items(told: Sequence[str]) -> str:
-    """Return a list."""
-    return "\n".join(paragraph(one, "- ") for one in told)
+def items(texts: Sequence[str]) -> str:
+    """Return `texts` as a list."""
+    return "\n".join(paragraph(each, "- ") for each in texts)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
-    """Return a table whose columns are as wide as what is in them; those in `right` hold numbers."""
-    cells = [[_cell(one) for one in row] for row in (head, *rows)]
+    """Return a table with padded columns. Columns in `right` are aligned to the right."""
+    cells = [[_cell(cell) for cell in row] for row in (head, *rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
         padded = [
-            one.rjust(width) if name in right else one.ljust(width)
-            for one, width, name in zip(row, widths, head, strict=True)
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(row, widths, head, strict=True)
         ]
         return f"| {' | '.join(padded)} |"
 
@@ -64,24 +64,24 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[
 
 
 def picture(alt: str, path: str, command: str = "") -> str:
-    """Return a picture, on a line of its own, with what it shows in words; below it the command that draws it."""
+    """Return a picture with its `alt` text, and below it the command that draws it, if there is one."""
     shown = f"![{text(alt)}]({path})"
     return f"{shown}\n\n*{PurePosixPath(path).name}, drawn by* {code(command)}" if command else shown
 
 
 def fenced(lines: Sequence[str], language: str) -> str:
-    """Return lines of code."""
+    """Return a code block."""
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-def _cell(told: str) -> str:
-    # A bar that follows a backslash is read in different ways, so that it gets a name.
-    return re.sub(r"(\\?)\|", lambda found: r"\&#124;" if found[1] else r"\|", " ".join(told.split()))
+def _cell(content: str) -> str:
+    # Renderers read a bar after a backslash differently, so it is written as an entity.
+    return re.sub(r"(\\?)\|", lambda match: r"\&#124;" if match[1] else r"\|", " ".join(content.split()))
 
 
-def _shielded(line: str) -> str:
-    found = BLOCK.match(line)
-    if found is None:
+def _escape_block(line: str) -> str:
+    match = BLOCK.match(line)
+    if match is None:
         return line
     digits = re.match(r"\d+", line)
     return f"{digits[0]}\\{line[digits.end() :]}" if digits else f"\\{line}"

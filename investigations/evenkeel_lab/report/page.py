@@ -1,4 +1,4 @@
-"""A page: its sections, one after the other, and the figures that they show."""
+"""Page of one session: its sections and their plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenkeel_lab.report.sections.ablation import ablation
 from evenkeel_lab.report.sections.criteria import criteria
 from evenkeel_lab.report.sections.database import database
 from evenkeel_lab.report.sections.expected import expected
-from evenkeel_lab.report.sections.limitations import doubted
+from evenkeel_lab.report.sections.limitations import limitations
 from evenkeel_lab.report.sections.noise import noise
 from evenkeel_lab.report.sections.profile import profile
 from evenkeel_lab.report.sections.question import question
@@ -26,10 +26,10 @@ from evenkeel_lab.report.sections.verdict import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
-# Each takes a case and the lines that show its figures, by name; one that has nothing to say returns nothing.
-SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
+# Each takes the data and the markdown of each plot, by name. It returns an empty text if there is nothing to show.
+SECTIONS: tuple[Callable[[ReportData, Mapping[str, str]], str], ...] = (
     verdict,
     question,
     tables,
@@ -41,7 +41,7 @@ SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
     expected,
     shapes,
     profile,
-    doubted,
+    limitations,
     reproduce,
     provenance,
 )
@@ -49,44 +49,44 @@ SECTIONS: tuple[Callable[[Case, Mapping[str, str]], str], ...] = (
 
 @dataclass(frozen=True)
 class Page:
-    """A report, as it is written to files."""
+    """A rendered report page."""
 
     name: str
-    """Its path below the place of reports, without an ending; its figures lie in a folder of that path."""
+    """Path below the folder of reports, without suffix. The plots are in the folder of that path."""
     markdown: str
     figures: Mapping[str, str]
-    """The text of each figure's file, by its name; the markdown says in words what they show."""
+    """The SVG of each plot, by its name."""
 
     @property
     def files(self) -> dict[str, str]:
-        """The text of each file, by its path below the place of reports."""
+        """The text of each file, by its path below the folder of reports."""
         drawn = {f"{self.name}/{name}.svg": text for name, text in self.figures.items()}
         return {f"{self.name}.md": self.markdown} | drawn
 
 
 def folder_of(name: str) -> str:
-    """Return the folder of a page's figures, seen from the page."""
+    """Return the folder of a page's plots, relative to the page."""
     return PurePosixPath(name).name
 
 
-def page(case: Case) -> Page:
-    """Make the page of a session, and draw its figures."""
+def page(data: ReportData) -> Page:
+    """Render the page of a session and draw its plots."""
     figures, alts = {}, {}
-    for name, one in FIGURES.items():
-        drawn = one.draw(case.summary, case.judgement)
+    for name, drawing in FIGURES.items():
+        drawn = drawing.draw(data.summary, data.judgement)
         if drawn is not None:
             figures[name] = svg(drawn, name)
-            alts[name] = one.alt(case.summary, case.judgement)
-    if case.profile:
-        figures |= flame_graphs(case.profile)
-        alts |= {figure_of(arm): alt_of(arm) for arm in case.profile.arms}
-    return Page(case.summary.name, markdown(case, alts), figures)
+            alts[name] = drawing.alt(data.summary, data.judgement)
+    if data.profile:
+        figures |= flame_graphs(data.profile)
+        alts |= {figure_of(arm): alt_of(arm) for arm in data.profile.arms}
+    return Page(data.summary.name, markdown(data, alts), figures)
 
 
-def markdown(case: Case, alts: Mapping[str, str]) -> str:
-    """Write the page of a session, with those figures of which it is said what they show."""
-    folder = folder_of(case.summary.name)
-    command = f"evenkeel report {case.summary.name}" if case.committed else ""
+def markdown(data: ReportData, alts: Mapping[str, str]) -> str:
+    """Return the markdown of a session's page, with the plots that have an alt text in `alts`."""
+    folder = folder_of(data.summary.name)
+    command = f"evenkeel report {data.summary.name}" if data.committed else ""
     pictures = {name: picture(alt, f"{folder}/{name}.svg", command) for name, alt in alts.items()}
-    said = [section(case, pictures) for section in SECTIONS]
-    return "\n\n".join(filter(None, said)) + "\n"
+    parts = [section(data, pictures) for section in SECTIONS]
+    return "\n\n".join(filter(None, parts)) + "\n"

@@ -1,4 +1,4 @@
-"""What figures are drawn from: the sketches of runs that count."""
+"""Data of the plots, from the latency summaries of the runs that count."""
 
 from __future__ import annotations
 
@@ -27,49 +27,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shift:
-    """By how much two arms differ at one quantile."""
+    """Difference between two arms at one quantile."""
 
     share: float
     differences: Sequence[float]
-    """Of each pair: logarithms of factors."""
+    """Logarithm of the factor, per pair."""
     mean: float
     band: tuple[float, float] | None
-    """None if there are too few pairs."""
+    """`None` if there are too few pairs."""
 
 
 def sketches(summary: Summary) -> dict[str, list[Sketch]]:
-    """Return the sketches of all runs that count, by arm, in the order of the file; the engine's own arms come last."""
+    """Return the sketches of all runs that count, by arm, in the order of the file; twin and mock come last."""
     names = list(summary.investigation.arms)
-    found: dict[str, list[Sketch]] = {name: [] for name in names}
+    by_arm: dict[str, list[Sketch]] = {name: [] for name in names}
     for meeting, runs in sorted(summary.done.items()):
         if any(run.limited for run in runs):
             continue
-        for arm, one in summary.sketches.get(meeting, {}).items():
-            found.setdefault(arm, []).append(one)
-    return {arm: told for arm, told in found.items() if any(any(map(sum, one.over_time)) for one in told)}
+        for arm, sketch in summary.sketches.get(meeting, {}).items():
+            by_arm.setdefault(arm, []).append(sketch)
+    return {arm: of_arm for arm, of_arm in by_arm.items() if any(any(map(sum, sketch.over_time)) for sketch in of_arm)}
 
 
 def counted_over_time(summary: Summary) -> Mapping[str, Counts]:
-    """Return how many requests of a run of each arm fall into each bin of times and of latencies, in the mean."""
+    """Return the mean number of requests per bin of time and latency in a run, by arm."""
     return {
-        arm: np.mean([np.asarray(one.over_time, dtype=np.float64) for one in found], axis=0)
-        for arm, found in sketches(summary).items()
+        arm: np.mean([np.asarray(sketch.over_time, dtype=np.float64) for sketch in of_arm], axis=0)
+        for arm, of_arm in sketches(summary).items()
     }
 
 
 def halves(counts: Counts) -> tuple[Counts, Counts]:
-    """Return those of the first half of a run, and of the second."""
+    """Split counts into the first and second half of a run."""
     return counts[: TIMES // 2], counts[TIMES // 2 :]
 
 
 def middle(counts: Counts) -> int | None:
-    """Return the bin of latencies in which the median lies; None where nothing was answered."""
+    """Return the index of the latency bin with the median, or `None` if no request was answered."""
     below = np.cumsum(counts.sum(axis=0))
     return int(np.searchsorted(below, below[-1] / 2)) if below[-1] else None
 
 
 def median(counts: Counts) -> float | None:
-    """Return the median latency in milliseconds, as if all of a bin were spread evenly over it."""
+    """Return the median latency in milliseconds, assuming an even spread within a bin, or `None` if unknown."""
     at = middle(counts)
     if at is None:
         return None
@@ -79,23 +79,25 @@ def median(counts: Counts) -> float | None:
 
 
 def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:
-    """Return by how much two arms differ, quantile by quantile: only those that every pair can tell."""
-    asked = summary.investigation
-    valid, _ = paired(asked, summary.done, asked.session.looks[-1], baseline, candidate)
+    """Return the difference between two arms at each quantile that is known in every pair."""
+    investigation = summary.investigation
+    valid, _ = paired(investigation, summary.done, investigation.session.looks[-1], baseline, candidate)
     both = []
     for number, _first, _second in valid:
-        told = summary.sketches.get(Meeting(number, (baseline, candidate), 0).name, {})
-        if baseline not in told or candidate not in told:
+        by_arm = summary.sketches.get(Meeting(number, (baseline, candidate), 0).name, {})
+        if baseline not in by_arm or candidate not in by_arm:
             return []
-        both.append((told[baseline].quantiles, told[candidate].quantiles))
-    found = []
+        both.append((by_arm[baseline].quantiles, by_arm[candidate].quantiles))
+    result = []
     for share in GRID:
         values = [(first.get(str(share), 0.0), second.get(str(share), 0.0)) for first, second in both]
         if values and all(first > 0 and second > 0 for first, second in values):
-            found.append(
-                _shift(share, [math.log(second / first) for first, second in values], alpha_of(asked.session.looks))
+            result.append(
+                _shift(
+                    share, [math.log(second / first) for first, second in values], alpha_of(investigation.session.looks)
+                )
             )
-    return found
+    return result
 
 
 def _shift(share: float, differences: Sequence[float], alpha: float) -> Shift:
@@ -107,5 +109,5 @@ def _shift(share: float, differences: Sequence[float], alpha: float) -> Shift:
 
 
 def percent(difference: float) -> float:
-    """Return the logarithm of a factor as people say it."""
+    """Convert the logarithm of a factor to a difference in percent."""
     return math.expm1(difference) * 100

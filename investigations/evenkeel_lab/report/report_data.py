@@ -1,4 +1,4 @@
-"""All that a page is made of, in one value: a session, what may be said of it, and what may be doubted."""
+"""Data of a report page: a session, its verdicts and its caveats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import AGAIN
-from evenkeel_lab.report.caveats import doubts, same
+from evenkeel_lab.report.caveats import caveats_of, same_question
 from evenkeel_lab.runner.results.ablation import attribute
 from evenkeel_lab.runner.results.analysis import judge_session
 from evenkeel_lab.runner.results.queue_model import queueing
@@ -17,98 +17,106 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.profiling.profile import Profile
-    from evenkeel_lab.report.caveats import Doubt
+    from evenkeel_lab.report.caveats import Caveat
     from evenkeel_lab.runner.results.ablation import Attribution
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.results.queue_model import Queueing
     from evenkeel_lab.runner.results.summary import Summary
     from evenkeel_lab.stats.compare import Compared, Comparison
 
-LEVEL = 100
+PERCENT = 100
 
 
 @dataclass(frozen=True)
-class Case:
-    """One session, judged."""
+class ReportData:
+    """One session with its analysis."""
 
     summary: Summary
     judgement: Judgement
     attribution: Attribution | None
     queueing: Queueing | None
-    doubts: Sequence[Doubt]
+    caveats: Sequence[Caveat]
     profile: Profile | None
     committed: bool
-    """Whether the summary lies beside its investigation, so that `evenkeel report` makes this page."""
+    """Whether the summary is committed beside its investigation, so that `evenkeel report` makes this page."""
 
     @property
-    def asked(self) -> Investigation:
-        """What the session was asked for."""
+    def investigation(self) -> Investigation:
+        """The investigation as it was measured."""
         return self.summary.investigation
 
     @property
-    def disbelief(self) -> str:
-        """What is to be said of whatever was derived from an invalid session; nothing of any other."""
+    def invalid_note(self) -> str:
+        """A sentence for results that derive from an invalid session; empty if the session is valid."""
         return " **This session is invalid: none of it is to be believed.**" if self.judgement.invalid else ""
 
     @property
     def litellm(self) -> list[str]:
-        """The versions of LiteLLM that ran; functions and the mock need none."""
-        return sorted({arm.litellm for arm in self.asked.arms.values() if arm.subject is Kind.PROXY})
+        """The measured versions of LiteLLM; empty if only functions or the mock were measured."""
+        return sorted({arm.litellm for arm in self.investigation.arms.values() if arm.subject is Kind.PROXY})
 
     @property
     def candidates(self) -> list[Comparison]:
-        """The arms against the baseline."""
-        return [one for one in self._against_baseline if one.candidate != AGAIN]
+        """Comparisons of each arm with the baseline."""
+        return [comparison for comparison in self._against_baseline if comparison.candidate != AGAIN]
 
     @property
     def shown(self) -> list[Comparison]:
-        """What there is to say: of a single arm, whether it differs from one that is the same."""
-        return self.candidates or [one for one in [self.noise] if one]
+        """Comparisons to show. If the baseline is the only arm, that is the comparison with its twin."""
+        return self.candidates or [comparison for comparison in [self.noise] if comparison]
 
     @property
-    def switched(self) -> list[Comparison]:
-        """What an ablation sets against its full arm."""
-        return [one for one in self.judgement.comparisons if one.baseline != self.asked.baseline]
+    def ablated(self) -> list[Comparison]:
+        """Comparisons of an ablation with its full arm."""
+        return [
+            comparison
+            for comparison in self.judgement.comparisons
+            if comparison.baseline != self.investigation.baseline
+        ]
 
     @property
     def noise(self) -> Comparison | None:
-        """The baseline against another one that is the same."""
-        return next((one for one in self._against_baseline if one.candidate == AGAIN), None)
+        """Comparison of the baseline with its twin; `None` if it was not measured."""
+        return next((comparison for comparison in self._against_baseline if comparison.candidate == AGAIN), None)
 
     @property
     def _against_baseline(self) -> list[Comparison]:
-        return [one for one in self.judgement.comparisons if one.baseline == self.asked.baseline]
+        return [
+            comparison
+            for comparison in self.judgement.comparisons
+            if comparison.baseline == self.investigation.baseline
+        ]
 
 
-def case_of(
+def report_data_of(
     summary: Summary,
     *,
     present: Investigation | None = None,
     profile: Profile | None = None,
     committed: bool = False,
-) -> Case:
-    """Judge a session; `present` is what its file asks for today, and in which words."""
-    if present is not None and same(present, summary.investigation):
+) -> ReportData:
+    """Analyse a session. `present` is the investigation in its file today; its wording is used if only that changed."""
+    if present is not None and same_question(present, summary.investigation):
         summary = replace(summary, investigation=present)
-    asked = summary.investigation
-    last = asked.session.looks[-1]
-    judgement = judge_session(asked, summary.done, last)
-    return Case(
+    investigation = summary.investigation
+    last = investigation.session.looks[-1]
+    judgement = judge_session(investigation, summary.done, last)
+    return ReportData(
         summary,
         judgement,
-        attribute(asked, summary.done, last, asked.primary),
-        queueing(asked, summary.done),
-        doubts(summary, judgement, present),
+        attribute(investigation, summary.done, last, investigation.primary),
+        queueing(investigation, summary.done),
+        caveats_of(summary, judgement, present),
         profile,
         committed,
     )
 
 
 def primary(comparison: Comparison) -> Compared | None:
-    """Return the figure that decides; None if it was not told."""
-    return next((one for one in comparison.figures if one.primary), None)
+    """Return the primary metric of a comparison, or `None` if it is unknown."""
+    return next((comparison for comparison in comparison.figures if comparison.primary), None)
 
 
-def level(alpha: float) -> str:
-    """Say how sure an interval is that errs by so much."""
-    return f"{(1 - alpha) * LEVEL:.3g} %"
+def confidence_level(alpha: float) -> str:
+    """Return the confidence level of an interval with error probability `alpha`, as text."""
+    return f"{(1 - alpha) * PERCENT:.3g} %"

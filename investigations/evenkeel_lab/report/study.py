@@ -1,4 +1,4 @@
-"""The page of a book: what its chapters have found, what becomes of others' claims, and what can be done."""
+"""Page of a study: the results of its chapters, the check of claims, and what operators can do."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.formatting import counted, duration
 from evenkeel_lab.investigation_spec.quotation import QUOTATION, Share, Telling, quoted
 from evenkeel_lab.report.caveats import pairs_done
-from evenkeel_lab.report.claim_check import lying, ruled
+from evenkeel_lab.report.claim_check import check_comparison, interval_position
 from evenkeel_lab.report.markdown import fenced, items, paragraph, picture, table, text
 from evenkeel_lab.report.page import Page, folder_of
 from evenkeel_lab.report.plots.answers import NAME as ANSWERS, answers
 from evenkeel_lab.report.plots.style import svg
 from evenkeel_lab.report.report_data import primary
 from evenkeel_lab.report.sections.reproduce import commit, day, seconds
-from evenkeel_lab.report.sections.tables import invalid
+from evenkeel_lab.report.sections.tables import is_invalid
 from evenkeel_lab.runner.results.arm_mean import level
 from evenkeel_lab.stats import wording
 
@@ -25,151 +25,157 @@ if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec import Book
     from evenkeel_lab.investigation_spec.quotation import Finding
     from evenkeel_lab.investigation_spec.study import Claim, Cure
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared
 
-UNTOLD = "cannot be told"
-IMPRESSION = (
+UNKNOWN = "cannot be told"
+QUICK_NOTE = (
     "**A first impression.** Runs were short, as many as there was time for, and nothing was measured against one that "
     "is the same."
 )
-# What an operator asks first, where a chapter judges it.
-SHOWN = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
-TOLD = {Telling.EFFECT: wording.effect, Telling.SHARE: wording.part, Telling.FACTOR: wording.factor}
-# From here on a range that was claimed has no end.
+# Metrics of the evidence table, if a chapter judges them.
+METRICS = ("throughput", "p50", "p95", "mean", "cpu_ms", "prisma_calls", "value")
+ESTIMATES = {Telling.EFFECT: wording.effect, Telling.SHARE: wording.part, Telling.FACTOR: wording.factor}
+# A claimed range beyond these effects is open at that end.
 NOTHING_LEFT, ENDLESS = -0.99, 99.0
 
 
-def book_page(name: str, book: Book, cases: Mapping[str, Case], *, quick: bool = False) -> Page:
-    """Make the page of a book; of a chapter that was not measured yet, it says so."""
-    cases = {chapter: cases[chapter] for chapter in book.chapters if chapter in cases}
-    drawn = answers(cases)
+def study_page(name: str, study: Book, by_chapter: Mapping[str, ReportData], *, quick: bool = False) -> Page:
+    """Render the page of a study. Chapters that are not measured yet are shown as such."""
+    by_chapter = {chapter: by_chapter[chapter] for chapter in study.chapters if chapter in by_chapter}
+    drawn = answers(by_chapter)
     figures = {ANSWERS: svg(drawn, f"{name}-{ANSWERS}")} if drawn else {}
     parts = [
-        f"# {text(book.title)}",
-        paragraph(IMPRESSION) if quick else "",
-        *(paragraph(_told(one, cases)) for one in book.answer.strip().split("\n\n")),
-        _answer(name, book, cases),
-        picture(_alt(cases), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
+        f"# {text(study.title)}",
+        paragraph(QUICK_NOTE) if quick else "",
+        *(paragraph(_with_quotations(answer, by_chapter)) for answer in study.answer.strip().split("\n\n")),
+        _answer(name, study, by_chapter),
+        picture(_alt(by_chapter), f"{folder_of(name)}/{ANSWERS}.svg", "" if quick else f"evenkeel report {name}")
         if figures
         else "",
-        f"## Question\n\n{paragraph(text(book.question))}",
-        f"## Method\n\n{paragraph(('At length: ' if quick else '') + text(book.method))}",
-        _evidence(name, book, cases),
-        _claims(name, book, cases),
-        _cures(name, book.cures, cases),
-        _limits(name, book, cases),
-        "" if quick else _reproduce(name, book, cases),
+        f"## Question\n\n{paragraph(text(study.question))}",
+        f"## Method\n\n{paragraph(('At length: ' if quick else '') + text(study.method))}",
+        _evidence(name, study, by_chapter),
+        _claims(name, study, by_chapter),
+        _measures(name, study.cures, by_chapter),
+        _limits(name, study, by_chapter),
+        "" if quick else _reproduce(name, study, by_chapter),
     ]
     return Page(name, "\n\n".join(filter(None, parts)) + "\n", figures)
 
 
-def _answer(name: str, book: Book, cases: Mapping[str, Case]) -> str:
-    said = []
-    for chapter in book.chapters:
-        if chapter not in cases:
-            said.append(f"**{chapter}**: {wording.UNMEASURED}.")
+def _answer(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+    lines = []
+    for chapter in study.chapters:
+        if chapter not in by_chapter:
+            lines.append(f"**{chapter}**: {wording.UNMEASURED}.")
             continue
-        case = cases[chapter]
-        found = "; ".join(_short(case, one.candidate, primary(one)) for one in case.shown)
-        said.append(f"{_link(name, chapter, text(case.asked.title))}, against {case.asked.baseline}: {found}.")
-    return items(said)
+        data = by_chapter[chapter]
+        results = "; ".join(_verdict(data, comparison.candidate, primary(comparison)) for comparison in data.shown)
+        lines.append(
+            f"{_link(name, chapter, text(data.investigation.title))}, against {data.investigation.baseline}: {results}."
+        )
+    return items(lines)
 
 
-def _told(told: str, cases: Mapping[str, Case]) -> str:
-    """Return words of the book's, with the numbers that they quote."""
-    # Numbers stand for what is quoted, whose names may hold what is markup elsewhere.
-    wanted, number = QUOTATION.findall(told), count()
-    numbered = QUOTATION.sub(lambda _: f"{{{next(number)}}}", told)
-    return QUOTATION.sub(lambda found: _quoted(quoted(wanted[int(found[1])]), cases), text(numbered))
+def _with_quotations(raw: str, by_chapter: Mapping[str, ReportData]) -> str:
+    """Return text of the study with the quoted numbers filled in."""
+    # Quotations are replaced by numbers before escaping, because their names may contain markup.
+    quotations, number = QUOTATION.findall(raw), count()
+    numbered = QUOTATION.sub(lambda _: f"{{{next(number)}}}", raw)
+    return QUOTATION.sub(lambda match: _quoted(quoted(quotations[int(match[1])]), by_chapter), text(numbered))
 
 
-def _quoted(one: Finding | Share, cases: Mapping[str, Case]) -> str:
-    case = cases.get(one.chapter)
-    if case is None:
+def _quoted(quotation: Finding | Share, by_chapter: Mapping[str, ReportData]) -> str:
+    data = by_chapter.get(quotation.chapter)
+    if data is None:
         return wording.UNMEASURED
-    if not isinstance(one, Share):
-        if one.told is Telling.MEASURED:
-            own = level(case.asked, case.summary.done, one.arm, one.figure)
-            return f"{own}{_unbelieved(case)}" if own.is_told else UNTOLD
-        found = _found(one, cases)
-        return f"{_estimated(one, found) or wording.NO_VERDICT}{_unbelieved(case)}" if found else UNTOLD
-    known = case.attribution.pieces if case.attribution else ()
-    share = next((piece.share for piece in known if piece.name == one.switch), None)
-    return f"{wording.share(share.mean, share.low, share.high)}{_unbelieved(case)}" if share else UNTOLD
+    if not isinstance(quotation, Share):
+        if quotation.told is Telling.MEASURED:
+            mean = level(data.investigation, data.summary.done, quotation.arm, quotation.figure)
+            return f"{mean}{_invalid_note(data)}" if mean.is_told else UNKNOWN
+        compared = _compared(quotation, by_chapter)
+        return f"{_estimated(quotation, compared) or wording.NO_VERDICT}{_invalid_note(data)}" if compared else UNKNOWN
+    known = data.attribution.pieces if data.attribution else ()
+    share = next((piece.share for piece in known if piece.name == quotation.switch), None)
+    return f"{wording.share(share.mean, share.low, share.high)}{_invalid_note(data)}" if share else UNKNOWN
 
 
-def _estimated(one: Finding, found: Compared) -> str:
-    return TOLD[one.told](found)
+def _estimated(finding: Finding, compared: Compared) -> str:
+    return ESTIMATES[finding.told](compared)
 
 
-def _short(case: Case, arm: str, found: Compared | None) -> str:
-    if found is None or found.verdict is None:
+def _verdict(data: ReportData, arm: str, compared: Compared | None) -> str:
+    if compared is None or compared.verdict is None:
         return f"{arm}: {wording.NO_VERDICT}"
-    return f"{arm}: **{wording.kind(found)}**, {found.figure.name} {wording.effect(found)}{_unbelieved(case)}"
+    return (
+        f"{arm}: **{wording.kind(compared)}**, {compared.figure.name} {wording.effect(compared)}{_invalid_note(data)}"
+    )
 
 
-def _unbelieved(case: Case) -> str:
-    return " (the session is invalid)" if invalid(case) else ""
+def _invalid_note(data: ReportData) -> str:
+    return " (the session is invalid)" if is_invalid(data) else ""
 
 
-def _alt(cases: Mapping[str, Case]) -> str:
-    told = [
-        f"{chapter}, {one.candidate}: {found.figure.name} {wording.effect(found)}{_unbelieved(case)}"
-        for chapter, case in cases.items()
-        for one in case.shown
-        if (found := primary(one)) and found.verdict
+def _alt(by_chapter: Mapping[str, ReportData]) -> str:
+    effects = [
+        f"{chapter}, {comparison.candidate}: {compared.figure.name} {wording.effect(compared)}{_invalid_note(data)}"
+        for chapter, data in by_chapter.items()
+        for comparison in data.shown
+        if (compared := primary(comparison)) and compared.verdict
     ]
-    return f"Forest plot of what decides in each chapter: {'; '.join(told)}"
+    return f"Forest plot of what decides in each chapter: {'; '.join(effects)}"
 
 
-def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+def _evidence(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
     rows: list[list[str]] = []
-    judged = {each.figure.name for case in cases.values() for one in case.shown for each in one.figures}
-    columns = [name for name in SHOWN if name in judged]
-    for chapter in book.chapters:
-        if chapter not in cases:
+    judged = {
+        each.figure.name for data in by_chapter.values() for comparison in data.shown for each in comparison.figures
+    }
+    columns = [name for name in METRICS if name in judged]
+    for chapter in study.chapters:
+        if chapter not in by_chapter:
             rows.append([chapter, "", wording.UNMEASURED, *("" for _ in columns)])
             continue
-        case, shown = cases[chapter], _link(name, chapter, chapter)
-        for one in case.shown:
-            found = {each.figure.name: each for each in one.figures}
-            effects = [wording.effect(found[each]) if each in found else "" for each in columns]
-            rows.append([shown, one.candidate, _decided(case, primary(one)), *effects])
+        data, shown = by_chapter[chapter], _link(name, chapter, chapter)
+        for comparison in data.shown:
+            by_metric = {each.figure.name: each for each in comparison.figures}
+            effects = [wording.effect(by_metric[each]) if each in by_metric else "" for each in columns]
+            rows.append([shown, comparison.candidate, _primary_verdict(data, primary(comparison)), *effects])
             shown = ""
     head = ("chapter", "arm", "what decides, and the verdict", *columns)
-    told = (
+    method = (
         "Each arm against its chapter's baseline, with intervals: of 95 %, or wider where a chapter could be judged "
         "more than once. What an arm is, and all other figures, are on the chapter's page. Chapters were measured one "
         "after the other: effects may be compared between them with care, milliseconds not at all."
     )
-    legend = [f"**{each}**: {_about(each, cases)}" for each in columns]
-    return "\n\n".join(filter(None, ["## Evidence", paragraph(told), table(head, rows, {*columns}), items(legend)]))
+    legend = [f"**{each}**: {_about(each, by_chapter)}" for each in columns]
+    return "\n\n".join(filter(None, ["## Evidence", paragraph(method), table(head, rows, {*columns}), items(legend)]))
 
 
-def _about(figure: str, cases: Mapping[str, Case]) -> str:
-    """Say what a figure is; where functions of several chapters measure several things, what in which."""
-    told: dict[str, list[str]] = {}
-    for chapter, case in cases.items():
-        if figure in case.asked.figures:
-            told.setdefault(case.asked.described[figure].about, []).append(chapter)
-    if len(told) == 1:
-        return next(iter(told))
-    return "; ".join(f"in {', '.join(chapters)}, {about}" for about, chapters in told.items())
+def _about(figure: str, by_chapter: Mapping[str, ReportData]) -> str:
+    """Return what a metric measures, by chapter if chapters measure different things with it."""
+    chapters_by_text: dict[str, list[str]] = {}
+    for chapter, data in by_chapter.items():
+        if figure in data.investigation.figures:
+            chapters_by_text.setdefault(data.investigation.described[figure].about, []).append(chapter)
+    if len(chapters_by_text) == 1:
+        return next(iter(chapters_by_text))
+    return "; ".join(f"in {', '.join(chapters)}, {about}" for about, chapters in chapters_by_text.items())
 
 
-def _decided(case: Case, found: Compared | None) -> str:
-    if found is None:
+def _primary_verdict(data: ReportData, compared: Compared | None) -> str:
+    if compared is None:
         return wording.NO_VERDICT
-    return f"{found.figure.name}: **{wording.stated(found, invalid=invalid(case))}**"
+    return f"{compared.figure.name}: **{wording.stated(compared, invalid=is_invalid(data))}**"
 
 
-def _range(one: Claim) -> str:
-    """Say of which effects a claim is true."""
-    least, most = one.between
-    match one.told:
+def _range(claim: Claim) -> str:
+    """Return the claimed range as text."""
+    least, most = claim.between
+    match claim.told:
         case Telling.SHARE:
-            # Of a number just below one, little but what is left to it counts.
+            # Shares close to 0 need more digits than other effects.
             return f" as a share, {(1 + least) * 100:.6g} to {(1 + most) * 100:.6g}"
         case Telling.FACTOR:
             return f" as a factor, {1 / (1 + most):.3g} to {1 / (1 + least):.3g}"
@@ -178,29 +184,36 @@ def _range(one: Claim) -> str:
     return f" {most * 100:+g} or less" if least <= NOTHING_LEFT else f" {least * 100:+g} to {most * 100:+g}"
 
 
-def _claims(name: str, book: Book, cases: Mapping[str, Case]) -> str:
-    if not book.claims and not book.unmeasured:
+def _claims(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+    if not study.claims and not study.unmeasured:
         return ""
     rows = []
-    for one in book.claims:
-        found = _found(one, cases)
-        ruling = ruled(one.between, found, has_a_way=one.told is not Telling.SHARE) if found else None
-        lies = lying(one.between, found) if found else ""
-        said = f"open: {_why_not(one, found, cases)}" if ruling is None else str(ruling)
-        is_believed = one.chapter in cases and not invalid(cases[one.chapter])
+    for claim in study.claims:
+        compared = _compared(claim, by_chapter)
+        verdict = (
+            check_comparison(claim.between, compared, has_direction=claim.told is not Telling.SHARE)
+            if compared
+            else None
+        )
+        position = interval_position(claim.between, compared) if compared else ""
+        shown = f"open: {_why_not(claim, compared, by_chapter)}" if verdict is None else str(verdict)
+        is_believed = claim.chapter in by_chapter and not is_invalid(by_chapter[claim.chapter])
         rows.append(
             [
-                text(one.says),
-                f"{_where(name, one, cases)}: {one.figure}{_range(one)}",
-                _estimated(one, found) if found else "",
-                lies,
-                f"**{said}**" if is_believed or ruling is None else f"{said} (the session is invalid)",
-                _told(one.why, cases),
+                text(claim.says),
+                f"{_where(name, claim, by_chapter)}: {claim.figure}{_range(claim)}",
+                _estimated(claim, compared) if compared else "",
+                position,
+                f"**{shown}**" if is_believed or verdict is None else f"{shown} (the session is invalid)",
+                _with_quotations(claim.why, by_chapter),
             ]
         )
-    rows += [[text(one.says), "", "", "", "**open: not measured**", _told(one.why, cases)] for one in book.unmeasured]
-    sources = ", ".join(dict.fromkeys(text(one.source) for one in (*book.claims, *book.unmeasured)))
-    told = (
+    rows += [
+        [text(claim.says), "", "", "", "**open: not measured**", _with_quotations(claim.why, by_chapter)]
+        for claim in study.unmeasured
+    ]
+    sources = ", ".join(dict.fromkeys(text(claim.source) for claim in (*study.claims, *study.unmeasured)))
+    method = (
         f"Claims of {sources}. Each was put as a range of effects (in %, of shares in points; as a factor: how many "
         "times as fast) before its chapter was measured, but where Limits say otherwise. *Confirmed*: all of our "
         "interval lies in the range. *Refined*: there is an effect in the claimed direction, however much larger or "
@@ -209,98 +222,107 @@ def _claims(name: str, book: Book, cases: Mapping[str, Case]) -> str:
         "anything else."
     )
     head = ("claim", "as a range", "ours [interval]", "ours lies", "ruling", "why")
-    return "\n\n".join(["## What others found", paragraph(told), table(head, rows, {head[2]})])
+    return "\n\n".join(["## What others found", paragraph(method), table(head, rows, {head[2]})])
 
 
-def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
+def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportData]) -> str:
     if not cures:
         return ""
-    measured = [(one, found) for one in cures if (found := _found(one, cases)) and found.verdict]
-    # What can be believed to bring most comes first, whichever way is better; what cannot be believed comes last.
-    measured.sort(key=lambda pair: (not invalid(cases[pair[0].chapter]), _surely(pair[1])), reverse=True)
+    measured = [(cure, compared) for cure in cures if (compared := _compared(cure, by_chapter)) and compared.verdict]
+    # The largest certain improvement comes first. Results of invalid sessions come last.
+    measured.sort(
+        key=lambda pair: (not is_invalid(by_chapter[pair[0].chapter]), _certain_improvement(pair[1])), reverse=True
+    )
     rows = [
         [
-            text(one.does),
-            _where(name, one, cases),
-            one.figure,
-            wording.effect(found),
-            wording.stated(found, invalid=invalid(cases[one.chapter])),
+            text(cure.does),
+            _where(name, cure, by_chapter),
+            cure.figure,
+            wording.effect(compared),
+            wording.stated(compared, invalid=is_invalid(by_chapter[cure.chapter])),
         ]
-        for one, found in measured
+        for cure, compared in measured
     ]
     rows += [
         [
-            text(one.does),
-            _where(name, one, cases) if one.chapter in cases else one.chapter,
-            one.figure,
+            text(cure.does),
+            _where(name, cure, by_chapter) if cure.chapter in by_chapter else cure.chapter,
+            cure.figure,
             "",
-            _why_not(one, found, cases),
+            _why_not(cure, compared, by_chapter),
         ]
-        for one in cures
-        if not (found := _found(one, cases)) or not found.verdict
+        for cure in cures
+        if not (compared := _compared(cure, by_chapter)) or not compared.verdict
     ]
     head = ("what to do", "measured in", "figure", "effect [interval]", "verdict")
-    told = (
+    method = (
         "Ranked by what they surely bring: the worse end of the interval, as a factor. Each was measured under its "
         "chapter's load, against what stands beside it; only those of one chapter are comparable. Of many that do "
         "nothing, one in twenty would seem to make a difference."
     )
-    return "\n\n".join(["## What can be done", paragraph(told), table(head, rows, {head[3]})])
+    return "\n\n".join(["## What can be done", paragraph(method), table(head, rows, {head[3]})])
 
 
-def _surely(found: Compared) -> float:
-    """Return by how much a figure is surely better; below zero if it may be worse."""
-    assert found.verdict is not None
-    return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
+def _certain_improvement(compared: Compared) -> float:
+    """Return the end of the interval that is worse, as improvement; negative if the metric may be worse."""
+    assert compared.verdict is not None
+    return -compared.verdict.high if compared.figure.more_is_worse else compared.verdict.low
 
 
-def _why_not(one: Finding, found: Compared | None, cases: Mapping[str, Case]) -> str:
-    if one.chapter not in cases:
+def _why_not(finding: Finding, compared: Compared | None, by_chapter: Mapping[str, ReportData]) -> str:
+    if finding.chapter not in by_chapter:
         return wording.UNMEASURED
-    return UNTOLD if found is None else found.why_not
+    return UNKNOWN if compared is None else compared.why_not
 
 
-def _where(name: str, one: Finding, cases: Mapping[str, Case]) -> str:
-    against = f" against {one.against or cases[one.chapter].asked.baseline}" if one.chapter in cases else ""
-    return f"{_link(name, one.chapter, one.chapter)}, {one.arm}{against}"
+def _where(name: str, finding: Finding, by_chapter: Mapping[str, ReportData]) -> str:
+    against = (
+        f" against {finding.against or by_chapter[finding.chapter].investigation.baseline}"
+        if finding.chapter in by_chapter
+        else ""
+    )
+    return f"{_link(name, finding.chapter, finding.chapter)}, {finding.arm}{against}"
 
 
-def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
-    case = cases.get(one.chapter)
-    if case is None:
+def _compared(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compared | None:
+    data = by_chapter.get(finding.chapter)
+    if data is None:
         return None
-    met = (one.against or case.asked.baseline, one.arm)
-    ours = [
-        found for two in case.judgement.comparisons if (two.baseline, two.candidate) == met for found in two.figures
+    arms = (finding.against or data.investigation.baseline, finding.arm)
+    comparisons = [
+        compared
+        for comparison in data.judgement.comparisons
+        if (comparison.baseline, comparison.candidate) == arms
+        for compared in comparison.figures
     ]
-    return next((found for found in ours if found.figure.name == one.figure), None)
+    return next((compared for compared in comparisons if compared.figure.name == finding.figure), None)
 
 
-def _limits(name: str, book: Book, cases: Mapping[str, Case]) -> str:
-    said = [_told(one, cases) for one in book.limits]
-    doubted: dict[str, list[str]] = {}
-    for chapter, case in cases.items():
-        for doubt in dict.fromkeys(one.name for one in case.doubts):
-            doubted.setdefault(doubt, []).append(_link(name, chapter, chapter, "#limits"))
-    for doubt, chapters in doubted.items():
-        where = "all chapters" if len(chapters) == len(cases) > 1 else ", ".join(chapters)
-        said.append(f"Doubt *{doubt}*, explained on the chapter's page: {where}.")
-    return "\n\n".join(["## Limits", items(said)])
+def _limits(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
+    limits = [_with_quotations(limit, by_chapter) for limit in study.limits]
+    chapters_by_caveat: dict[str, list[str]] = {}
+    for chapter, data in by_chapter.items():
+        for caveat_name in dict.fromkeys(caveat.name for caveat in data.caveats):
+            chapters_by_caveat.setdefault(caveat_name, []).append(_link(name, chapter, chapter, "#limits"))
+    for caveat_name, chapters in chapters_by_caveat.items():
+        where = "all chapters" if len(chapters) == len(by_chapter) > 1 else ", ".join(chapters)
+        limits.append(f"Doubt *{caveat_name}*, explained on the chapter's page: {where}.")
+    return "\n\n".join(["## Limits", items(limits)])
 
 
-def _reproduce(name: str, book: Book, cases: Mapping[str, Case]) -> str:
+def _reproduce(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
     rows = [
         [
             chapter,
-            day(case.summary),
-            counted(pairs_done(case.summary), "pair"),
-            duration(seconds(case.summary)),
-            ", ".join(case.litellm),
-            commit(case.summary),
+            day(data.summary),
+            counted(pairs_done(data.summary), "pair"),
+            duration(seconds(data.summary)),
+            ", ".join(data.litellm),
+            commit(data.summary),
         ]
-        for chapter, case in cases.items()
+        for chapter, data in by_chapter.items()
     ]
-    first = book.chapters[0]
+    first = study.chapters[0]
     return "\n\n".join(
         [
             "## How to reproduce it",

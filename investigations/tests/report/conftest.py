@@ -1,4 +1,4 @@
-"""Sessions that were never measured: simulated, small, and different in one thing at a time."""
+"""Simulated sessions, small and different in one property at a time."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class Simulate(Protocol):
-    """Makes up a session."""
+    """Function that simulates a session. `spec` changes the investigation, `changes` the summary."""
 
     def __call__(
         self,
-        told: Mapping[str, Any] | None = None,
+        spec: Mapping[str, Any] | None = None,
         *,
         effects: Mapping[str, float] | None = None,
         pairs: int = 6,
@@ -51,12 +51,12 @@ class Simulate(Protocol):
         pinned: bool = True,
         waited: float = 0.0,
         climb: float = 1.0,
-        **changed: Any,
+        **changes: Any,
     ) -> Summary: ...
 
 
-def asked(**changed: Any) -> Investigation:
-    told: dict[str, Any] = {
+def investigation_of(**changes: Any) -> Investigation:
+    fields: dict[str, Any] = {
         "title": "What a callback costs",
         "question": "Is it slower?",
         "hypothesis": "It is not.",
@@ -65,19 +65,19 @@ def asked(**changed: Any) -> Investigation:
         "figures": {"p50": {"margin": 0.05, "primary": True}},
         "session": {"looks": [6]},
     }
-    return Investigation.model_validate(told | changed)
+    return Investigation.model_validate(fields | changes)
 
 
 def _sketch(latencies: Any) -> Sketch:
-    told = [share for share in GRID if len(latencies) * min(share, 1 - share) >= SURE]
-    when = np.arange(len(latencies)) * TIMES // len(latencies)
-    counts, _, _ = np.histogram2d(when, latencies, bins=(np.arange(TIMES + 1), EDGES_MS))
-    return Sketch({str(share): float(np.quantile(latencies, share)) for share in told}, counts.astype(int).tolist())
+    shares = [share for share in GRID if len(latencies) * min(share, 1 - share) >= SURE]
+    bins = np.arange(len(latencies)) * TIMES // len(latencies)
+    counts, _, _ = np.histogram2d(bins, latencies, bins=(np.arange(TIMES + 1), EDGES_MS))
+    return Sketch({str(share): float(np.quantile(latencies, share)) for share in shares}, counts.astype(int).tolist())
 
 
 @pytest.fixture
 def profile() -> Profile:
-    """Both arms of a session, each of which spends its time in two functions."""
+    """A profile of two arms. Each spends its time in two functions."""
     stacks: dict[Stack, int] = {("a.py:run", "a.py:complete"): 6_000_000, ("a.py:run", "b.py:log"): 2_000_000}
     taken = Taken("py-spy", "", 100, 15.0, 500, "request", 1500, 16.0, 1.0, None, None, stacks, functions(stacks))
     return Profile("case", "0" * 12, "off", {}, {"off": taken, "on": taken}, {})
@@ -86,7 +86,7 @@ def profile() -> Profile:
 @pytest.fixture
 def simulate() -> Simulate:
     def simulated(
-        told: Mapping[str, Any] | None = None,
+        spec: Mapping[str, Any] | None = None,
         *,
         effects: Mapping[str, float] | None = None,
         pairs: int = 6,
@@ -96,17 +96,17 @@ def simulate() -> Simulate:
         pinned: bool = True,
         waited: float = 0.0,
         climb: float = 1.0,
-        **changed: Any,
+        **changes: Any,
     ) -> Summary:
-        wanted = asked(**(told or {}))
-        functions = wanted.arms[wanted.baseline].function
-        known = {"on": 1.2, "direct": 0.2} | dict(effects or {})
+        investigation = investigation_of(**(spec or {}))
+        functions = investigation.arms[investigation.baseline].function
+        levels = {"on": 1.2, "direct": 0.2} | dict(effects or {})
         source, done, sketches, now = np.random.default_rng(1), {}, {}, START
-        for meeting in meetings(wanted, pairs):
+        for meeting in meetings(investigation, pairs):
             common, runs = source.normal(0, 0.05), []
             sketches[meeting.name] = {}
             for core, arm in enumerate(meeting.arms):
-                level = 100 * known.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
+                level = 100 * levels.get(arm, 1.0) * np.exp(common + source.normal(0, 0.01))
                 latencies = level * np.exp(source.normal(0, 0.3, requests))
                 latencies[requests // 2 :] *= climb
                 figures = {name: float(np.quantile(latencies, share)) for name, share in QUANTILES.items()}
@@ -124,7 +124,7 @@ def simulate() -> Simulate:
                 runs.append(Run(arm, now, 8.0, requests, figures, **spent, limited=reasons, cores=cores, waited=waited))
             done[meeting.name] = runs
             now += STEP
-        fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changed
-        return Summary(investigation=wanted, done=done, sketches=sketches, **fields)
+        fields = {"name": "case", "provenance": PROVENANCE, "warm_up": {}} | changes
+        return Summary(investigation=investigation, done=done, sketches=sketches, **fields)
 
     return simulated

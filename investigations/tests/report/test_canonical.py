@@ -1,4 +1,4 @@
-"""The canonical text of an SVG: what cannot be seen is not in it."""
+"""Canonical text of an SVG, without invisible differences."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_ids_are_numbers_in_their_order_and_coordinates_are_hundredths() -> None
 
 
 @pytest.mark.parametrize(("x", "other"), [("2.999999", "3"), ("0.000001", "-0"), ("64.799999", "64.8")])
-def test_last_bits_are_not_in_it(x: str, other: str) -> None:
+def test_the_last_bits_of_numbers_are_dropped(x: str, other: str) -> None:
     drawn = DRAWN.format(x=x, clip="0123456789", marker="abcdef0123")
     elsewhere = DRAWN.format(x=other, clip="9876543210", marker="3210fedcba")
     assert canonical(drawn) == canonical(elsewhere)
 
 
-def test_it_is_canonical_already() -> None:
+def test_a_canonical_text_stays_the_same() -> None:
     once = canonical(DRAWN.format(x="0.125", clip="0123456789", marker="abcdef0123"))
     assert canonical(once) == once
 
@@ -49,6 +49,6 @@ def test_it_is_canonical_already() -> None:
 @pytest.mark.parametrize("weight", ["normal", "bold"])
 def test_glyphs_are_those_of_matplotlib_whatever_fonts_a_machine_has(weight: str) -> None:
     with style():
-        found = Path(findfont(FontProperties(weight=weight), fallback_to_default=False))
-    assert Path(mpl.get_data_path()).resolve() in found.resolve().parents
-    assert found.name.startswith("DejaVuSans")
+        path = Path(findfont(FontProperties(weight=weight), fallback_to_default=False))
+    assert Path(mpl.get_data_path()).resolve() in path.resolve().parents
+    assert path.name.startswith("DejaVuSans")

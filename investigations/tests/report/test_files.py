@@ -1,4 +1,4 @@
-"""`evenkeel report`: what it writes, what it finds out of date, what it refuses."""
+"""`evenkeel report`: written files, drift, and refused input."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ primary = true
 looks = [6]
 """
 TITLE = "What a callback costs"
-# What a machine may have configured, all of which would change what a figure looks like.
+# A configuration of matplotlib that would change every plot.
 HOSTILE = """
 font.family: serif
 font.size: 23
@@ -64,7 +64,7 @@ ELSEWHERE = {
     "TZ": "Asia/Tokyo",
     "LC_ALL": "C",
     "PYTHONHASHSEED": "7",
-    # An older processor: logarithms and sums have other last bits.
+    # Emulate an older processor, where logarithms and sums differ in their last bits.
     "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
     "OPENBLAS_CORETYPE": "Prescott",
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F",
@@ -77,7 +77,7 @@ def briefly(summary: Summary) -> Summary:
 
 @pytest.fixture
 def project(tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two investigations, one of which was measured: not its latencies, of which most figures would be drawn."""
+    """A project with two investigations, of which the first is measured, without sketches to keep plots few."""
     for name in ("case", "waiting"):
         folder = tmp_path / "investigations" / name
         folder.mkdir(parents=True)
@@ -87,7 +87,7 @@ def project(tmp_path: Path, simulate: Any, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = cli(["report", *arguments])
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
@@ -98,58 +98,58 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_all_that_was_measured_has_a_page_and_the_index_names_the_rest(
+def test_measured_investigations_have_a_page_and_the_index_lists_the_others(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, _ = told(capsys)
+    code, out, _ = report(capsys)
     assert (code, out.split()) == (0, ["reports/index.md", "reports/case.md"])
     assert set(contents(project / "reports")) == {"index.md", "case.md", "case/forest.svg", "case/order.svg"}
     index = (project / "reports" / "index.md").read_text()
     assert "| [case](case.md) | Is it slower? | on  | p50 +" in index
     assert "| material | 2027-01-15, LiteLLM " in index
     assert "- waiting: Is it slower?" in index
-    assert told(capsys, "--check")[0] == 0
+    assert report(capsys, "--check")[0] == 0
 
 
-def test_what_drifted_is_named_and_mended(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told(capsys)
+def test_drifted_files_are_listed_and_rewritten(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(capsys)
     reports = project / "reports"
     made = contents(reports)
     (reports / "case.md").write_text("by hand")
     (reports / "case" / "order.svg").unlink()
-    code, out, err = told(capsys, "--check")
+    code, out, err = report(capsys, "--check")
     assert code == 1
     assert sorted(out.splitlines()) == [
         "reports/case.md: differs",
         "reports/case/order.svg: missing",
     ]
     assert "make reports" in err
-    told(capsys)
+    report(capsys)
     assert contents(reports) == made
 
 
-def test_what_was_made_of_an_investigation_that_is_gone_is_removed_and_told(
+def test_files_of_a_deleted_investigation_are_removed_with_a_message(
     project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told(capsys, "--html")
+    report(capsys, "--html")
     reports, folder = project / "reports", project / "investigations"
     kept = contents(reports)
     write(briefly(simulate(name="waiting")), folder / "waiting" / "summary.json")
-    told(capsys, "--html")
+    report(capsys, "--html")
     gone = [f"reports/{name}" for name in contents(reports) if name not in kept]
     assert {"reports/waiting.md", "reports/waiting.html", "reports/waiting/order.svg"} <= set(gone)
     (folder / "waiting" / "summary.json").unlink()
-    code, out, _ = told(capsys, "--check")
+    code, out, _ = report(capsys, "--check")
     left_over = {line.removesuffix(": left over") for line in out.splitlines() if line.endswith(": left over")}
     assert (code, left_over) == (1, {name for name in gone if not name.endswith(".html")})
-    assert "removed" not in told(capsys, "case")[2]
-    _, _, err = told(capsys)
+    assert "removed" not in report(capsys, "case")[2]
+    _, _, err = report(capsys)
     assert all(f"removed {name}, which belongs to no report now" in err for name in gone)
     assert set(contents(reports)) == set(kept)
 
 
-def test_files_of_others_are_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told(capsys, "--html")
+def test_files_without_the_marker_are_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(capsys, "--html")
     reports = project / "reports"
     (reports / "notes.md").write_text("x\n")
     (reports / "mine.html").write_text("x\n")
@@ -159,42 +159,44 @@ def test_files_of_others_are_left_alone(project: Path, capsys: pytest.CaptureFix
     for copied, into in (("case.md", "then.md"), ("case/order.svg", "case/then.svg"), ("case.html", "then.html")):
         (reports / into).write_bytes((reports / copied).read_bytes())
     before = contents(reports)
-    assert told(capsys, "--check")[:2] == (0, "")
-    told(capsys)
+    assert report(capsys, "--check")[:2] == (0, "")
+    report(capsys)
     assert contents(reports) == before
 
 
-def test_a_mark_changes_nothing_that_is_shown(
+def test_the_marker_is_invisible_and_keeps_plots_valid_xml(
     project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = replace(profile, arms={"a--b": profile.arms["on"]})
     write_profile(odd, project / "investigations" / "case" / "profile.json")
-    assert told(capsys)[0] == 0
+    assert report(capsys)[0] == 0
     for path in (project / "reports" / "case").glob("*.svg"):
         ET.parse(path)  # noqa: S314  # our own file
     assert (project / "reports" / "case" / "flame-a--b.svg").is_file()
     assert (project / "reports" / "case.md").read_text().split("\n")[-3] == ""
 
 
-def test_an_invalid_session_and_one_that_was_changed_since_say_so(
+def test_invalid_and_changed_investigations_are_marked_in_their_pages(
     project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = project / "investigations" / "case"
     write(briefly(simulate(effects={"again": 1.2})), folder / "summary.json")
     (folder / "investigation.toml").write_text(TOML.format(title=TITLE, margin=0.07))
-    assert told(capsys)[0] == 0
+    assert report(capsys)[0] == 0
     page = (project / "reports" / "case.md").read_text()
     assert page.startswith("# Invalid: ")
     assert "- **changed**: The file has been changed since this was measured." in page
     assert "material (not to be believed)" in (project / "reports" / "index.md").read_text()
 
 
-def test_only_what_is_named_is_made(project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_named_investigations_are_rendered(
+    project: Path, simulate: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(briefly(simulate(name="waiting")), project / "investigations" / "waiting" / "summary.json")
-    assert told(capsys, "waiting")[1].split() == ["reports/index.md", "reports/waiting.md"]
+    assert report(capsys, "waiting")[1].split() == ["reports/index.md", "reports/waiting.md"]
     assert not (project / "reports" / "case.md").exists()
-    assert told(capsys, "--check", "waiting")[0] == 0
-    assert told(capsys, "--check")[0] == 1
+    assert report(capsys, "--check", "waiting")[0] == 0
+    assert report(capsys, "--check")[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -205,8 +207,10 @@ def test_only_what_is_named_is_made(project: Path, simulate: Any, capsys: pytest
         (["--check", "--html"], "choose one of the two"),
     ],
 )
-def test_wrong_use_is_told(project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
-    code, _, err = told(capsys, *arguments)
+def test_wrong_use_is_an_error_with_a_hint(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    code, _, err = report(capsys, *arguments)
     assert code == 2
     assert words in err
     assert not (project / "reports").exists()
@@ -215,27 +219,27 @@ def test_wrong_use_is_told(project: Path, capsys: pytest.CaptureFixture[str], ar
 @pytest.mark.parametrize(
     ("changed", "words"), [({"schema": 99}, "of schema 99"), ({"name": "../else"}, "not of 'case'")]
 )
-def test_a_summary_of_something_else_is_refused(
+def test_a_summary_of_another_schema_or_investigation_is_refused(
     project: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str
 ) -> None:
     path = project / "investigations" / "case" / "summary.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
-    code, _, err = told(capsys)
+    code, _, err = report(capsys)
     assert code == 2
     assert words in err
 
 
-def test_outside_of_a_project_the_cure_is_told(
+def test_outside_of_a_project_the_error_has_a_hint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, err = told(capsys)
+    code, _, err = report(capsys)
     assert code == 2
     assert "Go to the project's folder." in err
 
 
 @pytest.mark.slow
-def test_it_is_the_same_to_the_byte_in_another_process_on_another_machine(project: Path, simulate: Any) -> None:
+def test_reports_are_identical_in_another_process_with_another_configuration(project: Path, simulate: Any) -> None:
     summary = project / "summary.json"
     write(simulate(), summary)
     render(read(summary), project / "here")
@@ -253,7 +257,7 @@ def test_it_is_the_same_to_the_byte_in_another_process_on_another_machine(projec
 
 
 class Tags(HTMLParser):
-    """What a browser would be asked to do."""
+    """Parser that collects what a browser would fetch or execute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -265,7 +269,7 @@ class Tags(HTMLParser):
         self.attributes += [(name, value or "") for name, value in attrs]
 
 
-def test_html_is_one_file_without_a_script_and_without_anything_outside(
+def test_an_html_page_is_one_file_without_scripts_or_external_resources(
     project: Path, simulate: Any, profile: Profile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nasty = "<script>alert(1)</script> ![x](https://e.org/x.png) [y](https://e.org)"
@@ -274,7 +278,7 @@ def test_html_is_one_file_without_a_script_and_without_anything_outside(
         project / "investigations" / "case" / "summary.json",
     )
     write_profile(profile, project / "investigations" / "case" / "profile.json")
-    assert "reports/case.html" in told(capsys, "--html")[1]
+    assert "reports/case.html" in report(capsys, "--html")[1]
     html = (project / "reports" / "case.html").read_text()
     tags = Tags()
     tags.feed(html)

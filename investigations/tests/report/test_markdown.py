@@ -1,4 +1,4 @@
-"""Text of others: whatever it holds, it is read as the text that it is."""
+"""Escaping of foreign text: any content is rendered as plain text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from markdown_it import MarkdownIt
 
 from evenkeel_lab.report.markdown import code, items, paragraph, table, text
 
-# As a code host reads it: with tables, and with what is struck out.
+# As a code host renders it: with tables and strikethrough.
 READ = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 ANYTHING = st.text(st.characters(exclude_categories=["C"], exclude_characters="`"), min_size=1)
 MARKUP = st.text("*_[]()<>&;#|\\~$!-+=1.:amp \"'/", min_size=1)
 LINES = (ANYTHING | MARKUP).filter(str.strip)
 
 
-def as_text(told: str) -> str:
-    return " ".join("".join(one for one in " ".join(told.split()) if one.isprintable()).split())
+def as_text(raw: str) -> str:
+    return " ".join("".join(character for character in " ".join(raw.split()) if character.isprintable()).split())
 
 
 def read(html: str) -> str:
@@ -25,8 +25,8 @@ def read(html: str) -> str:
 
 
 @given(LINES)
-def test_a_paragraph_is_read_as_it_was_written(told: str) -> None:
-    assert read(READ.render(paragraph(text(told)))) == as_text(told)
+def test_a_paragraph_renders_as_it_was_written(raw: str) -> None:
+    assert read(READ.render(paragraph(text(raw)))) == as_text(raw)
 
 
 @given(st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))
@@ -40,10 +40,10 @@ def test_a_table_keeps_its_cells(rows: list[tuple[str, str]]) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip))
-def test_code_is_read_as_it_was_written(told: str) -> None:
-    (inline,) = (token for token in READ.parse(code(told)) if token.type == "inline")
+def test_code_renders_as_it_was_written(raw: str) -> None:
+    (inline,) = (token for token in READ.parse(code(raw)) if token.type == "inline")
     assert inline.children is not None
-    assert [(one.type, one.content) for one in inline.children] == [("code_inline", " ".join(told.split()))]
+    assert [(child.type, child.content) for child in inline.children] == [("code_inline", " ".join(raw.split()))]
 
 
 def test_code_within_a_text_stays_code() -> None:
@@ -52,14 +52,14 @@ def test_code_within_a_text_stays_code() -> None:
 
 
 def test_long_lines_are_folded_and_no_fold_makes_a_list() -> None:
-    told = " ".join(["word"] * 21 + ["-", "1.", "+", "#", "="] * 20)
-    folded = paragraph(text(told))
+    raw = " ".join(["word"] * 21 + ["-", "1.", "+", "#", "="] * 20)
+    folded = paragraph(text(raw))
     assert max(map(len, folded.splitlines())) <= 112
     assert READ.render(folded).count("<") == 2
     assert items(["a b"]) == "- a b"
 
 
-def test_a_number_stays_with_its_unit() -> None:
+def test_a_number_stays_on_the_line_of_its_unit() -> None:
     lines = paragraph("word " * 21 + "5.0 % " * 10).splitlines()
     assert len(lines) == 2
     assert all(line.endswith("%") for line in lines)

@@ -1,4 +1,4 @@
-"""What a page says, and what it never says."""
+"""Content of a report page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from evenkeel_lab.report.index import index
 from evenkeel_lab.report.page import markdown, page
 from evenkeel_lab.report.plots import FIGURES
-from evenkeel_lab.report.report_data import case_of
+from evenkeel_lab.report.report_data import report_data_of
 from evenkeel_lab.runner.warm_up import COLD
 from evenkeel_lab.stats import Kind
 
@@ -36,16 +36,16 @@ ABLATED: dict[str, Any] = {
 }
 
 
-def said(summary: Summary, **changed: Any) -> str:
-    return markdown(case_of(summary, **changed), {})
+def page_of(summary: Summary, **changed: Any) -> str:
+    return markdown(report_data_of(summary, **changed), {})
 
 
 def folded(page: str) -> str:
     return " ".join(page.split())
 
 
-def rows(told: str) -> list[list[str]]:
-    lines = [line for line in told.splitlines() if line.startswith("| ")]
+def rows(page: str) -> list[list[str]]:
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -54,22 +54,22 @@ def section(page: str, title: str) -> str:
 
 
 def judged(page: str) -> list[Kind]:
-    """Return the verdicts of a page: its method says what each of them means."""
-    others = page.replace(section(page, "Method"), "")
-    return [kind for kind in Kind if kind in others]
+    """Return the kinds of verdict on a page, apart from their definitions in its method."""
+    without_method = page.replace(section(page, "Method"), "")
+    return [kind for kind in Kind if kind in without_method]
 
 
-def test_question_and_verdict_come_first(simulate: Any) -> None:
-    title, _, question, _, verdict, *_ = said(simulate()).splitlines()
+def test_a_page_begins_with_the_question_and_the_verdict(simulate: Any) -> None:
+    title, _, question, _, verdict, *_ = page_of(simulate()).splitlines()
     assert title == "# What a callback costs"
     assert question == "**Is it slower?**"
     assert verdict.startswith("- **on** (with one): **material.** Its p50 is ")
-    assert "From 5.0 % on a difference matters" in folded(said(simulate()))
+    assert "From 5.0 % on a difference matters" in folded(page_of(simulate()))
 
 
-def test_an_invalid_session_says_so_in_its_first_line_and_marks_every_verdict(simulate: Any) -> None:
+def test_an_invalid_session_is_marked_in_the_title_and_in_every_verdict(simulate: Any) -> None:
     figures = {"p50": {"margin": 0.05, "primary": True}, "cpu_ms": {"margin": 0.05}}
-    page = said(simulate({"figures": figures}, effects={"again": 1.2}))
+    page = page_of(simulate({"figures": figures}, effects={"again": 1.2}))
     assert page.startswith("# Invalid: What a callback costs\n\n**Nothing in this session is to be believed")
     assert "- noise: p50 differs between two proxies that are the same." in page
     assert "**on** (with one): **material, not to be believed.**" in page
@@ -79,7 +79,7 @@ def test_an_invalid_session_says_so_in_its_first_line_and_marks_every_verdict(si
 
 @pytest.mark.parametrize("pairs", [0, 1, 5])
 def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None:
-    page = said(simulate(pairs=pairs))
+    page = page_of(simulate(pairs=pairs))
     assert "**no verdict.**" in page
     assert "**few-pairs**: on against off: " in page
     assert (
@@ -89,54 +89,54 @@ def test_fewer_than_six_pairs_have_no_verdict(simulate: Any, pairs: int) -> None
     assert judged(page) == []
 
 
-def test_without_any_valid_pair_nothing_is_said(simulate: Any) -> None:
-    page = said(simulate(limited=lambda _pair, _arm: True))
+def test_a_session_without_a_valid_pair_has_no_verdict(simulate: Any) -> None:
+    page = page_of(simulate(limited=lambda _pair, _arm: True))
     assert page.startswith("# Invalid: ")
     assert "There are no valid pairs, of at least 6." in page
     assert judged(page) == []
 
 
-def test_a_figure_that_decides_and_cannot_be_told_has_no_verdict(simulate: Any) -> None:
+def test_an_unknown_primary_metric_has_no_verdict(simulate: Any) -> None:
     figures = {"p99.9": {"margin": 0.2, "primary": True}, "p50": {"margin": 0.05}}
-    page = folded(said(simulate({"figures": figures})))
+    page = folded(page_of(simulate({"figures": figures})))
     assert "**no verdict.** Its p99.9, which decides, cannot be told in every run." in page
     assert "**untold**: p99.9 cannot be told in every run of off, on, again" in page
     assert "that is 20,000 in a run" in page
 
 
-def test_how_a_version_was_installed_is_said_where_it_is_known(simulate: Any) -> None:
+def test_the_provenance_shows_how_versions_were_installed(simulate: Any) -> None:
     arms = {"off": {"about": "x", "litellm": "1.108.7"}, "on": {"about": "y", "litellm": "1.110.2"}}
-    found = simulate({"arms": arms})
-    assert "| LiteLLM | 1.108.7, 1.110.2 |" in rows_of(section(said(found), "Provenance"))
+    summary = simulate({"arms": arms})
+    assert "| LiteLLM | 1.108.7, 1.110.2 |" in row_lines(section(page_of(summary), "Provenance"))
     about = {"1.108.7": "with its whole proxy extra", "1.110.2": "its main wheel, and its proxy extra by name"}
-    told = replace(found, provenance=found.provenance | {"installed": about})
+    installed = replace(summary, provenance=summary.provenance | {"installed": about})
     row = "| LiteLLM | 1.108.7, with its whole proxy extra; 1.110.2, its main wheel, and its proxy extra by name |"
-    assert row in rows_of(section(said(told), "Provenance"))
+    assert row in row_lines(section(page_of(installed), "Provenance"))
 
 
-def rows_of(told: str) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in rows(told)]
+def row_lines(page: str) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in rows(page)]
 
 
-def test_functions_need_no_rig(simulate: Any) -> None:
-    told = {
+def test_a_page_on_functions_does_not_mention_the_rig_or_litellm(simulate: Any) -> None:
+    spec = {
         "arms": {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}},
         "figures": {"value": {"margin": 0.05, "primary": True}},
     }
-    page = said(simulate(told))
+    page = page_of(simulate(spec))
     assert "**on** (x): **material.**" in page
     assert "`evenkeel_lab.bench.verdicts.simulation:median`" in page
     assert "What the rig can tell" not in page
-    assert "LiteLLM" not in page + index([case_of(simulate(told))], {})
+    assert "LiteLLM" not in page + index([report_data_of(simulate(spec))], {})
     assert "mock" not in section(page, "Provenance")
     assert "Prisma" not in section(page, "Provenance")
     assert "**no-noise-floor**: The baseline was not measured against itself" in section(page, "Limits")
 
 
-def test_what_a_function_measures_is_said_in_its_own_words_and_unit(simulate: Any) -> None:
+def test_the_value_of_a_function_is_shown_with_its_own_description_and_unit(simulate: Any) -> None:
     value = {"margin": 0.05, "primary": True, "about": "how long a pick takes", "unit": "us"}
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
-    page = said(simulate({"arms": arms, "figures": {"value": value}}))
+    page = page_of(simulate({"arms": arms, "figures": {"value": value}}))
     assert "- **value**: how long a pick takes" in page
     assert re.search(r"Its value is .* than that of `off`, [\d.,]+ us against [\d.,]+ us", folded(page))
 
@@ -144,26 +144,28 @@ def test_what_a_function_measures_is_said_in_its_own_words_and_unit(simulate: An
 def test_a_part_of_a_whole_is_no_difference(simulate: Any) -> None:
     value = {"margin": 0.05, "primary": True, "is_part": True}
     arms = {"off": FUNCTION, "on": FUNCTION | {"arguments": {"shift": 1}}}
-    page = folded(said(simulate({"arms": arms, "figures": {"value": value}})))
+    page = folded(page_of(simulate({"arms": arms, "figures": {"value": value}})))
     assert re.search(r"\*\*on\*\* \(x\): \*\*a part\.\*\* Its value is [\d.]+ % \[.*?\] of that of `off`", page)
     assert "material." not in page
 
 
-@pytest.mark.parametrize("told", [{"subject": "mock"}, FUNCTION])
-def test_only_an_arm_that_is_the_same_is_a_noise_floor_of_what_is_no_proxy(simulate: Any, told: dict[str, Any]) -> None:
-    figures = {"figures": {"value" if "function" in told else "p50": {"margin": 0.05, "primary": True}}}
-    off, on = told | {"about": "x"}, told | {"about": "y"}
-    other = on | ({"arguments": {"a": 1}} if "function" in told else {"workers": 2})
-    assert "no-noise-floor" in said(simulate(figures | {"arms": {"off": off, "on": other}}))
-    assert "no-noise-floor" not in said(simulate(figures | {"arms": {"off": off, "on": on}}))
+@pytest.mark.parametrize("subject", [{"subject": "mock"}, FUNCTION])
+def test_the_noise_floor_of_functions_and_mocks_is_an_arm_equal_to_the_baseline(
+    simulate: Any, subject: dict[str, Any]
+) -> None:
+    figures = {"figures": {"value" if "function" in subject else "p50": {"margin": 0.05, "primary": True}}}
+    off, on = subject | {"about": "x"}, subject | {"about": "y"}
+    other = on | ({"arguments": {"a": 1}} if "function" in subject else {"workers": 2})
+    assert "no-noise-floor" in page_of(simulate(figures | {"arms": {"off": off, "on": other}}))
+    assert "no-noise-floor" not in page_of(simulate(figures | {"arms": {"off": off, "on": on}}))
 
 
-def test_how_to_make_the_page_and_how_to_measure_anew_are_told_apart(simulate: Any) -> None:
-    told = section(said(simulate(), committed=True), "How to reproduce it")
-    page, session = (part.partition("\n```")[0] for part in told.split("```console\n")[1:])
+def test_the_page_has_separate_commands_for_rendering_and_for_measuring_again(simulate: Any) -> None:
+    part = section(page_of(simulate(), committed=True), "How to reproduce it")
+    page, session = (block.partition("\n```")[0] for block in part.split("```console\n")[1:])
     assert page == "evenkeel report case"
     assert session == "git checkout 0123456789abcdef\nevenkeel investigate case --fresh"
-    assert "this one took 3 minutes on the machine below" in folded(told)
+    assert "this one took 3 minutes on the machine below" in folded(part)
 
 
 @pytest.mark.parametrize(
@@ -174,33 +176,31 @@ def test_how_to_make_the_page_and_how_to_measure_anew_are_told_apart(simulate: A
         ({"commit": ""}, "is not known"),
     ],
 )
-def test_no_commit_is_checked_out_that_a_session_was_not_measured_with(
-    simulate: Any, provenance: dict[str, Any], why: str
-) -> None:
-    told = section(said(simulate(provenance=provenance), committed=True), "How to reproduce it")
-    assert "git checkout" not in told
-    assert why in folded(told)
+def test_the_commands_do_not_check_out_an_ambiguous_commit(simulate: Any, provenance: dict[str, Any], why: str) -> None:
+    part = section(page_of(simulate(provenance=provenance), committed=True), "How to reproduce it")
+    assert "git checkout" not in part
+    assert why in folded(part)
 
 
-def test_a_flame_graph_names_its_command_and_is_no_figure_of_a_summary(simulate: Any, profile: Profile) -> None:
-    told = page(case_of(simulate(), profile=profile, committed=True)).markdown
-    assert "*flame-on.svg, drawn by* `evenkeel report case`" in told
-    assert "flame" not in section(told, "How to reproduce it")
+def test_a_flame_graph_names_its_command_but_is_not_drawn_from_a_summary(simulate: Any, profile: Profile) -> None:
+    part = page(report_data_of(simulate(), profile=profile, committed=True)).markdown
+    assert "*flame-on.svg, drawn by* `evenkeel report case`" in part
+    assert "flame" not in section(part, "How to reproduce it")
 
 
-def test_a_page_that_is_not_committed_is_not_made_by_a_command(simulate: Any) -> None:
-    told = section(said(simulate()), "How to reproduce it")
-    assert "evenkeel report case" not in told
-    assert "evenkeel investigate case --fresh" in told
+def test_an_uncommitted_page_names_no_command_that_renders_it(simulate: Any) -> None:
+    part = section(page_of(simulate()), "How to reproduce it")
+    assert "evenkeel report case" not in part
+    assert "evenkeel investigate case --fresh" in part
 
 
 @pytest.mark.parametrize(("pairs", "words"), [(1, "took 36 seconds on"), (6, "took 3 minutes on")])
-def test_a_short_session_is_told_in_seconds(simulate: Any, pairs: int, words: str) -> None:
-    assert words in folded(said(simulate(pairs=pairs)))
+def test_the_duration_of_a_short_session_is_in_seconds(simulate: Any, pairs: int, words: str) -> None:
+    assert words in folded(page_of(simulate(pairs=pairs)))
 
 
-def test_one_is_no_plural(simulate: Any) -> None:
-    page = folded(said(simulate(pairs=1)))
+def test_a_count_of_one_has_the_singular(simulate: Any) -> None:
+    page = folded(page_of(simulate(pairs=1)))
     assert "in 1 pair of runs for each two arms" in page
     assert "on against off: 1 valid pair, of at least 6." in page
     assert "judged after 1 pair;" in page
@@ -209,89 +209,89 @@ def test_one_is_no_plural(simulate: Any) -> None:
 
 
 @pytest.mark.parametrize(("bad", "words"), [((), "all of them count"), ((2,), "2 of the runs do not count")])
-def test_how_many_runs_count_is_told(simulate: Any, bad: tuple[int, ...], words: str) -> None:
-    told = {"arms": {name: {"about": name, "subject": "mock"} for name in ("off", "on")}}
-    summary = simulate(told, limited=lambda pair, arm: pair in bad and arm == "on")
-    assert FIGURES["order"].alt(summary, case_of(summary).judgement).endswith(words)
+def test_the_alt_text_states_how_many_runs_count(simulate: Any, bad: tuple[int, ...], words: str) -> None:
+    spec = {"arms": {name: {"about": name, "subject": "mock"} for name in ("off", "on")}}
+    summary = simulate(spec, limited=lambda pair, arm: pair in bad and arm == "on")
+    assert FIGURES["order"].alt(summary, report_data_of(summary).judgement).endswith(words)
 
 
-def test_figures_of_zero_have_no_share(simulate: Any) -> None:
+def test_a_metric_of_zero_has_no_share(simulate: Any) -> None:
     summary = simulate()
     zero = {
         name: [replace(run, figures={**run.figures, "mean": 0.0}) for run in runs]
         for name, runs in summary.done.items()
     }
-    told = section(said(replace(summary, done=zero)), "What the rig can tell")
-    assert ["mean", "0 ms", "0 ms", ""] in rows(told)
+    part = section(page_of(replace(summary, done=zero)), "What the rig can tell")
+    assert ["mean", "0 ms", "0 ms", ""] in rows(part)
 
 
-def test_a_moment_that_no_calendar_has_is_no_day(simulate: Any) -> None:
+def test_an_impossible_start_time_has_no_date(simulate: Any) -> None:
     summary = simulate()
     far = {name: [replace(run, start_ns=10**40) for run in runs] for name, runs in summary.done.items()}
-    assert "not known, 6 pairs" in said(replace(summary, done=far))
+    assert "not known, 6 pairs" in page_of(replace(summary, done=far))
 
 
 def test_a_baseline_alone_is_judged_against_its_twin(simulate: Any) -> None:
-    page = said(simulate({"arms": {"off": {"about": "alone"}}}))
+    page = page_of(simulate({"arms": {"off": {"about": "alone"}}}))
     assert "- **again** (the baseline once more): **no measurable difference.**" in page
 
 
-def test_the_noise_floor_and_the_mock_alone_are_told(simulate: Any) -> None:
-    told = section(said(simulate()), "What the rig can tell")
-    assert "Noise floor: off against a second proxy that is the same, 6 pairs." in told
-    shares = {row[0]: row[-1] for row in rows(told.split("The mock alone")[1])}
+def test_the_page_shows_the_noise_floor_and_the_mock_alone(simulate: Any) -> None:
+    part = section(page_of(simulate()), "What the rig can tell")
+    assert "Noise floor: off against a second proxy that is the same, 6 pairs." in part
+    shares = {row[0]: row[-1] for row in rows(part.split("The mock alone")[1])}
     assert 15 < float(shares["p50"].removesuffix(" %")) < 25
 
 
-def test_an_ablation_is_told_part_by_part(simulate: Any) -> None:
-    page = said(simulate(ABLATED, effects={"on": 1.25, "no-budgets": 1.05, "no-metrics": 1.2}))
-    told = section(page, "What the cost of on is made of")
-    parts = [row[:2] for row in rows(told)[2:]]
+def test_an_ablation_is_shown_part_by_part(simulate: Any) -> None:
+    page = page_of(simulate(ABLATED, effects={"on": 1.25, "no-budgets": 1.05, "no-metrics": 1.2}))
+    part = section(page, "What the cost of on is made of")
+    parts = [row[:2] for row in rows(part)[2:]]
     assert parts[:3] == [["all of it", ""], ["budgets", "no budgets"], ["metrics", "no metrics"]]
     assert parts[3][0] == "rest"
     assert "no-budgets against on: 6 pairs" in page
-    few = section(said(simulate(ABLATED, pairs=3)), "What the cost of on is made of")
+    few = section(page_of(simulate(ABLATED, pairs=3)), "What the cost of on is made of")
     assert "Nothing is attributed: it takes at least 6 valid pairs, with their p50, of off and on, and of each" in few
 
 
-def test_a_queue_is_told_point_by_point(simulate: Any) -> None:
+def test_a_queue_is_shown_point_by_point(simulate: Any) -> None:
     arms = {name: {"about": name, "load": {"users": users}} for name, users in (("off", 20), ("one", 1), ("more", 60))}
-    told = {"arms": arms, "queue": {"arms": ["one", "off", "more"]}}
-    case = case_of(simulate(told, effects={"one": 0.2, "more": 3.0}))
-    found = rows(section(markdown(case, {}), "Queueing"))[2:]
-    assert [row[:2] for row in found] == [["one", "1"], ["off", "20"], ["more", "60"]]
-    assert case.queueing is not None
-    for point, row in zip(case.queueing.points, found, strict=True):
-        for server, cell in zip((case.queueing.measured, case.queueing.fitted), row[-2:], strict=True):
+    spec = {"arms": arms, "queue": {"arms": ["one", "off", "more"]}}
+    data = report_data_of(simulate(spec, effects={"one": 0.2, "more": 3.0}))
+    lines = rows(section(markdown(data, {}), "Queueing"))[2:]
+    assert [row[:2] for row in lines] == [["one", "1"], ["off", "20"], ["more", "60"]]
+    assert data.queueing is not None
+    for point, row in zip(data.queueing.points, lines, strict=True):
+        for server, cell in zip((data.queueing.measured, data.queueing.fitted), row[-2:], strict=True):
             latency = server.latency(point.users)
             assert cell.endswith(f"ms ({latency / point.latency - 1:+.0%})")
-    assert "Too few of its arms have runs" in section(said(simulate(told, pairs=0)), "Queueing")
+    assert "Too few of its arms have runs" in section(page_of(simulate(spec, pairs=0)), "Queueing")
 
 
-def test_what_is_asked_of_the_database_is_told_by_operation(simulate: Any) -> None:
-    found = rows(section(said(simulate()), "Database operations"))
-    assert found[0] == ["operation", "off", "on"]
-    assert found[2] == ["UserTable.findUnique", "0.00", "1.00"]
-    assert "## Database operations" not in said(simulate(limited=lambda _pair, _arm: True))
+def test_database_operations_are_shown_per_request(simulate: Any) -> None:
+    lines = rows(section(page_of(simulate()), "Database operations"))
+    assert lines[0] == ["operation", "off", "on"]
+    assert lines[2] == ["UserTable.findUnique", "0.00", "1.00"]
+    assert "## Database operations" not in page_of(simulate(limited=lambda _pair, _arm: True))
 
 
-def test_what_others_found_stands_beside_ours_and_their_runs_are_judged(simulate: Any) -> None:
+def test_published_results_stand_beside_ours_with_a_verdict_on_the_published_runs(simulate: Any) -> None:
     expected = {"source": "a blog", "claim": "it costs a quarter", "arm": "on", "figures": {"p50": 0.9, "mean": 0.27}}
-    page = said(simulate({"expected": [expected | {"runs": PUBLISHED}]}))
-    told = section(page, "What others found")
-    assert "above our interval" in told
-    assert "not judged here" in told
-    assert ["run", "off p95", "off mean", "on p95", "on mean"] in rows(told)
-    assert ["1", "693 ms", "319 ms", "822 ms", "405 ms"] in rows(told)
-    assert "+26.1 % [-2.8, +63.6]" in told
-    assert "inconclusive: 11 further pairs would probably settle it" in told
+    page = page_of(simulate({"expected": [expected | {"runs": PUBLISHED}]}))
+    part = section(page, "What others found")
+    assert "above our interval" in part
+    assert "not judged here" in part
+    assert ["run", "off p95", "off mean", "on p95", "on mean"] in rows(part)
+    assert ["1", "693 ms", "319 ms", "822 ms", "405 ms"] in rows(part)
+    assert "+26.1 % [-2.8, +63.6]" in part
+    assert "inconclusive: 11 further pairs would probably settle it" in part
 
 
-def test_one_published_run_is_no_basis_for_a_claim(simulate: Any) -> None:
+def test_a_single_published_run_has_no_verdict(simulate: Any) -> None:
     runs = {"off": {"mean": [10.33]}, "on": {"mean": [10.37], "p95": [12.0, 13.0]}}
     expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
-    told = section(said(simulate({"expected": [expected]})), "What others found")
-    assert "no verdict: too few pairs: 1, of at least 6" in told
+    part = section(page_of(simulate({"expected": [expected]})), "What others found")
+    assert "no verdict: too few pairs: 1, of at least 6" in part
 
 
 @pytest.mark.parametrize(
@@ -303,21 +303,21 @@ def test_one_published_run_is_no_basis_for_a_claim(simulate: Any) -> None:
         ({"off": {"p95": [9.0]}, "on": {"mean": [10.0]}}, "No figure was published of both arms"),
     ],
 )
-def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[str, Any], words: str) -> None:
+def test_unpublished_runs_have_no_table(simulate: Any, runs: dict[str, Any], words: str) -> None:
     expected = {"source": "a blog", "claim": "3-5 % faster", "arm": "on", "runs": runs}
-    told = section(said(simulate({"expected": [expected]})), "What others found")
-    assert words in told
-    assert all(len(rows(part)) > 2 for part in told.split("\n\n") if part.startswith("| "))
+    part = section(page_of(simulate({"expected": [expected]})), "What others found")
+    assert words in part
+    assert all(len(rows(part)) > 2 for part in part.split("\n\n") if part.startswith("| "))
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "expected"),
     [
         (
             {"warm_up": {"on": {"costs": [90, 40, 52, 47], "steady": False}}},
             "not-warm: What a request cost on still varied, from 40 to 52 ms",
         ),
-        # Of what is booted for each pair, nobody has kept the windows.
+        # Proxies that are booted for each pair have no recorded windows.
         (
             {"limited": lambda pair, arm: (pair, arm) == (2, "on"), "why": COLD},
             "not-warm: These pairs do not count, as one of their proxies was not warm yet: 2 of off and on.",
@@ -330,72 +330,74 @@ def test_runs_that_were_not_published_make_no_table(simulate: Any, runs: dict[st
             {"provenance": {"commit": "1", "later": [{"commit": "2", "kernel": "6"}]}},
             "resumed: This was stopped and went on with something else than it began with: commit, kernel.",
         ),
-        ({"told": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
-        ({"told": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
+        ({"spec": {"session": {"looks": [6], "noise": False}}}, "no-noise-floor: "),
+        ({"spec": {"figures": {"p50": {"margin": 0.001, "primary": True}}}}, "noisy: "),
         ({"waited": 0.5}, "crowded: The proxies stood in line for a core: off for 50 %, on for 50 %"),
         ({"climb": 0.7}, "unsteady: From the first half of a run to the second the median of off, on, again, direct"),
         ({"pinned": False}, "no-duets: 12 of 12 pairs were no duets"),
         ({"limited": lambda pair, arm: (pair, arm) == (2, "on")}, "rig-limited: Pair 2, on: requests were sent late."),
     ],
 )
-def test_every_doubt_has_a_name(simulate: Any, changed: dict[str, Any], told: str) -> None:
-    page = said(simulate(**changed))
-    name, _, says = told.partition(":")
+def test_every_caveat_has_a_name(simulate: Any, changed: dict[str, Any], expected: str) -> None:
+    page = page_of(simulate(**changed))
+    name, _, says = expected.partition(":")
     assert f"**{name}**:{says}" in folded(section(page, "Limits"))
     assert name in folded(page).partition("## Method")[0]
 
 
-def test_what_a_run_finds_is_told(simulate: Any) -> None:
-    def method(**told: Any) -> str:
-        return folded(section(said(simulate(told)), "Method"))
+def test_the_method_states_how_proxies_are_warmed_up_and_loaded(simulate: Any) -> None:
+    def method(**spec: Any) -> str:
+        return folded(section(page_of(simulate(spec)), "Method"))
 
     assert "met warm, after a load that does not count. An effect" in method()
     cold = {"looks": [6], "warm_up": 0.0}
     assert "met when it has just been booted. An effect" in method(session=cold)
     arms = {"off": {"about": "x"}, "on": {"about": "x", "warm_up": 5.0, "load": {"users": 3}}}
-    told = method(session=cold, arms=arms)
-    assert "just been booted. Where an arm is met or loaded otherwise, that stands beside it." in told
-    assert "met warm, sent users 3" in told
-    assert "Requests, where nothing else stands beside the arm:" in told
+    spec = method(session=cold, arms=arms)
+    assert "just been booted. Where an arm is met or loaded otherwise, that stands beside it." in spec
+    assert "met warm, sent users 3" in spec
+    assert "Requests, where nothing else stands beside the arm:" in spec
 
 
-def test_a_file_that_was_changed_since_is_told(simulate: Any) -> None:
+def test_a_changed_investigation_file_is_a_caveat(simulate: Any) -> None:
     summary = simulate()
-    assert "**changed**" not in section(said(summary, present=summary.investigation), "Limits")
+    assert "**changed**" not in section(page_of(summary, present=summary.investigation), "Limits")
     present = simulate({"figures": {"p50": {"margin": 0.1, "primary": True}}}).investigation
-    assert "**changed**: The file has been changed since this was measured." in said(summary, present=present)
+    assert "**changed**: The file has been changed since this was measured." in page_of(summary, present=present)
 
 
-def test_words_are_said_as_the_file_says_them_now_but_not_what_was_believed(simulate: Any) -> None:
+def test_wording_is_taken_from_the_file_but_the_hypothesis_from_the_summary(simulate: Any) -> None:
     words = {"title": "In other words", "question": "Is it still?"}
     summary = simulate()
-    page = said(summary, present=simulate(words).investigation)
+    page = page_of(summary, present=simulate(words).investigation)
     assert page.startswith("# In other words\n\n**Is it still?**\n")
     assert "**changed**" not in page
     believed = simulate({"hypothesis": "Of course."}).investigation
-    assert "**changed**" in said(summary, present=believed)
-    assert "Of course." not in said(summary, present=believed)
+    assert "**changed**" in page_of(summary, present=believed)
+    assert "Of course." not in page_of(summary, present=believed)
 
 
-@pytest.mark.parametrize(("pace", "told"), [(100.0, "divided by what it bears"), (10.0, "most of a latency is the")])
-def test_what_a_latency_is_where_clients_send_again_at_once_is_told(simulate: Any, pace: float, told: str) -> None:
+@pytest.mark.parametrize(
+    ("pace", "expected"), [(100.0, "divided by what it bears"), (10.0, "most of a latency is the")]
+)
+def test_the_limits_explain_latency_if_clients_send_again_at_once(simulate: Any, pace: float, expected: str) -> None:
     figures = {"p50": {"margin": 0.05, "primary": True}, "throughput": {"margin": 0.05}, "cpu_ms": {"margin": 0.05}}
     summary = simulate({"figures": figures, "load": {"duration": 30.0}, "session": {"design": "duets", "looks": [6]}})
     for runs in summary.done.values():
         for run in runs:
             run.figures.update(throughput=pace, cpu_ms=10.0)
-    assert told in folded(section(said(summary), "Limits"))
+    assert expected in folded(section(page_of(summary), "Limits"))
 
 
-def test_what_a_file_says_stays_text(simulate: Any) -> None:
+def test_markup_in_an_investigation_file_is_escaped(simulate: Any) -> None:
     nasty = "a | b\n\n# c <script>x</script> [d](e) *f* `g|h` &amp; _i_ \\| j"
-    told = {
+    spec = {
         "title": nasty,
         "question": nasty,
         "arms": {"off": {"about": nasty, "settings": {"a|b": "`<x>`\n"}}, "on": {"about": nasty}},
         "expected": [{"source": nasty, "claim": nasty, "arm": "on", "figures": {"p50": 0.1}}],
     }
-    page = said(simulate(told))
+    page = page_of(simulate(spec))
     assert "<script" not in page.replace("\\<script", "")
     assert "\n# c" not in page
     (arms,) = (part for part in page.split("\n\n") if part.startswith("| arm "))

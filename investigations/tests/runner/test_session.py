@@ -13,7 +13,7 @@ import pytest
 from evenkeel_lab.errors import RigFailure, ScheduleMissed, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.progress import Silent
-from evenkeel_lab.report.caveats import doubts
+from evenkeel_lab.report.caveats import caveats_of
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.analysis import Judgement, judge_session
 from evenkeel_lab.runner.results.provenance import Provenance
@@ -280,7 +280,7 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
     # What a clock has ended stays as it is.
     asyncio.run(session(tmp_path, hasty, heard).conduct())
     assert len(heard.heard) == 1
-    assert not any(one.name == "no-look" for one in doubts(gather(Store(tmp_path)), judgement, None))
+    assert not any(one.name == "no-look" for one in caveats_of(gather(Store(tmp_path)), judgement, None))
 
 
 class Slow(Listening):

@@ -247,10 +247,10 @@ def impression(found: Found) -> Path:
 
 def first_pages(folder: Path, found: Sequence[Found]) -> Path:
     """Write the pages of a book of which some chapters have been measured quickly; return the path of the first."""
-    from evenkeel_lab.report import render_book  # noqa: PLC0415  # as above
+    from evenkeel_lab.report import render_study  # noqa: PLC0415  # as above
 
     place = folder.parents[1] / DATA / folder.name / "quick"
-    return render_book(folder.name, read_book(folder), [one.summary for one in found], place)
+    return render_study(folder.name, read_book(folder), [one.summary for one in found], place)
 
 
 def say_what_is_not_used() -> None:

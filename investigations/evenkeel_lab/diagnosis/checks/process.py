@@ -52,7 +52,7 @@ def cpu(e: Evidence) -> Finding | None:
     if busiest.waited is not None and busiest.waited >= NOTICED:
         because.append(f"{busiest.title} waited for a core for another {formatting.share(busiest.waited)}")
     numbers = {"busiest": busiest.each, "used": used}
-    is_full = busiest.wanted >= SATURATED or (pinned and used >= SATURATED * pinned)
+    is_full = busiest.demand >= SATURATED or (pinned and used >= SATURATED * pinned)
     if not is_full:
         impact = Impact.COSTS if busiest.each >= BUSY else Impact.CLEAR
         condition = "is busy, but has room" if impact is Impact.COSTS else "had room"
@@ -85,7 +85,7 @@ def _said(busiest: Process, *, is_alone: bool) -> str:
         return f"{busiest.title} was busy all the time with hardly more than one request at once"
     if busiest.each >= SATURATED:
         return f"{busiest.title} had no more to give: it was busy all the time"
-    if busiest.wanted >= SATURATED:
+    if busiest.demand >= SATURATED:
         return f"{busiest.title} had no more to give: it was busy, or waited for a core, all the time"
     return f"the proxy's processes had no more to give: together they filled the core of {busiest.title}"
 
@@ -107,7 +107,7 @@ def loop(e: Evidence) -> Finding | None:
         return Finding(
             "event loop", LOCAL, Impact.CLEAR, "the event loop was not late enough to matter", because, numbers
         )
-    works = e.busiest is not None and e.busiest.wanted >= BUSY
+    works = e.busiest is not None and e.busiest.demand >= BUSY
     pinned = len(e.run.cores) if e.run else 0
     works |= bool(pinned) and sum(process.used for process in e.processes or ()) >= SATURATED * pinned
     return Finding(
@@ -149,7 +149,7 @@ def waiting(e: Evidence) -> Finding | None:
     if idle < IDLE:
         return Finding("waiting", LOCAL, Impact.CLEAR, "much of the proxy's time was work", because, numbers)
     # On a full machine, the time without work may be a wait for a core.
-    if added < NOTICED_MS or e.split.share("proxy") < FELT or e.busiest.wanted >= BUSY or e.is_cramped:
+    if added < NOTICED_MS or e.split.share("proxy") < FELT or e.busiest.demand >= BUSY or e.is_cramped:
         return None
     return Finding(
         "waiting",

@@ -59,7 +59,7 @@ def _waits(
     elif e.is_cramped:
         verdict = "requests waited for each other in the proxy"
         hint = "Whether they waited for a core, on a machine that was full, was not counted: run it alone."
-    elif e.busiest.wanted < BUSY:
+    elif e.busiest.demand < BUSY:
         verdict = "requests waited for each other in the proxy, though none of its processes was busy"
         hint = (
             "Look for a pool or a limit that is too small: `database_connection_pool_limit`, `max_parallel_requests`, "

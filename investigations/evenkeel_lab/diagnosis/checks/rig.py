@@ -162,8 +162,8 @@ def _full(e: Evidence, waited: float | None, *, has_steal: bool) -> tuple[Impact
 
 def _is_denied(e: Evidence, waited: float) -> bool:
     """Whether the proxy waited for a core long enough to matter."""
-    if e.busiest is None or waited < DENIED * e.busiest.wanted:
+    if e.busiest is None or waited < DENIED * e.busiest.demand:
         return False
     # A process with spare time loses only the wait itself.
     of_a_request = waited / e.split.answered * SECOND if e.split.answered else 0.0
-    return e.busiest.wanted >= SATURATED or of_a_request >= FELT * e.split.mean("latency")
+    return e.busiest.demand >= SATURATED or of_a_request >= FELT * e.split.mean("latency")

@@ -1,6 +1,6 @@
-"""The figures of a report: each a function of a session and of what may be said of it, which draws it or returns None.
+"""Plots of a report. Each is a function of a summary and its judgement that returns a figure, or `None`.
 
-Notebooks call the same functions, and show what they return.
+Notebooks call the same functions.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ __all__ = ["FIGURES", "Drawing", "forest", "order", "over_time", "queue", "shift
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: how it is drawn, and what it shows in words, for those who do not see it."""
+    """A plot: a function that draws it, and one that describes it for readers who cannot see it."""
 
     draw: Callable[[Summary, Judgement], Figure | None]
-    says: Callable[[Summary, Judgement], str]
+    describe: Callable[[Summary, Judgement], str]
 
     def alt(self, summary: Summary, judgement: Judgement) -> str:
-        """Say in words what it shows, and whether that may be believed."""
+        """Return the alt text, with a warning if the session is invalid."""
         invalid = f"{INVALID}. " if judgement.invalid else ""
-        return f"{invalid}{self.says(summary, judgement)}"
+        return f"{invalid}{self.describe(summary, judgement)}"
 
 
-def _attributed(summary: Summary) -> Attribution | None:
-    asked = summary.investigation
-    return attribute(asked, summary.done, asked.session.looks[-1], asked.primary)
+def _attribution(summary: Summary) -> Attribution | None:
+    investigation = summary.investigation
+    return attribute(investigation, summary.done, investigation.session.looks[-1], investigation.primary)
 
 
 FIGURES = {
     "forest": Drawing(forest, forest_alt),
     "waterfall": Drawing(
-        lambda summary, judgement: waterfall(_attributed(summary), judgement),
-        lambda summary, _: waterfall_alt(_attributed(summary)),
+        lambda summary, judgement: waterfall(_attribution(summary), judgement),
+        lambda summary, _: waterfall_alt(_attribution(summary)),
     ),
     "queue": Drawing(
         lambda summary, judgement: queue(queueing(summary.investigation, summary.done), judgement),
@@ -64,4 +64,4 @@ FIGURES = {
     "over_time": Drawing(over_time, over_time_alt),
     "order": Drawing(order, order_alt),
 }
-"""All there are, by the name of their file."""
+"""All plots, by the name of their file."""

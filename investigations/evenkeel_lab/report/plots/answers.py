@@ -1,4 +1,4 @@
-"""What decides in each chapter of a book: effects with their intervals, a row for each arm."""
+"""Forest plot of a study: the primary metric of each chapter, one row per arm."""
 
 from __future__ import annotations
 
@@ -12,34 +12,37 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
 REST = 1.2
 NAME = "answers"
-# Chapters ask for different things: a few that are far out are not to press all others together.
+# The effects of chapters differ in size: a few large ones must not compress the rest.
 MOST, ROOM = 0.75, 1.5
 
 
 @styled
-def answers(cases: Mapping[str, Case]) -> Figure | None:
-    """Draw the primary figures of all chapters, a heading for each; None if there is none to draw."""
+def answers(by_chapter: Mapping[str, ReportData]) -> Figure | None:
+    """Draw the primary metric of all chapters, one heading each. Return `None` if no chapter has a verdict."""
     rows: list[Row] = []
-    known: dict[str, Look] = {}
-    for chapter, case in cases.items():
+    arm_looks: dict[str, Look] = {}
+    for chapter, data in by_chapter.items():
         own = [
-            Row(named(one.candidate, case.asked.baseline), f"{chapter} {one.candidate}", found)
-            for one in (*case.candidates, *([case.noise] if case.noise else []))
-            for found in one.figures
-            if found.primary and found.verdict
+            Row(named(comparison.candidate, data.investigation.baseline), f"{chapter} {comparison.candidate}", compared)
+            for comparison in (*data.candidates, *([data.noise] if data.noise else []))
+            for compared in comparison.figures
+            if compared.primary and compared.verdict
         ]
         if own:
-            invalid = ", INVALID" if case.judgement.invalid else ""
-            rows += [Row(f"{chapter}: {case.asked.primary} against {case.asked.baseline}{invalid}"), *own]
-            known |= {f"{chapter} {arm}": look for arm, look in looks(case.asked).items()}
-    shown = [row.one for row in rows if row.one]
+            invalid = ", INVALID" if data.judgement.invalid else ""
+            rows += [
+                Row(f"{chapter}: {data.investigation.primary} against {data.investigation.baseline}{invalid}"),
+                *own,
+            ]
+            arm_looks |= {f"{chapter} {arm}": look for arm, look in looks(data.investigation).items()}
+    shown = [row.compared for row in rows if row.compared]
     if not shown:
         return None
     drawn = figure(len(rows) * ROW + REST)
-    column(drawn.subplots(), rows, ends(shown, MOST, ROOM), known, len(rows))
+    column(drawn.subplots(), rows, ends(shown, MOST, ROOM), arm_looks, len(rows))
     headline(drawn, "What decides in each chapter, with its interval; grey: what does not matter; hollow: not settled")
     return drawn

@@ -1,7 +1,7 @@
-"""The canonical text of an SVG: the same one for floats that differ in their last bits, as those of two processors do.
+"""Canonical text of an SVG, equal if floats differ in their last bits only, as they do between processors.
 
 Matplotlib names clip paths and markers by hashes of floats, and writes floats with six decimals. Here ids are numbers
-in their order, and coordinates are rounded to what can be seen.
+in their order, and coordinates are rounded to visible digits.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ def canonical(svg: str) -> str:
     numbers = count(1)
     ids: dict[str, str] = {}
 
-    def numbered(found: re.Match[str]) -> str:
-        if found[0] not in ids:
-            ids[found[0]] = f"i{next(numbers)}"
-        return ids[found[0]]
+    def numbered(match: re.Match[str]) -> str:
+        if match[0] not in ids:
+            ids[match[0]] = f"i{next(numbers)}"
+        return ids[match[0]]
 
     lines = (line.rstrip() for line in HASH.sub(numbered, svg).splitlines())
     return KEPT_OR_NUMBER.sub(_rounded, "\n".join(lines)) + "\n"
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _rounded(match: re.Match[str]) -> str:
     # Matplotlib has rounded to six decimals already. So a number that lies halfway by design (0.125) is the same here
     # on every machine, and goes the same way.
-    if not found[1]:
-        return found[0]
-    value = round(float(found[1]), DECIMALS)
-    # What is rounded to nothing has no sign.
+    if not match[1]:
+        return match[0]
+    value = round(float(match[1]), DECIMALS)
+    # Zero has no sign.
     return f"{value + 0.0:.{DECIMALS}f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""The runs in the order in which they ran: what drifts, and what jumps, is seen here."""
+"""Plot of all runs in order of time, which shows drifts and jumps."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ HEIGHT = 3.2
 
 @styled
 def order(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw the primary figure of every run; hollow ones do not count. The mock alone, of another size, is left out."""
-    asked = summary.investigation
-    name = asked.primary
+    """Draw the primary metric of every run, hollow if it does not count. The mock alone is left out."""
+    investigation = summary.investigation
+    name = investigation.primary
     runs = _runs(summary)
     if not runs:
         return None
     drawn = figure(HEIGHT)
     axes = drawn.subplots()
-    known = looks(asked)
-    for arm in [*asked.arms, AGAIN]:
+    arm_looks = looks(investigation)
+    for arm in [*investigation.arms, AGAIN]:
         own = [(at, run.figures[name], counts) for at, run, counts in runs if run.arm == arm]
         if not own:
             continue
-        look, label = known[arm], named(arm, asked.baseline)
+        look, label = arm_looks[arm], named(arm, investigation.baseline)
         for counts in (True, False):
             points = [(at, value) for at, value, counted in own if counted is counts]
             axes.plot(
@@ -51,7 +51,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
             )
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     axes.set(xlabel="the session's meetings, in the order in which they took place")
-    known_figure, values = asked.described[name], [run.figures[name] for _, run, _ in runs]
+    known_figure, values = investigation.described[name], [run.figures[name] for _, run, _ in runs]
     if known_figure.usual.scale is Scale.FACTOR and min(values) > 0:
         log_axis(axes.yaxis, *around(values), known_figure.unit)
     drawn.legend(loc="outside right upper")
@@ -61,7 +61,7 @@ def order(summary: Summary, judgement: Judgement) -> Figure | None:
 
 
 def alt(summary: Summary, _: Judgement) -> str:
-    """Say it in words."""
+    """Return the alt text."""
     runs = _runs(summary)
     invalid = sum(not counts for _, _, counts in runs)
     pairs = len({at for at, _, _ in runs})
@@ -70,12 +70,12 @@ def alt(summary: Summary, _: Judgement) -> str:
 
 
 def _runs(summary: Summary) -> list[tuple[int, Run, bool]]:
-    """Return all runs that have the primary figure: their meeting's place in time, and whether they count."""
+    """Return all runs with the primary metric, each with the number of its pair in time, and whether it counts."""
     name = summary.investigation.primary
-    met = sorted(summary.done.items(), key=lambda told: (min(run.start_ns for run in told[1]), told[0]))
+    pairs = sorted(summary.done.items(), key=lambda entry: (min(run.start_ns for run in entry[1]), entry[0]))
     return [
-        (at, run, not any(one.limited for one in runs))
-        for at, (_, runs) in enumerate(met, 1)
+        (at, run, not any(each.limited for each in runs))
+        for at, (_, runs) in enumerate(pairs, 1)
         for run in sorted(runs, key=lambda run: run.start_ns)
         if name in run.figures and run.arm != DIRECT
     ]

@@ -1,4 +1,4 @@
-"""Latency over time: how many requests took how long, from the beginning of a run to its end."""
+"""Heatmap of latency over the time of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from evenkeel_lab.report.plot_data import counted_over_time, halves, middle
-from evenkeel_lab.report.plots.scales import log_axis, log_ticks, said
+from evenkeel_lab.report.plots.scales import log_axis, log_ticks, tick_label
 from evenkeel_lab.report.plots.style import figure, headline, named, styled
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, TIMES
 
@@ -34,7 +34,7 @@ HEIGHT, REST = 1.7, 0.9
 
 @styled
 def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw a panel for each arm: the darker a field, the more requests of a run fall into it."""
+    """Draw one panel per arm. Darker fields hold more requests of a run."""
     counts = counted_over_time(summary)
     if not counts:
         return None
@@ -45,10 +45,10 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     panels = list(drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
     levels = _levels(counts)
     colours = mpl.colormaps["viridis_r"].resampled(len(levels) + 1)
-    used = np.flatnonzero(sum(found.sum(axis=0) for found in counts.values()))
-    for axes, (arm, found) in zip(panels, counts.items(), strict=False):
+    used = np.flatnonzero(sum(of_arm.sum(axis=0) for of_arm in counts.values()))
+    for axes, (arm, of_arm) in zip(panels, counts.items(), strict=False):
         for level in range(len(levels) + 1):
-            _fields(axes, (found > 0) & (np.digitize(found, levels) == level), colours(level))
+            _fields(axes, (of_arm > 0) & (np.digitize(of_arm, levels) == level), colours(level))
         axes.set(xlim=(0, TIMES), title=named(arm, baseline))
         log_axis(axes.yaxis, EDGES_MS[used[0]], EDGES_MS[used[-1] + 1], "ms")
         axes.grid(visible=False)
@@ -60,7 +60,7 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
     norm = BoundaryNorm(levels, len(levels) + 1, extend="both")
     shown = panels[: len(counts)]
     bar = drawn.colorbar(ScalarMappable(norm, colours), ax=shown, extend="both", aspect=25, pad=0.02)
-    bar.set_ticks(levels, labels=[said(level, "") for level in levels])
+    bar.set_ticks(levels, labels=[tick_label(level, "") for level in levels])
     bar.minorticks_off()
     bar.set_label("requests in a field, of one run", fontsize=8)
     headline(drawn, "Latency from the beginning of a run (left) to its end (right)", judgement)
@@ -68,41 +68,41 @@ def over_time(summary: Summary, judgement: Judgement) -> Figure | None:
 
 
 def alt(summary: Summary, _: Judgement) -> str:
-    """Say it in words."""
+    """Return the alt text."""
     counts = counted_over_time(summary)
     moved = []
-    for arm, found in counts.items():
-        first, second = map(_middle, halves(found))
+    for arm, of_arm in counts.items():
+        first, second = map(_middle, halves(of_arm))
         if first != second:
             moved.append(f"{arm} from {first} to {second}")
-    arm, found = next(iter(counts.items()))
-    told = f"the median of {arm} lies at {_middle(found)}; from the first half of a run to the second"
-    told += f" the median moves in {'; '.join(moved)}" if moved else " every median stays in its field"
-    return f"Heatmaps of latency over the time of a run, of {', '.join(counts)}: {told}"
+    arm, of_arm = next(iter(counts.items()))
+    medians = f"the median of {arm} lies at {_middle(of_arm)}; from the first half of a run to the second"
+    medians += f" the median moves in {'; '.join(moved)}" if moved else " every median stays in its field"
+    return f"Heatmaps of latency over the time of a run, of {', '.join(counts)}: {medians}"
 
 
 def _middle(counts: Counts) -> str:
-    """Say where the median lies, as far as bins tell."""
+    """Return the bounds of the bin with the median, as text."""
     at = middle(counts)
     if at is None:
         return "nothing"
-    return f"{said(float(f'{EDGES_MS[at]:.2g}'), 'ms')} to {said(float(f'{EDGES_MS[at + 1]:.2g}'), 'ms')}"
+    return f"{tick_label(float(f'{EDGES_MS[at]:.2g}'), 'ms')} to {tick_label(float(f'{EDGES_MS[at + 1]:.2g}'), 'ms')}"
 
 
 def _levels(counts: Mapping[str, Counts]) -> list[float]:
-    """Return from how many requests on a field is darker."""
-    found = np.concatenate([one[one > 0] for one in counts.values()])
-    least, most = float(found.min()), float(found.max())
+    """Return the numbers of requests at which the colour changes."""
+    values = np.concatenate([of_arm[of_arm > 0] for of_arm in counts.values()])
+    least, most = float(values.min()), float(values.max())
     return log_ticks(least, max(most, 10 * least))
 
 
-def _fields(axes: Axes, wanted: npt.NDArray[np.bool_], colour: tuple[float, float, float, float]) -> None:
-    """Fill fields as one shape, those beside each other at once: thousands of shapes would make a file of megabytes."""
+def _fields(axes: Axes, selected: npt.NDArray[np.bool_], colour: tuple[float, float, float, float]) -> None:
+    """Fill the `selected` fields as one shape. Thousands of shapes would make a file of megabytes."""
     corners: list[tuple[float, float]] = []
-    for field in range(wanted.shape[1]):
+    for field in range(selected.shape[1]):
         low, high = EDGES_MS[field], EDGES_MS[field + 1]
-        # Where a row of fields begins, and where it has ended.
-        steps = np.flatnonzero(np.diff(np.concatenate([[False], wanted[:, field], [False]]).astype(int)))
+        # The first field of each run of fields, and the one after its last.
+        steps = np.flatnonzero(np.diff(np.concatenate([[False], selected[:, field], [False]]).astype(int)))
         for left, right in zip(steps[::2], steps[1::2], strict=True):
             corners += [(left, low), (right, low), (right, high), (left, high), (left, low)]
     if corners:

@@ -1,4 +1,4 @@
-"""A queue: how long requests take, and how many are answered, the more users there are; and what a model says."""
+"""Plot of latency and throughput by the number of users, measured and modelled as a queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from evenkeel_lab.formatting import counted
-from evenkeel_lab.report.plots.scales import around, log_axis, said
+from evenkeel_lab.report.plots.scales import around, log_axis, tick_label
 from evenkeel_lab.report.plots.style import COLOURS, INK, LINES, figure, headline, styled
 
 if TYPE_CHECKING:
@@ -21,51 +21,51 @@ HEIGHT = 3.6
 
 
 @styled
-def queue(found: Queueing | None, judgement: Judgement) -> Figure | None:
-    """Draw what was measured as marks with their intervals, and the models as lines."""
-    if found is None:
+def queue(queueing: Queueing | None, judgement: Judgement) -> Figure | None:
+    """Draw measured points with intervals, and the models as lines. Return `None` without points."""
+    if queueing is None:
         return None
     drawn = figure(HEIGHT)
     latency, throughput = drawn.subplots(1, 2)
-    users = [one.users for one in found.points]
-    every = range(users[0], users[-1] + 1)
+    users = [point.users for point in queueing.points]
+    all_users = range(users[0], users[-1] + 1)
     for axes, values, title in (
-        (latency, [one.latency for one in found.points], "mean latency"),
-        (throughput, [one.throughput for one in found.points], "answered in a second"),
+        (latency, [point.latency for point in queueing.points], "mean latency"),
+        (throughput, [point.throughput for point in queueing.points], "answered in a second"),
     ):
         unit = "ms" if axes is latency else ""
         lines = {
-            name: [server.latency(count) if axes is latency else server.throughput(count) for count in every]
-            for name, server in _models(found).items()
+            name: [server.latency(number) if axes is latency else server.throughput(number) for number in all_users]
+            for name, server in _models(queueing).items()
         }
         for at, (name, line) in enumerate(lines.items()):
-            axes.plot(every, line, color=COLOURS[at], linestyle=LINES[at], linewidth=1.6, label=name)
+            axes.plot(all_users, line, color=COLOURS[at], linestyle=LINES[at], linewidth=1.6, label=name)
         axes.plot(users, values, color=INK, linestyle="none", marker="o", markersize=5, label="measured")
         _users(axes, users)
         log_axis(axes.yaxis, *around([*values, *(value for line in lines.values() for value in line)]), unit)
         axes.set_title(title)
-    for one in found.points:
-        latency.vlines(one.users, one.low, one.high, color=INK, linewidth=1.6)
+    for point in queueing.points:
+        latency.vlines(point.users, point.low, point.high, color=INK, linewidth=1.6)
     handles, labels = latency.get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=3, handlelength=3)
     headline(drawn, "The more users wait for their answers: measured, and as queues would have it", judgement)
     return drawn
 
 
-def alt(found: Queueing | None) -> str:
-    """Say it in words."""
-    if found is None:
+def alt(queueing: Queueing | None) -> str:
+    """Return the alt text."""
+    if queueing is None:
         return ""
-    told = [
-        f"{counted(one.users, 'user')} {said(float(f'{one.latency:.3g}'), 'ms')}"
-        f" (a queue {said(float(f'{found.measured.latency(one.users):.3g}'), 'ms')})"
-        for one in found.points
+    points = [
+        f"{counted(point.users, 'user')} {tick_label(float(f'{point.latency:.3g}'), 'ms')}"
+        f" (a queue {tick_label(float(f'{queueing.measured.latency(point.users):.3g}'), 'ms')})"
+        for point in queueing.points
     ]
-    return f"Mean latency by the number of users, and what a queue made of CPU time says: {', '.join(told)}"
+    return f"Mean latency by the number of users, and what a queue made of CPU time says: {', '.join(points)}"
 
 
-def _models(found: Queueing) -> dict[str, Server]:
-    return {"a queue made of CPU time": found.measured, "the queue that fits best": found.fitted}
+def _models(queueing: Queueing) -> dict[str, Server]:
+    return {"a queue made of CPU time": queueing.measured, "the queue that fits best": queueing.fitted}
 
 
 def _users(axes: Axes, users: list[int]) -> None:

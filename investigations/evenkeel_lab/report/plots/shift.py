@@ -1,4 +1,4 @@
-"""The shift function: by how much an arm differs from the baseline, quantile by quantile, within pairs."""
+"""Plot of the shift function: differences from the baseline at each quantile, within pairs."""
 
 from __future__ import annotations
 
@@ -25,71 +25,73 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 3
 HEIGHT, REST = 2.0, 0.8
 MIDDLE = 0.5
-# The quantiles that are named, the most important ones first, if they have room.
-TOLD = (0.5, 0.05, 0.99, 0.9, 0.999, 0.95)
+# Quantiles with a label, the most important first, if there is room.
+LABELLED = (0.5, 0.05, 0.99, 0.9, 0.999, 0.95)
 ROOM = 3
 
 
 @styled
 def shift(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw a panel for each arm: its difference at each quantile, each pair's and the mean's with its band."""
-    found = _found(summary, judgement)
-    if not found:
+    """Draw one panel per arm: the difference of each pair, and the mean with its band. Return `None` without data."""
+    by_arm = _shifts_by_arm(summary, judgement)
+    if not by_arm:
         return None
-    columns = min(MOST_COLUMNS, len(found))
-    rows = math.ceil(len(found) / columns)
+    columns = min(MOST_COLUMNS, len(by_arm))
+    rows = math.ceil(len(by_arm) / columns)
     drawn = figure(rows * HEIGHT + REST)
     panels = list(drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
-    known = looks(summary.investigation)
-    shares = sorted({one.share for told in found.values() for one in told})
-    for axes, (arm, told) in zip(panels, found.items(), strict=False):
-        _panel(axes, [shares.index(one.share) for one in told], told, known[arm])
+    arm_looks = looks(summary.investigation)
+    shares = sorted({each.share for of_arm in by_arm.values() for each in of_arm})
+    for axes, (arm, of_arm) in zip(panels, by_arm.items(), strict=False):
+        _panel(axes, [shares.index(each.share) for each in of_arm], of_arm, arm_looks[arm])
         axes.set_title(named(arm, summary.investigation.baseline))
-    for axes in panels[len(found) :]:
+    for axes in panels[len(by_arm) :]:
         axes.set_visible(False)
-    _label(panels[: len(found)], shares, columns)
+    _label(panels[: len(by_arm)], shares, columns)
     sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
-    banded = any(one.band for told in found.values() for one in told)
-    told_of = f"Latency against {short(summary.investigation.baseline)} at each quantile; thin: each pair"
-    headline(drawn, f"{told_of}; dashed: {sure:.3g} % interval" if banded else told_of, judgement)
+    banded = any(each.band for of_arm in by_arm.values() for each in of_arm)
+    title = f"Latency against {short(summary.investigation.baseline)} at each quantile; thin: each pair"
+    headline(drawn, f"{title}; dashed: {sure:.3g} % interval" if banded else title, judgement)
     drawn.supxlabel("share of requests that are faster", fontsize=9)
     return drawn
 
 
 def alt(summary: Summary, judgement: Judgement) -> str:
-    """Say it in words."""
-    told = []
-    for arm, found in _found(summary, judgement).items():
-        at = [one for one in found if one.share in {MIDDLE, found[-1].share}]
-        said = ", ".join(f"{percent(one.mean):+.1f} % at {one.share * 100:g} %" for one in at)
-        told.append(f"{arm} {said}")
+    """Return the alt text."""
+    parts = []
+    for arm, of_arm in _shifts_by_arm(summary, judgement).items():
+        shown = [each for each in of_arm if each.share in {MIDDLE, of_arm[-1].share}]
+        differences = ", ".join(f"{percent(each.mean):+.1f} % at {each.share * 100:g} %" for each in shown)
+        parts.append(f"{arm} {differences}")
     baseline = summary.investigation.baseline
-    return f"Shift function: latency differences from {baseline} within pairs, by quantile: {'; '.join(told)}"
+    return f"Shift function: latency differences from {baseline} within pairs, by quantile: {'; '.join(parts)}"
 
 
-def _found(summary: Summary, judgement: Judgement) -> Mapping[str, Sequence[Shift]]:
+def _shifts_by_arm(summary: Summary, judgement: Judgement) -> Mapping[str, Sequence[Shift]]:
     baseline = summary.investigation.baseline
-    found = {
-        one.candidate: shifts(summary, baseline, one.candidate)
-        for one in judgement.comparisons
-        if one.baseline == baseline
+    by_arm = {
+        comparison.candidate: shifts(summary, baseline, comparison.candidate)
+        for comparison in judgement.comparisons
+        if comparison.baseline == baseline
     }
-    return {arm: told for arm, told in found.items() if told}
+    return {arm: of_arm for arm, of_arm in by_arm.items() if of_arm}
 
 
-def _panel(axes: Axes, places: Sequence[int], told: Sequence[Shift], look: Look) -> None:
-    pairs = len(told[0].differences)
+def _panel(axes: Axes, positions: Sequence[int], of_arm: Sequence[Shift], look: Look) -> None:
+    pairs = len(of_arm[0].differences)
     for pair in range(pairs):
-        axes.plot(places, [percent(one.differences[pair]) for one in told], color=FAINT, linewidth=0.8, zorder=1.5)
-    bands = [one.band for one in told if one.band is not None]
-    if len(bands) == len(told):
+        axes.plot(
+            positions, [percent(each.differences[pair]) for each in of_arm], color=FAINT, linewidth=0.8, zorder=1.5
+        )
+    bands = [each.band for each in of_arm if each.band is not None]
+    if len(bands) == len(of_arm):
         lows, highs = [percent(low) for low, _ in bands], [percent(high) for _, high in bands]
-        axes.fill_between(places, lows, highs, color=look.colour, alpha=0.2, linewidth=0, zorder=2)
-        # Among many pairs, and in grey, a mere shade would be lost.
+        axes.fill_between(positions, lows, highs, color=look.colour, alpha=0.2, linewidth=0, zorder=2)
+        # Among many grey lines, shading alone would be invisible.
         for edge in (lows, highs):
-            axes.plot(places, edge, color=look.colour, linewidth=1.0, linestyle=(0, (4, 2)), zorder=2.2)
-    means = [percent(one.mean) for one in told]
-    axes.plot(places, means, color=look.colour, marker=look.marker, markersize=3.5, linewidth=1.4, zorder=3)
+            axes.plot(positions, edge, color=look.colour, linewidth=1.0, linestyle=(0, (4, 2)), zorder=2.2)
+    means = [percent(each.mean) for each in of_arm]
+    axes.plot(positions, means, color=look.colour, marker=look.marker, markersize=3.5, linewidth=1.4, zorder=3)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=2.5)
 
 
@@ -97,7 +99,7 @@ def _label(panels: Sequence[Axes], shares: Sequence[float], columns: int) -> Non
     # Panels share their axes.
     first = panels[0]
     shown = [len(shares) - 1]
-    for share in TOLD:
+    for share in LABELLED:
         if share in shares and all(abs(shares.index(share) - at) >= ROOM for at in shown):
             shown.append(shares.index(share))
     first.set_xticks(shown, [f"{shares[at] * 100:g} %" for at in shown])

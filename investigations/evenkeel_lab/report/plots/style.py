@@ -1,7 +1,7 @@
-"""How all figures look, whatever is configured on the machine that draws them.
+"""Style of all plots, independent of the configuration of the machine.
 
-An arm has a colour, a marker and a line of its own, in all figures of a session: they stand for the arm, never for who
-is better, and the marker and the line tell it without colour as well.
+An arm has the same colour, marker and line in all plots of a session. They never depend on the result, and marker and
+line distinguish arms without colour.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ INVALID = "Invalid session, not to be believed"
 WIDTH = 9.0
 LONGEST = 26
 INK, QUIET, FAINT = "#1a1a1a", "#6b6b6b", "#dcdcdc"
-# Okabe and Ito's colours, told apart by those who see fewer; without their yellow, which white paper swallows.
+# Okabe and Ito's palette for colour-blind readers, without yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("s", "^", "D", "v", "P", "X", "<")
 LINES: tuple[Dashes, ...] = ("--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (8, 2)))
 UNTITLED = {"Creator": None, "Date": None, "Format": None, "Type": None}
-# Which window a figure is shown in is the business of who shows it.
+# Settings of the window belong to the program that shows a plot.
 UNTOUCHED = {"backend", "backend_fallback", "interactive", "toolbar"}
 OURS: Mapping[str, Any] = {
     "axes.axisbelow": True,
@@ -63,7 +63,7 @@ OURS: Mapping[str, Any] = {
     "legend.fontsize": 9,
     "legend.frameon": False,
     "savefig.facecolor": "white",
-    # Which points a simpler line keeps may depend on their last bits.
+    # Simplification depends on the last bits of coordinates.
     "path.simplify": False,
     # Text as outlines: it looks the same wherever it is shown, with any fonts.
     "svg.fonttype": "path",
@@ -80,7 +80,7 @@ OURS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How an arm is drawn."""
+    """Colour, marker and line of an arm."""
 
     colour: str
     marker: str
@@ -88,26 +88,26 @@ class Look:
 
 
 def looks(investigation: Investigation) -> dict[str, Look]:
-    """Return how each arm is drawn: the baseline in black, its twin and the mock in grey."""
-    others = [name for name in investigation.arms if name != investigation.baseline]
-    found = {
+    """Return the look of each arm: the baseline in black, its twin and the mock in grey."""
+    candidates = [name for name in investigation.arms if name != investigation.baseline]
+    candidate_looks = {
         name: Look(COLOURS[at % len(COLOURS)], MARKERS[at % len(MARKERS)], LINES[at % len(LINES)])
-        for at, name in enumerate(others)
+        for at, name in enumerate(candidates)
     }
     own = {investigation.baseline: Look(INK, "o", "-"), AGAIN: Look(QUIET, "*", ":"), DIRECT: Look(QUIET, ".", ":")}
-    return own | found
+    return own | candidate_looks
 
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Draw as this project does, and not as the machine's own settings say."""
+    """Use the style of this project instead of the machine's settings."""
     plain: dict[Any, Any] = dict(mpl.rcParamsDefault.copy())
     with mpl.rc_context({name: value for name, value in (plain | dict(OURS)).items() if name not in UNTOUCHED}):
         yield
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Let a function draw in this style."""
+    """Decorate a function that draws, so that it uses this style."""
 
     @functools.wraps(draw)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -118,20 +118,20 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def figure(height: float, width: float = WIDTH) -> Figure:
-    """Return an empty figure that needs no window."""
-    found = Figure(figsize=(width, height))
-    FigureCanvasSVG(found)
-    return found
+    """Return an empty figure without a window."""
+    empty = Figure(figsize=(width, height))
+    FigureCanvasSVG(empty)
+    return empty
 
 
-def headline(drawn: Figure, told: str, judgement: Judgement | None = None) -> None:
-    """Say above a figure what it shows, and whether it may be believed."""
+def headline(drawn: Figure, title: str, judgement: Judgement | None = None) -> None:
+    """Set the title of a plot, with a warning if the session is invalid."""
     invalid = f"{INVALID.upper()}\n" if judgement and judgement.invalid else ""
-    drawn.suptitle(f"{invalid}{told}", x=0.01, ha="left", fontsize=10, fontweight="bold" if invalid else "normal")
+    drawn.suptitle(f"{invalid}{title}", x=0.01, ha="left", fontsize=10, fontweight="bold" if invalid else "normal")
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """Return a name that has room: names differ at their beginning or at their end."""
+    """Shorten a name to `longest` characters in its middle, because names differ at their ends."""
     if len(name) <= longest:
         return name
     tail = (longest - 1) // 2
@@ -139,19 +139,19 @@ def short(name: str, longest: int = LONGEST) -> str:
 
 
 def named(arm: str, baseline: str) -> str:
-    """Return what an arm is called in a figure."""
+    """Return the label of an arm in plots."""
     return {AGAIN: f"{short(baseline, LONGEST - 7)}, again", DIRECT: "the mock alone"}.get(arm, short(arm))
 
 
 def quieten(axes: Axes) -> None:
-    """Take away what a row of labels does not need."""
+    """Remove tick marks and spines."""
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
 
 def svg(drawn: Figure, name: str) -> str:
-    """Return a figure as a file's text: the same for the same figure, on every machine."""
+    """Return a figure as SVG text that is equal on every machine."""
     into = io.StringIO()
     with style(), mpl.rc_context({"svg.hashsalt": name}):
         drawn.savefig(into, format="svg", metadata=UNTITLED)

@@ -1,4 +1,4 @@
-"""The tail: latency against how rare it is."""
+"""Plot of the tail: latency by how rare it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from evenkeel_lab.report.plot_data import sketches
-from evenkeel_lab.report.plots.scales import around, log_axis, said
+from evenkeel_lab.report.plots.scales import around, log_axis, tick_label
 from evenkeel_lab.report.plots.style import figure, headline, looks, named, styled
 
 if TYPE_CHECKING:
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 HEIGHT = 3.8
 LEAST_SHARE, LEAST_POINTS = 0.5, 2
-TOLD = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+LABELLED = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 QUARTILES = (0.25, 0.75)
 
 
 @styled
 def tail(summary: Summary, judgement: Judgement) -> Figure | None:
-    """Draw a line for each arm, with the middle half of its runs around it."""
+    """Draw one line per arm, with a band for the middle half of its runs. Return `None` without data."""
     curves = _curves(summary)
     if not curves:
         return None
     drawn = figure(HEIGHT)
     axes = drawn.subplots()
-    known = looks(summary.investigation)
-    for arm, told in curves.items():
-        look, rare = known[arm], [_rare(share) for share in told]
-        low, high = (np.array([np.quantile(found, at) for found in told.values()]) for at in QUARTILES)
+    arm_looks = looks(summary.investigation)
+    for arm, curve in curves.items():
+        look, rare = arm_looks[arm], [_rare(share) for share in curve]
+        low, high = (np.array([np.quantile(latencies, at) for latencies in curve.values()]) for at in QUARTILES)
         axes.fill_between(rare, low, high, color=look.colour, alpha=0.15, linewidth=0)
         axes.plot(
             rare,
-            [float(np.median(found)) for found in told.values()],
+            [float(np.median(latencies)) for latencies in curve.values()],
             color=look.colour,
             linestyle=look.line,
             marker=look.marker,
@@ -51,28 +51,28 @@ def tail(summary: Summary, judgement: Judgement) -> Figure | None:
             linewidth=1.5,
             label=named(arm, summary.investigation.baseline),
         )
-    shares = sorted({share for told in curves.values() for share in told})
+    shares = sorted({share for curve in curves.values() for share in curve})
     axes.set(xscale="log", xlim=(_rare(shares[0]) / 1.06, _rare(shares[-1]) * 1.06))
-    told_shares = [share for share in TOLD if share in shares]
-    axes.xaxis.set_major_locator(FixedLocator([_rare(share) for share in told_shares]))
-    axes.xaxis.set_major_formatter(FixedFormatter([f"{share * 100:g} %" for share in told_shares]))
+    labelled = [share for share in LABELLED if share in shares]
+    axes.xaxis.set_major_locator(FixedLocator([_rare(share) for share in labelled]))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"{share * 100:g} %" for share in labelled]))
     axes.xaxis.set_minor_locator(NullLocator())
-    everything = [value for told in curves.values() for found in told.values() for value in found]
+    everything = [value for curve in curves.values() for latencies in curve.values() for value in latencies]
     log_axis(axes.yaxis, *around(everything), "ms")
     axes.set(xlabel="share of requests that are faster; rarer ones to the right")
-    # A name beside the end of a line would need a leader, and where a line ends early, that looks like more of it.
+    # Labels at the ends of lines would need leaders, which look like a part of lines that end early.
     drawn.legend(loc="outside right upper", handlelength=3)
     headline(drawn, "Latency, the rarer the further right; band: half of the runs", judgement)
     return drawn
 
 
 def alt(summary: Summary, _: Judgement) -> str:
-    """Say it in words."""
-    told = []
+    """Return the alt text."""
+    latencies = []
     for arm, curve in _curves(summary).items():
         share = max(curve)
-        told.append(f"{arm} {said(float(f'{np.median(curve[share]):.3g}'), 'ms')} at {share * 100:g} %")
-    return f"Tail plot: latency by how rare it is, at the highest quantile that can be told: {', '.join(told)}"
+        latencies.append(f"{arm} {tick_label(float(f'{np.median(curve[share]):.3g}'), 'ms')} at {share * 100:g} %")
+    return f"Tail plot: latency by how rare it is, at the highest quantile that can be told: {', '.join(latencies)}"
 
 
 def _rare(share: float) -> float:
@@ -80,12 +80,12 @@ def _rare(share: float) -> float:
 
 
 def _curves(summary: Summary) -> dict[str, Curve]:
-    """Return each arm's latencies at each quantile that all of its runs can tell: one of each run."""
-    found = {arm: _curve(told) for arm, told in sketches(summary).items()}
-    return {arm: curve for arm, curve in found.items() if len(curve) >= LEAST_POINTS}
+    """Return the latency of each run of an arm, by arm and by quantile, for quantiles known in all its runs."""
+    by_arm = {arm: _curve(of_arm) for arm, of_arm in sketches(summary).items()}
+    return {arm: curve for arm, curve in by_arm.items() if len(curve) >= LEAST_POINTS}
 
 
-def _curve(told: Sequence[Sketch]) -> Curve:
-    common = [share for share in told[0].quantiles if all(one.quantiles.get(share, 0.0) > 0 for one in told)]
+def _curve(of_arm: Sequence[Sketch]) -> Curve:
+    common = [share for share in of_arm[0].quantiles if all(sketch.quantiles.get(share, 0.0) > 0 for sketch in of_arm)]
     shares = sorted(float(share) for share in common if float(share) >= LEAST_SHARE)
-    return {share: [one.quantiles[str(share)] for one in told] for share in shares}
+    return {share: [sketch.quantiles[str(share)] for sketch in of_arm] for share in shares}

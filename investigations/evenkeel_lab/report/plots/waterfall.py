@@ -1,4 +1,4 @@
-"""What a cost is made of: from all of it, part by part, down to the baseline."""
+"""Waterfall plot of a cost: from the total, part by part, down to the baseline."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ ROW, REST, THICK = 0.36, 1.1, 0.62
 
 @dataclass(frozen=True)
 class Bar:
-    """One of them."""
+    """One bar of the waterfall."""
 
     name: str
     cost: Amount
     fixed: float
-    """Where it begins: where the one above it has ended."""
+    """Start of the bar, which is the end of the bar above."""
     moving: float
-    """Where it ends; its interval is around here."""
+    """End of the bar, the centre of its interval."""
     colour: str
     hatch: str = ""
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where it may end."""
+        """Ends of the interval around `moving`."""
         towards = 1 if self.moving == self.fixed + self.cost.mean else -1
         ends = (self.fixed + towards * self.cost.low, self.fixed + towards * self.cost.high)
         return min(ends), max(ends)
@@ -44,30 +44,30 @@ class Bar:
 
 @styled
 def waterfall(attribution: Attribution | None, judgement: Judgement) -> Figure | None:
-    """Draw a bar for each part, beginning where the one above it has ended, with its interval as a line."""
+    """Draw one bar per part, from the end of the bar above, with its interval as a line."""
     if attribution is None:
         return None
-    about = figure_of(attribution.figure)
+    metric = figure_of(attribution.figure)
     bars = _bars(attribution)
     drawn = figure(len(bars) * ROW + REST)
     axes = drawn.subplots()
-    by = 100.0 if about.usual.scale is Scale.POINTS else 1.0
+    factor = 100.0 if metric.usual.scale is Scale.POINTS else 1.0
     for at, bar in enumerate(bars):
-        _draw(axes, at, bar, by)
+        _draw(axes, at, bar, factor)
         if at + 1 < len(bars):
-            axes.plot([bar.moving * by] * 2, [at + THICK / 2, at + 1 - THICK / 2], color=INK, linewidth=0.6)
+            axes.plot([bar.moving * factor] * 2, [at + THICK / 2, at + 1 - THICK / 2], color=INK, linewidth=0.6)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set(ylim=(len(bars) - 0.5, -0.5))
     axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
     axes.grid(visible=False, axis="y")
     quieten(axes)
-    unit = "points" if about.usual.scale is Scale.POINTS else about.unit
+    unit = "points" if metric.usual.scale is Scale.POINTS else metric.unit
     axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} {unit}".rstrip()))
     right = axes.twinx()
     right.set(ylim=axes.get_ylim())
     right.set_yticks(
-        range(len(bars)), [wording.change(about, bar.cost.mean, bar.cost.low, bar.cost.high) for bar in bars]
+        range(len(bars)), [wording.change(metric, bar.cost.mean, bar.cost.low, bar.cost.high) for bar in bars]
     )
     right.grid(visible=False)
     quieten(right)
@@ -76,33 +76,33 @@ def waterfall(attribution: Attribution | None, judgement: Judgement) -> Figure |
 
 
 def alt(attribution: Attribution | None) -> str:
-    """Say it in words."""
+    """Return the alt text."""
     if attribution is None:
         return ""
-    about = figure_of(attribution.figure)
-    told = [
-        f"{bar.name} {wording.change(about, bar.cost.mean, bar.cost.low, bar.cost.high)}" for bar in _bars(attribution)
+    metric = figure_of(attribution.figure)
+    costs = [
+        f"{bar.name} {wording.change(metric, bar.cost.mean, bar.cost.low, bar.cost.high)}" for bar in _bars(attribution)
     ]
-    return f"Waterfall of the cost in {attribution.figure}: {', '.join(told)}"
+    return f"Waterfall of the cost in {attribution.figure}: {', '.join(costs)}"
 
 
 def _bars(attribution: Attribution) -> list[Bar]:
     top = attribution.total.mean
-    found = [Bar("all of it", attribution.total, 0.0, top, QUIET)]
+    bars = [Bar("all of it", attribution.total, 0.0, top, QUIET)]
     for piece in attribution.pieces:
-        found.append(Bar(short(piece.name), piece.cost, top, top - piece.cost.mean, COLOURS[0], "///"))
+        bars.append(Bar(short(piece.name), piece.cost, top, top - piece.cost.mean, COLOURS[0], "///"))
         top -= piece.cost.mean
     if attribution.rest is not None:
         cost = attribution.rest.cost
-        found.append(Bar("the rest", cost, top, top - cost.mean, FAINT))
-    return found
+        bars.append(Bar("the rest", cost, top, top - cost.mean, FAINT))
+    return bars
 
 
-def _draw(axes: Axes, at: int, bar: Bar, by: float) -> None:
+def _draw(axes: Axes, at: int, bar: Bar, factor: float) -> None:
     axes.barh(
         at,
-        (bar.moving - bar.fixed) * by,
-        left=bar.fixed * by,
+        (bar.moving - bar.fixed) * factor,
+        left=bar.fixed * factor,
         height=THICK,
         facecolor="white" if bar.hatch else bar.colour,
         edgecolor=bar.colour if bar.hatch else INK,
@@ -110,4 +110,4 @@ def _draw(axes: Axes, at: int, bar: Bar, by: float) -> None:
         linewidth=0.8,
     )
     low, high = bar.interval
-    axes.plot([low * by, high * by], [at, at], color=INK, linewidth=1.6, marker="|", markersize=8)
+    axes.plot([low * factor, high * factor], [at, at], color=INK, linewidth=1.6, marker="|", markersize=8)

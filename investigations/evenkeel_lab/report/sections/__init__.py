@@ -1,1 +1,1 @@
-"""The sections of a page, one in each file: a function of a session and of the figures that it has."""
+"""Sections of a page, one per module. Each is a function of the report data and the plots."""

@@ -1,4 +1,4 @@
-"""What was asked of each arm, and whether it keeps to it."""
+"""Section on success criteria: what was required of each arm, and whether it is met."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from evenkeel_lab.runner.results.criteria import asked, criteria as judged
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
 HEAD = ("arm", "figure", "asked", "mean of its pairs [interval]", "pairs", "")
 
 
-def criteria(case: Case, _: Mapping[str, str]) -> str:
-    """Return a table with a row for each of them."""
-    found = judged(case.asked, case.summary.done)
-    if not found:
+def criteria(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return a table with one row per criterion."""
+    outcomes = judged(data.investigation, data.summary.done)
+    if not outcomes:
         return ""
-    told = (
+    method = (
         "What was asked of each arm beforehand, on this machine. *Kept*: all of the interval lies within it; *missed*: "
         "all of it lies beyond; *open*: it may be either. Where an arm runs more than once in a pair, the mean counts."
     )
     rows = [
-        [one.arm, one.level.figure.name, asked(one), str(one.level), str(one.level.pairs), f"**{one.outcome}**"]
-        for one in found
+        [
+            outcome.arm,
+            outcome.level.figure.name,
+            asked(outcome),
+            str(outcome.level),
+            str(outcome.level.pairs),
+            f"**{outcome.outcome}**",
+        ]
+        for outcome in outcomes
     ]
-    return "\n\n".join(["## Success criteria", paragraph(told + case.disbelief), table(HEAD, rows, {*HEAD[2:5]})])
+    return "\n\n".join(["## Success criteria", paragraph(method + data.invalid_note), table(HEAD, rows, {*HEAD[2:5]})])

@@ -1,4 +1,4 @@
-"""What each arm asks of its database for a request, operation by operation."""
+"""Section on database operations per request."""
 
 from __future__ import annotations
 
@@ -10,55 +10,59 @@ from evenkeel_lab.report.markdown import code, paragraph, table, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Comparison
 
-# What comes less often than once in fifty requests is not about requests.
-LEAST = 0.02
-# A lookup for every request, or for every other one: what a proxy writes now and then differs by less.
-TELLING = 0.5
+# Operations that are rarer than 1 in 50 requests are not caused by requests.
+MIN_PER_REQUEST = 0.02
+# A lookup per request, or per 2 requests. Background writes differ by less.
+MIN_DIFFERENCE = 0.5
 
 
-def database(case: Case, _: Mapping[str, str]) -> str:
-    """Return a table with a row for each operation of LiteLLM's database client, those that differ most first."""
-    told = _asked(case)
-    arms = list(told)
-    names = set().union(*told.values())
-    each = {name: [told[arm].get(name, 0.0) for arm in arms] for name in names}
+def database(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return a table with one row per operation of LiteLLM's database client, the largest differences first."""
+    per_request = _operations_per_request(data)
+    arms = list(per_request)
+    names = set().union(*per_request.values())
+    each = {name: [per_request[arm].get(name, 0.0) for arm in arms] for name in names}
     rows = [
-        [text(name), *(f"{often:.2f}" for often in each[name])]
+        [text(name), *(f"{count:.2f}" for count in each[name])]
         for name in sorted(each, key=lambda name: (min(each[name]) - max(each[name]), -max(each[name]), name))
-        if max(each[name]) >= LEAST
+        if max(each[name]) >= MIN_PER_REQUEST
     ]
     if not rows:
         return ""
-    about = (
+    method = (
         "How often LiteLLM's database client was asked for each of them, for a request, those first that differ most. "
         "What LiteLLM writes in the background, of several requests at once, is among them. One operation may take "
         "several transactions in Postgres (`database_calls`), and several writes may share one."
     )
-    return "\n\n".join(["## Database operations", paragraph(about), table(("operation", *arms), rows, set(arms))])
+    return "\n\n".join(["## Database operations", paragraph(method), table(("operation", *arms), rows, set(arms))])
 
 
-def dearest(case: Case, one: Comparison) -> str:
-    """Say which operation an arm asks for that the other does not, as far as that is one of each request."""
-    told = _asked(case)
-    first, second = (told.get(arm, {}) for arm in (one.baseline, one.candidate))
+def largest_difference(data: ReportData, comparison: Comparison) -> str:
+    """Return a sentence on the operation that differs most, or nothing if no operation differs per request."""
+    per_request = _operations_per_request(data)
+    first, second = (per_request.get(arm, {}) for arm in (comparison.baseline, comparison.candidate))
     differs = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in first.keys() | second.keys()}
     name = max(differs, key=lambda name: (abs(differs[name]), name), default="")
-    if not name or abs(differs[name]) < TELLING:
+    if not name or abs(differs[name]) < MIN_DIFFERENCE:
         return ""
-    often = f"{second.get(name, 0.0):.2f} for a request, against {first.get(name, 0.0):.2f}"
-    return f" What differs most at its database is {code(name)}: {often}."
+    counts = f"{second.get(name, 0.0):.2f} for a request, against {first.get(name, 0.0):.2f}"
+    return f" What differs most at its database is {code(name)}: {counts}."
 
 
-def _asked(case: Case) -> dict[str, dict[str, float]]:
-    """Return how often each arm asks for each operation, for a request."""
+def _operations_per_request(data: ReportData) -> dict[str, dict[str, float]]:
+    """Return the operations per request, by arm and name."""
     requests: Counter[str] = Counter()
-    asked: dict[str, Counter[str]] = {arm: Counter() for arm in case.asked.arms}
-    for runs in case.summary.done.values():
+    operations: dict[str, Counter[str]] = {arm: Counter() for arm in data.investigation.arms}
+    for runs in data.summary.done.values():
         for run in runs:
-            if run.arm in asked and run.operations and not any(one.limited for one in runs):
+            if run.arm in operations and run.operations and not any(other.limited for other in runs):
                 requests[run.arm] += run.requests
-                asked[run.arm].update(run.operations)
-    return {arm: {name: many / requests[arm] for name, many in asked[arm].items()} for arm in asked if requests[arm]}
+                operations[run.arm].update(run.operations)
+    return {
+        arm: {name: count / requests[arm] for name, count in operations[arm].items()}
+        for arm in operations
+        if requests[arm]
+    }

@@ -1,11 +1,11 @@
-"""What others found, beside what was found here; and what may be said of their own runs."""
+"""Section on published results: claims beside our results, and verdicts on the published runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table, text
-from evenkeel_lab.report.sections.tables import figures, invalid
+from evenkeel_lab.report.sections.tables import is_invalid, metrics_table
 from evenkeel_lab.stats import Scale, wording
 from evenkeel_lab.stats.compare import compare
 from evenkeel_lab.stats.metrics import FIGURES, ordered
@@ -15,79 +15,103 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel_lab.investigation_spec.investigation import Expected
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared
 
 HEAD = ("figure", "claimed", "ours [interval]", "the claim lies", "our verdict")
 
 
-def expected(case: Case, _: Mapping[str, str]) -> str:
-    """Return a part for each source."""
-    if not case.asked.expected:
+def expected(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return one part per source."""
+    if not data.investigation.expected:
         return ""
-    return "\n\n".join(["## What others found", *(_source(case, one) for one in case.asked.expected)])
+    return "\n\n".join(["## What others found", *(_source(data, claim) for claim in data.investigation.expected)])
 
 
-def _source(case: Case, one: Expected) -> str:
-    parts = [paragraph(f"**{text(one.source)}**, of {one.arm} against {case.asked.baseline}: {text(one.claim)}")]
-    if one.figures:
-        parts.append(table(HEAD, [_claim(case, one, name) for name in ordered(list(one.figures))], HEAD[1:3]))
-    if one.runs:
-        parts += _runs(case, one)
+def _source(data: ReportData, claim: Expected) -> str:
+    parts = [
+        paragraph(
+            f"**{text(claim.source)}**, of {claim.arm} against {data.investigation.baseline}: {text(claim.claim)}"
+        )
+    ]
+    if claim.figures:
+        parts.append(table(HEAD, [_claim(data, claim, name) for name in ordered(list(claim.figures))], HEAD[1:3]))
+    if claim.runs:
+        parts += _runs(data, claim)
     return "\n\n".join(parts)
 
 
-def _claim(case: Case, one: Expected, name: str) -> list[str]:
-    """Set what was claimed of a figure beside ours."""
-    claim = one.figures[name]
+def _claim(data: ReportData, claim: Expected, name: str) -> list[str]:
+    """Return a row with the claimed value of a metric beside ours."""
+    value = claim.figures[name]
     unit = "points" if FIGURES[name].usual.scale is Scale.POINTS else "%"
-    told = f"{claim * 100:+.3g} {unit}"
-    ours = [found for other in case.candidates if other.candidate == one.arm for found in other.figures]
-    found = next((found for found in ours if found.figure.name == name), None)
-    if found is None:
-        return [name, told, "", "", "not judged here"]
-    if found.verdict is None:
-        return [name, told, "", "", wording.verdict(found)]
-    return [name, told, wording.effect(found), _where(found, claim), wording.stated(found, invalid=invalid(case))]
+    shown = f"{value * 100:+.3g} {unit}"
+    ours = [
+        compared
+        for comparison in data.candidates
+        if comparison.candidate == claim.arm
+        for compared in comparison.figures
+    ]
+    compared = next((compared for compared in ours if compared.figure.name == name), None)
+    if compared is None:
+        return [name, shown, "", "", "not judged here"]
+    if compared.verdict is None:
+        return [name, shown, "", "", wording.verdict(compared)]
+    return [
+        name,
+        shown,
+        wording.effect(compared),
+        _position(compared, value),
+        wording.stated(compared, invalid=is_invalid(data)),
+    ]
 
 
-def _where(found: Compared, claim: float) -> str:
-    low, high = found.ends
+def _position(compared: Compared, claim: float) -> str:
+    low, high = compared.ends
     return "below our interval" if claim < low else "above our interval" if claim > high else "within our interval"
 
 
-def _runs(case: Case, one: Expected) -> list[str]:
-    """Return the runs that were published, and what our own method says of them."""
-    arms = sorted(one.runs, key=lambda arm: arm != case.asked.baseline)
-    columns = [(arm, name) for arm in arms for name in ordered(list(one.runs[arm]))]
-    if not any(one.runs[arm][name] for arm, name in columns):
+def _runs(data: ReportData, claim: Expected) -> list[str]:
+    """Return the published runs, and their verdicts by our method."""
+    arms = sorted(claim.runs, key=lambda arm: arm != data.investigation.baseline)
+    columns = [(arm, name) for arm in arms for name in ordered(list(claim.runs[arm]))]
+    if not any(claim.runs[arm][name] for arm, name in columns):
         return [paragraph("Their runs were not published: there is nothing to judge.")]
-    most = max(len(one.runs[arm][name]) for arm, name in columns)
+    most = max(len(claim.runs[arm][name]) for arm, name in columns)
     head = ["run", *(f"{arm} {name}" for arm, name in columns)]
-    rows = [[str(number + 1), *(_run(case, one, column, number) for column in columns)] for number in range(most)]
+    rows = [[str(number + 1), *(_run(data, claim, column, number) for column in columns)] for number in range(most)]
     parts = [paragraph("Their runs, as they were published:"), table(head, rows, head)]
-    if case.asked.baseline not in one.runs or one.arm not in one.runs:
-        return [*parts, paragraph(f"They lack {case.asked.baseline} or {one.arm}, so that nothing can be compared.")]
-    baseline, candidate = (_set(name, one) for name in (case.asked.baseline, one.arm))
-    primary = case.asked.primary if {case.asked.primary} <= baseline.figures.keys() & candidate.figures.keys() else None
+    if data.investigation.baseline not in claim.runs or claim.arm not in claim.runs:
+        return [
+            *parts,
+            paragraph(f"They lack {data.investigation.baseline} or {claim.arm}, so that nothing can be compared."),
+        ]
+    baseline, candidate = (_set(name, claim) for name in (data.investigation.baseline, claim.arm))
+    primary = (
+        data.investigation.primary
+        if {data.investigation.primary} <= baseline.figures.keys() & candidate.figures.keys()
+        else None
+    )
     if not baseline.figures.keys() & candidate.figures.keys():
         return [*parts, paragraph("No figure was published of both arms, so that nothing can be compared.")]
-    found = compare(baseline, candidate, primary=primary, margins=case.asked.margins, described=case.asked.described)
-    told = (
+    comparison = compare(
+        baseline, candidate, primary=primary, margins=data.investigation.margins, described=data.investigation.described
+    )
+    method = (
         "What our own method says of their runs: the n-th run of one arm is a pair with the n-th of the other, 95 % "
         "intervals. If they did not run side by side or in turns, what drifted in between counts as a difference."
     )
-    return [*parts, paragraph(told), figures(found, invalid=False)]
+    return [*parts, paragraph(method), metrics_table(comparison, is_invalid=False)]
 
 
-def _run(case: Case, one: Expected, column: tuple[str, str], number: int) -> str:
+def _run(data: ReportData, claim: Expected, column: tuple[str, str], number: int) -> str:
     arm, name = column
-    values = one.runs[arm][name]
-    return wording.size(case.asked.described[name], values[number]) if number < len(values) else ""
+    values = claim.runs[arm][name]
+    return wording.size(data.investigation.described[name], values[number]) if number < len(values) else ""
 
 
-def _set(arm: str, one: Expected) -> Runs:
-    """Return an arm's runs: those that have all of the figures that were published of it."""
-    told = {name: values for name, values in one.runs[arm].items() if values}
-    count = min(map(len, told.values()), default=0)
-    return Runs(arm, {name: values[:count] for name, values in told.items()})
+def _set(arm: str, claim: Expected) -> Runs:
+    """Return the published runs of an arm, cut to those that have all of its metrics."""
+    values_by_metric = {name: values for name, values in claim.runs[arm].items() if values}
+    count = min(map(len, values_by_metric.values()), default=0)
+    return Runs(arm, {name: values[:count] for name, values in values_by_metric.items()})

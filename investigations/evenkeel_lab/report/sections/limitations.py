@@ -1,4 +1,4 @@
-"""What this session does not say, and every doubt about it, by its name."""
+"""Section on limits: what the session cannot show, and every caveat by its name."""
 
 from __future__ import annotations
 
@@ -13,42 +13,47 @@ from evenkeel_load.arrivals import CLOSED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
-# From which share of a core on a process has no time to spare.
+# From this share of a core, a process has no spare time.
 SATURATED = 0.7
 
 
-def doubted(case: Case, _: Mapping[str, str]) -> str:
-    """List them."""
-    said = [f"**{doubt.name}**: {text(doubt.says)}" for doubt in case.doubts]
-    return "\n\n".join(["## Limits", items([*_limits(case), *said])])
+def limitations(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return the list of limits and caveats."""
+    caveats = [f"**{caveat.name}**: {text(caveat.sentence)}" for caveat in data.caveats]
+    return "\n\n".join(["## Limits", items([*_limits(data), *caveats])])
 
 
-def _limits(case: Case) -> Iterator[str]:
-    asked = case.asked
-    if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
+def _limits(data: ReportData) -> Iterator[str]:
+    investigation = data.investigation
+    if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
         yield "One machine: ratios carry over, times do not."
         return
     yield (
         "One machine, whose cores the proxies share with the load, the mock provider, Postgres and Valkey: effects "
         "carry over, milliseconds do not."
     )
-    if asked.load.arrivals == CLOSED and asked.load.duration:
-        yield _in_a_loop(case)
+    if investigation.load.arrivals == CLOSED and investigation.load.duration:
+        yield _closed_loop(data)
 
 
-def _in_a_loop(case: Case) -> str:
-    """Say what latency is where clients send again at once."""
+def _closed_loop(data: ReportData) -> str:
+    """Return a sentence on what latency means if clients send again at once."""
     loop = "Each client sends again as soon as it is answered"
-    figures = {found.figure.name: found for one in case.candidates for found in one.figures if found.verdict}
+    figures = {
+        compared.figure.name: compared
+        for comparison in data.candidates
+        for compared in comparison.figures
+        if compared.verdict
+    }
     if not {"throughput", "cpu_ms"} <= figures.keys():
         return f"{loop}: latencies are those of a proxy that has no time to spare, if it is the slowest part."
     rate, cost = (wording.middle(figures[name].baseline, Scale.FACTOR) for name in ("throughput", "cpu_ms"))
     busy = rate * cost / 1000
     if busy < SATURATED:
         return f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: most of a latency is the provider's."
-    users = case.asked.load_of(case.asked.baseline).users
+    users = data.investigation.load_of(data.investigation.baseline).users
     bears, mean = wording.size(FIGURES["throughput"], rate), wording.size(FIGURES["mean"], users / rate * 1000)
     return (
         f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: a mean latency is the number of clients, "

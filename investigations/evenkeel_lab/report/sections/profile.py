@@ -1,4 +1,4 @@
-"""Where the CPU of each arm goes, if it was profiled."""
+"""Section on the CPU profile of each arm."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from evenkeel_lab.runner.results.store import digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
 ANOTHER = "The profile was taken of another version of this investigation than its pairs."
 
 
-def profile(case: Case, pictures: Mapping[str, str]) -> str:
-    """Return the tables of a profile, and its flame graphs."""
-    if case.profile is None:
+def profile(data: ReportData, pictures: Mapping[str, str]) -> str:
+    """Return the tables and flame graphs of a profile, or nothing if there is none."""
+    if data.profile is None:
         return ""
-    lines = section(case.profile, pictures)
-    if case.profile.digest != digest(case.asked):
+    lines = section(data.profile, pictures)
+    if data.profile.digest != digest(data.investigation):
         lines[2:2] = [paragraph(ANOTHER), ""]
     return "\n".join(lines).rstrip()

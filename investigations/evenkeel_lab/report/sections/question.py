@@ -1,4 +1,4 @@
-"""How it was measured, in a few lines; and of whom."""
+"""Section on the method: what was measured, and how."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.investigation_spec.investigation import Load
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
 DESIGNS = {
     Design.DUETS: "are loaded at the same moment, each on half of the cores, and swap these during the run",
@@ -30,7 +30,7 @@ SUBJECTS = {
     Subjects.KEPT: "Each two have proxies of their own, which stay up for all pairs",
     Subjects.FRESH: "Each pair has proxies of its own, booted for it",
 }
-OTHERWISE = " Where an arm is met or loaded otherwise, that stands beside it."
+DIFFERING_ARMS = " Where an arm is met or loaded otherwise, that stands beside it."
 MODES = {
     "none": "none of them says from which end user it is",
     "sequential": "each says from which end user it is, who come again in turn",
@@ -39,11 +39,13 @@ MODES = {
 }
 
 
-def question(case: Case, _: Mapping[str, str]) -> str:
-    """Say what a pair is, and which arms are compared."""
-    asked = case.asked
-    rows = [[_name(asked, name), text(arm.about), _what(arm)] for name, arm in asked.arms.items()]
-    if case.noise is not None:
+def question(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return the method, a table of the arms, and the options of the load."""
+    investigation = data.investigation
+    rows = [
+        [_arm_name(investigation, name), text(arm.about), _description(arm)] for name, arm in investigation.arms.items()
+    ]
+    if data.noise is not None:
         rows.append(["again", "the baseline once more: what differs between the two is noise", "as the baseline"])
         rows.append(
             ["direct", "the mock alone: what the rig itself costs", f"after pair 1, and every {DIRECT_EVERY}th"]
@@ -51,87 +53,88 @@ def question(case: Case, _: Mapping[str, str]) -> str:
     return "\n\n".join(
         [
             "## Method",
-            paragraph(" ".join(_method(case))),
+            paragraph(" ".join(_method(data))),
             table(("arm", "about", "what it is"), rows),
-            items(_load(asked)),
+            items(_load(investigation)),
         ]
     )
 
 
-def _method(case: Case) -> Iterator[str]:
-    """Say it in five lines."""
-    asked, told = case.asked, case.summary.provenance
-    cores = f" on one machine with {told['cores']} cores" if told.get("cores") else ""
-    if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
+def _method(data: ReportData) -> Iterator[str]:
+    """Yield the sentences of the method."""
+    investigation, provenance = data.investigation, data.summary.provenance
+    cores = f" on one machine with {provenance['cores']} cores" if provenance.get("cores") else ""
+    if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
         yield f"Functions of this project are called in turns{cores}, each once for a run, with the pair's seed."
     else:
-        if case.litellm:
+        if data.litellm:
             beside = "with Postgres, Valkey for Redis and a mock provider"
-            yield f"Real LiteLLM proxies ({', '.join(case.litellm)}), {beside}, run{cores}."
+            yield f"Real LiteLLM proxies ({', '.join(data.litellm)}), {beside}, run{cores}."
         else:
             yield f"Mock providers run{cores}."
-        yield f"Two of them {DESIGNS[asked.session.design]}: a *pair*, which the same disturbs."
+        yield f"Two of them {DESIGNS[investigation.session.design]}: a *pair*, which the same disturbs."
         warm = (
             "warm, after a load that does not count"
-            if asked.warm_up_of(asked.baseline)
+            if investigation.warm_up_of(investigation.baseline)
             else "when it has just been booted"
         )
-        yield f"{_sent(asked.load)}; each proxy is met {warm}.{OTHERWISE if _differ(asked) else ''}"
+        otherwise = DIFFERING_ARMS if _arms_differ(investigation) else ""
+        yield f"{_sent(investigation.load)}; each proxy is met {warm}.{otherwise}"
     yield (
         "An effect is the mean over pairs of the difference of logarithms (of shares, in percentage points), with its "
         "t-interval. *Material*: all of the interval lies beyond the margin, which is what matters to an operator and "
         "was fixed beforehand; *no measurable difference*: the narrower one that equivalence takes lies within it; "
         "*real*: it does not hold zero."
     )
-    if case.noise is not None:
+    if data.noise is not None:
         yield "A second proxy that is the same as the baseline (`again`) shows what is noise."
 
 
 def _sent(load: Load) -> str:
-    """Say what a run sends."""
-    many = f"{load.users:,} clients send" if load.users > 1 else "One client sends"
+    """Return what the clients of a run send, as text."""
+    clients = f"{load.users:,} clients send" if load.users > 1 else "One client sends"
     if load.arrivals == CLOSED:
-        how = f"{many} the next request as soon as the last one is answered"
+        how = f"{clients} the next request as soon as the last one is answered"
     else:
-        how = f"{many} requests when they are due ({load.arrivals}, {load.rate:g} a second in all)"
+        how = f"{clients} requests when they are due ({load.arrivals}, {load.rate:g} a second in all)"
     long = f", for {load.duration:g} s a run" if load.duration else f", {counted(load.requests or 0, 'request')} a run"
     return how + long
 
 
-def _differ(asked: Investigation) -> bool:
-    """Whether not all arms are sent the same, or met alike."""
-    return any(arm.load or arm.warm_up is not None for arm in asked.arms.values())
+def _arms_differ(investigation: Investigation) -> bool:
+    """Whether an arm has its own load or warm-up."""
+    return any(arm.load or arm.warm_up is not None for arm in investigation.arms.values())
 
 
-def _name(asked: Investigation, name: str) -> str:
-    return f"**{name}**, the baseline" if name == asked.baseline else name
+def _arm_name(investigation: Investigation, name: str) -> str:
+    return f"**{name}**, the baseline" if name == investigation.baseline else name
 
 
-def _what(arm: Arm) -> str:
+def _description(arm: Arm) -> str:
     if arm.subject is Kind.FUNCTION:
         arguments = f" {code(json.dumps(arm.arguments, sort_keys=True))}" if arm.arguments else ""
         return code(arm.function) + arguments
     if arm.subject is Kind.MOCK:
         return "the mock itself"
-    told = [f"LiteLLM {arm.litellm}", f"Prometheus {arm.prometheus}"]
+    parts = [f"LiteLLM {arm.litellm}", f"Prometheus {arm.prometheus}"]
     if arm.rotation is not Rotation.OFF:
-        told.append(f"rotation {arm.rotation}")
+        parts.append(f"rotation {arm.rotation}")
     if arm.accounts:
         of_groups = f" in each of {arm.groups:,} model groups" if arm.groups > 1 else ""
-        told.append(f"{arm.accounts:,} accounts{of_groups}")
+        parts.append(f"{arm.accounts:,} accounts{of_groups}")
     if arm.journal is not Journal.OFF:
-        told.append(f"journal {arm.journal}")
+        parts.append(f"journal {arm.journal}")
     if arm.patch:
-        told.append(f"patched: {arm.patch}")
+        parts.append(f"patched: {arm.patch}")
     if arm.workers > 1:
-        told.append(f"{arm.workers} workers")
+        parts.append(f"{arm.workers} workers")
     if arm.bare:
-        told.append("no database, no Redis, the master's key")
-    return ", ".join([*told, *_own(arm)])
+        parts.append("no database, no Redis, the master's key")
+    return ", ".join([*parts, *_own_settings(arm)])
 
 
-def _own(arm: Arm) -> Iterator[str]:
-    """Say what an arm has of its own, in the words of its file."""
+def _own_settings(arm: Arm) -> Iterator[str]:
+    """Yield the settings of an arm as its file has them."""
     if arm.settings:
         yield code(json.dumps(arm.settings, sort_keys=True, default=str))
     if arm.env:
@@ -142,28 +145,35 @@ def _own(arm: Arm) -> Iterator[str]:
         yield "sent " + ", ".join(f"{name} {value}" for name, value in arm.load.items())
 
 
-def _load(asked: Investigation) -> list[str]:
-    session = asked.session
-    if all(arm.subject is Kind.FUNCTION for arm in asked.arms.values()):
+def _load(investigation: Investigation) -> list[str]:
+    session = investigation.session
+    if all(arm.subject is Kind.FUNCTION for arm in investigation.arms.values()):
         return [f"Seed of the session: {session.seed}."]
-    load = asked.load.model_dump(mode="json", exclude_defaults=True)
-    told = {"scenario": asked.load.scenario, "users": asked.load.users, "arrivals": asked.load.arrivals} | load
-    options = ", ".join(f"{name} {value}" for name, value in told.items())
-    where = ", where nothing else stands beside the arm" if _differ(asked) else ""
-    requests = f"{SCENARIOS[asked.load.scenario].about}; {MODES[asked.load.user_mode]}."
+    load = investigation.load.model_dump(mode="json", exclude_defaults=True)
+    options_by_name = {
+        "scenario": investigation.load.scenario,
+        "users": investigation.load.users,
+        "arrivals": investigation.load.arrivals,
+    } | load
+    options = ", ".join(f"{name} {value}" for name, value in options_by_name.items())
+    where = ", where nothing else stands beside the arm" if _arms_differ(investigation) else ""
+    latency = code(json.dumps(investigation.mock.latency, sort_keys=True))
+    requests = f"{SCENARIOS[investigation.load.scenario].about}; {MODES[investigation.load.user_mode]}."
     return [
-        " ".join([f"Requests{where}: {requests}", *_keys(asked)]),
+        " ".join([f"Requests{where}: {requests}", *_keys(investigation)]),
         f"Options of the load{where}: {text(options)}.",
-        f"The mock provider's latency: {code(json.dumps(asked.mock.latency, sort_keys=True))}, seed {asked.mock.seed}.",
+        f"The mock provider's latency: {latency}, seed {investigation.mock.seed}.",
         f"{SUBJECTS[session.subjects]}. Seed of the session: {session.seed}.",
     ]
 
 
-def _keys(asked: Investigation) -> Iterator[str]:
-    """Say who asks."""
-    bare = {arm.bare for arm in asked.arms.values() if arm.subject is Kind.PROXY}
+def _keys(investigation: Investigation) -> Iterator[str]:
+    """Yield sentences on the API keys of the requests."""
+    bare = {arm.bare for arm in investigation.arms.values() if arm.subject is Kind.PROXY}
     if False in bare:
-        whose = "Their key is a virtual one" if asked.load.key_mode == SHARED else "Each client has a virtual key"
+        whose = (
+            "Their key is a virtual one" if investigation.load.key_mode == SHARED else "Each client has a virtual key"
+        )
         yield f"{whose}, of a team and a user, all with budgets."
     if True in bare:
         yield "A proxy without a database is asked with its master's key."

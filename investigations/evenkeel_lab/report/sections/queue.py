@@ -1,4 +1,4 @@
-"""Whether requests wait for anything but their turn."""
+"""Section on queueing: measured latency beside queue models."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from evenkeel_lab.stats.metrics import FIGURES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.runner.results.queue_model import Point, Server
 
 HEAD = ("arm", "users", "answered", "mean latency [interval]", "under way", "by CPU time", "as it fits best")
 
 
-def queue(case: Case, pictures: Mapping[str, str]) -> str:
-    """Say what was measured beside what queues would have shown."""
-    if case.asked.queue is None:
+def queue(data: ReportData, pictures: Mapping[str, str]) -> str:
+    """Return a table of the measured points and the predictions of both models."""
+    if data.investigation.queue is None:
         return ""
     title = "## Queueing"
-    found = case.queueing
-    if found is None:
+    queueing = data.queueing
+    if queueing is None:
         return "\n\n".join([title, paragraph("Too few of its arms have runs that count: nothing is modelled.")])
-    rows = [[*_measured(one), _model(found.measured, one), _model(found.fitted, one)] for one in found.points]
-    measured, fitted = found.measured, found.fitted
-    told = (
+    rows = [
+        [*_measured(point), _model(queueing.measured, point), _model(queueing.fitted, point)]
+        for point in queueing.points
+    ]
+    measured, fitted = queueing.measured, queueing.fitted
+    method = (
         "Users in a loop, one server that serves them one at a time, and a delay that keeps nobody waiting (mean value "
         "analysis). First, the server is made of what no queue changes: of a request's CPU time on the core for which "
         f"requests wait ({_ms(measured.service)}), and of what is left of the latency where there are fewest users "
@@ -37,23 +40,23 @@ def queue(case: Case, pictures: Mapping[str, str]) -> str:
         "are under way. That is as many as there are users, less what is missing at the ends of a run, where the last "
         "ones are waited for and no others come."
     )
-    parts = [title, paragraph(told + case.disbelief), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
+    parts = [title, paragraph(method + data.invalid_note), table(HEAD, rows, set(HEAD[1:])), pictures.get("queue", "")]
     return "\n\n".join(filter(None, parts))
 
 
-def _measured(one: Point) -> list[str]:
+def _measured(point: Point) -> list[str]:
     return [
-        one.arm,
-        str(one.users),
-        wording.size(FIGURES["throughput"], one.throughput),
-        f"{_ms(one.latency)} [{one.low:,.3g}, {one.high:,.3g}]",
-        f"{one.in_system:.3g}",
+        point.arm,
+        str(point.users),
+        wording.size(FIGURES["throughput"], point.throughput),
+        f"{_ms(point.latency)} [{point.low:,.3g}, {point.high:,.3g}]",
+        f"{point.in_system:.3g}",
     ]
 
 
-def _model(server: Server, one: Point) -> str:
-    latency = server.latency(one.users)
-    return f"{_ms(latency)} ({latency / one.latency - 1:+.0%})"
+def _model(server: Server, point: Point) -> str:
+    latency = server.latency(point.users)
+    return f"{_ms(latency)} ({latency / point.latency - 1:+.0%})"
 
 
 def _ms(value: float) -> str:

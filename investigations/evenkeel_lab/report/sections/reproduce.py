@@ -1,4 +1,4 @@
-"""How to get the same once more, and where and with what it was measured."""
+"""Sections on reproducing a page, and on the provenance of its data."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
 from evenkeel_lab.report.plots import FIGURES
-from evenkeel_lab.report.report_data import level
+from evenkeel_lab.report.report_data import confidence_level
 from evenkeel_lab.stats import alpha_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.runner.results.summary import Summary
 
-NS = 1e9
-# A step that is so much longer than the usual one was a pause.
-PAUSE = 3
+NS_PER_SECOND = 1e9
+# A step longer than this factor times the median step contained a pause.
+PAUSE_FACTOR = 3
 UNKNOWN = "not known"
-SHORT = 8
+COMMIT_DIGITS = 8
 
 
-def reproduce(case: Case, pictures: Mapping[str, str]) -> str:
-    """Return the commands for this page and for a new session, and the code that draws a figure alone."""
-    parts = ["## How to reproduce it", *_this_page(case), *_new_session(case)]
-    # A flame graph is drawn of a profile, not of a summary.
+def reproduce(data: ReportData, pictures: Mapping[str, str]) -> str:
+    """Return the commands for this page and for a new session, and the code that draws one plot."""
+    parts = ["## How to reproduce it", *_this_page(data), *_new_session(data)]
+    # Flame graphs are drawn from a profile, not from a summary.
     drawn = [name for name in pictures if name in FIGURES]
     if drawn:
-        where = f"investigations/{case.summary.name}/summary.json" if case.committed else "summary.json"
+        where = f"investigations/{data.summary.name}/summary.json" if data.committed else "summary.json"
         parts += [
             paragraph(f"A figure alone, for example in a notebook; there are {', '.join(drawn)}:"),
             fenced(_code(drawn[0], where), "python"),
@@ -42,29 +42,29 @@ def reproduce(case: Case, pictures: Mapping[str, str]) -> str:
     return "\n\n".join(parts)
 
 
-def _this_page(case: Case) -> list[str]:
-    if not case.committed:
+def _this_page(data: ReportData) -> list[str]:
+    if not data.committed:
         return [paragraph("This session's summary is not committed, so that `evenkeel report` makes no page of it.")]
     return [
         paragraph("This page and its figures, from the summary that is committed:"),
-        fenced([f"evenkeel report {case.summary.name}"], "console"),
+        fenced([f"evenkeel report {data.summary.name}"], "console"),
     ]
 
 
-def _new_session(case: Case) -> list[str]:
-    """Say how to measure once more, and with what: a commit that it was not measured with would not be the same."""
-    told = case.summary.provenance
-    commit, took = told.get("commit"), duration(seconds(case.summary))
-    lines = [f"evenkeel investigate {case.summary.name} --fresh"]
-    place = ", whose summary takes the place of this one's" if case.committed else ""
-    about = f"A new session{place}; this one took {took} on the machine below"
-    if not case.committed:
+def _new_session(data: ReportData) -> list[str]:
+    """Return the commands of a new session. They check out a commit only if all was measured with exactly that."""
+    provenance = data.summary.provenance
+    commit, took = provenance.get("commit"), duration(seconds(data.summary))
+    lines = [f"evenkeel investigate {data.summary.name} --fresh"]
+    replaced = ", whose summary takes the place of this one's" if data.committed else ""
+    about = f"A new session{replaced}; this one took {took} on the machine below"
+    if not data.committed:
         about += ", with options of its own, such as `--quick`"
     elif not commit:
         about += "; the commit that it was measured with is not known"
-    elif any("commit" in change for change in told.get("later", [])):
+    elif any("commit" in change for change in provenance.get("later", [])):
         about += "; it was stopped and went on with another commit, so that there is no one to check out"
-    elif told.get("dirty"):
+    elif provenance.get("dirty"):
         about += "; it was measured with changes beside its commit, so that there is none to check out"
     else:
         lines.insert(0, f"git checkout {commit}")
@@ -83,68 +83,68 @@ def _code(figure: str, where: str) -> list[str]:
     ]
 
 
-def provenance(case: Case, _: Mapping[str, str]) -> str:
-    """Say where, when and with what it was measured."""
-    told, looks = case.summary.provenance, case.asked.session.looks
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(told.get("versions", {}).items()))
+def provenance(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return a table of the machine, versions, time and seeds."""
+    origin, looks = data.summary.provenance, data.investigation.session.looks
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.get("versions", {}).items()))
     alpha = alpha_of(looks)
-    timed = case.asked.session.seconds
+    timed = data.investigation.session.seconds
     declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
-    functions = all(arm.subject is Kind.FUNCTION for arm in case.asked.arms.values())
-    mock = "" if functions else f", mock {case.asked.mock.seed}"
+    functions = all(arm.subject is Kind.FUNCTION for arm in data.investigation.arms.values())
+    mock = "" if functions else f", mock {data.investigation.mock.seed}"
     rows = {
-        "measured": f"{day(case.summary)}, {counted(pairs_done(case.summary), 'pair')}",
-        "machine": _known(told, "processor", "machine"),
-        "cores, memory": f"{told.get('cores', UNKNOWN)}, {told.get('memory_gib', UNKNOWN)} GiB",
-        "kernel": _known(told, "kernel"),
-        "Python": _known(told, "python"),
+        "measured": f"{day(data.summary)}, {counted(pairs_done(data.summary), 'pair')}",
+        "machine": _known(origin, "processor", "machine"),
+        "cores, memory": f"{origin.get('cores', UNKNOWN)}, {origin.get('memory_gib', UNKNOWN)} GiB",
+        "kernel": _known(origin, "kernel"),
+        "Python": _known(origin, "python"),
         "versions": versions or UNKNOWN,
-        "LiteLLM": _litellm(case),
-        "commit": _known(told, "commit") + (", and changes beside it" if told.get("dirty") else ""),
-        "went on with": "; ".join(_changed(one) for one in told.get("later", [])),
-        "Prisma's engine": _known(told, "engine") if case.litellm else "",
-        "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {level(alpha)} intervals",
-        "seeds": f"session {case.asked.session.seed}{mock}",
+        "LiteLLM": _litellm(data),
+        "commit": _known(origin, "commit") + (", and changes beside it" if origin.get("dirty") else ""),
+        "went on with": "; ".join(_changed(one) for one in origin.get("later", [])),
+        "Prisma's engine": _known(origin, "engine") if data.litellm else "",
+        "looks": f"{declared}, each errs at {alpha * 100:.2g} %: {confidence_level(alpha)} intervals",
+        "seeds": f"session {data.investigation.session.seed}{mock}",
     }
-    shown = [[name, text(said)] for name, said in rows.items() if said]
+    shown = [[name, text(value)] for name, value in rows.items() if value]
     return "\n\n".join(["## Provenance", table(("what", "which"), shown)])
 
 
-def _litellm(case: Case) -> str:
-    """Name the versions, each with how it was installed, where a summary says so."""
-    installed = case.summary.provenance.get("installed", {})
-    several = [f"{version}, {installed[version]}" if version in installed else version for version in case.litellm]
-    return ("; " if installed else ", ").join(several)
+def _litellm(data: ReportData) -> str:
+    """Return the versions of LiteLLM, with the way of installation if the summary has it."""
+    installed = data.summary.provenance.get("installed", {})
+    versions = [f"{version}, {installed[version]}" if version in installed else version for version in data.litellm]
+    return ("; " if installed else ", ").join(versions)
 
 
 def _changed(change: Mapping[str, object]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {said}" for name, said in change.items())
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in change.items())
 
 
-def _known(told: Mapping[str, object], *names: str) -> str:
-    return ", ".join(str(told[name]) for name in names if told.get(name)) or UNKNOWN
+def _known(origin: Mapping[str, object], *names: str) -> str:
+    return ", ".join(str(origin[name]) for name in names if origin.get(name)) or UNKNOWN
 
 
 def commit(summary: Summary) -> str:
-    """Say with which commit a session was measured, in as few digits as tell it."""
-    return str(summary.provenance.get("commit", ""))[:SHORT]
+    """Return the abbreviated commit of a session, or an empty text if unknown."""
+    return str(summary.provenance.get("commit", ""))[:COMMIT_DIGITS]
 
 
 def day(summary: Summary) -> str:
-    """Say on which day a session began."""
+    """Return the day on which a session began, in UTC."""
     starts = [run.start_ns for runs in summary.done.values() for run in runs]
     if not starts:
         return "nothing"
     try:
-        return dt.datetime.fromtimestamp(min(starts) // NS, tz=dt.UTC).strftime("%Y-%m-%d")
+        return dt.datetime.fromtimestamp(min(starts) // NS_PER_SECOND, tz=dt.UTC).strftime("%Y-%m-%d")
     except (OverflowError, ValueError, OSError):
         return UNKNOWN
 
 
 def seconds(summary: Summary) -> float:
-    """Return for how long a session measured, without the pauses of one that was stopped and went on."""
-    found = sorted(min(run.start_ns for run in runs) / NS for runs in summary.done.values())
+    """Return the duration of a session in seconds, without pauses between interruption and resumption."""
+    starts = sorted(min(run.start_ns for run in runs) / NS_PER_SECOND for runs in summary.done.values())
     longest = max((run.seconds for runs in summary.done.values() for run in runs), default=0.0)
-    steps = [later - one for one, later in pairwise(found)]
+    steps = [later - earlier for earlier, later in pairwise(starts)]
     usual = median(steps) if steps else 0.0
-    return longest + sum(min(step, PAUSE * usual) for step in steps)
+    return longest + sum(min(step, PAUSE_FACTOR * usual) for step in steps)

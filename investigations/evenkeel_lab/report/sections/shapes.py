@@ -1,4 +1,4 @@
-"""How latencies are spread: over requests, over the time of a run, over the session."""
+"""Sections on the distribution of latencies: over requests, the time of a run, and the session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenkeel_lab.report.markdown import paragraph
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
 
 TITLES = {
     "shift": "The shift function",
@@ -28,8 +28,8 @@ ABOUT = {
 }
 
 
-def shapes(_: Case, pictures: Mapping[str, str]) -> str:
-    """Return the figures that are there, each with what it is for."""
+def shapes(_: ReportData, pictures: Mapping[str, str]) -> str:
+    """Return the existing plots, each with an explanation."""
     return "\n\n".join(
         "\n\n".join([f"## {title}", paragraph(ABOUT[name]), pictures[name]])
         for name, title in TITLES.items()

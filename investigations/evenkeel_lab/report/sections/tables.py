@@ -1,4 +1,4 @@
-"""All figures that are judged, a table for each two arms."""
+"""Section with all judged metrics, one table per comparison."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from evenkeel_lab.stats.metrics import ordered
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel_lab.report.report_data import Case
+    from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.stats.compare import Compared, Comparison
 
 RIGHT = ("effect [interval]", "margin", "detectable")
 
 
-def tables(case: Case, _: Mapping[str, str]) -> str:
-    """Return them."""
-    shown = [one for one in (*case.candidates, *case.switched) if one.figures]
+def tables(data: ReportData, _: Mapping[str, str]) -> str:
+    """Return the tables and the legend of the metrics."""
+    shown = [comparison for comparison in (*data.candidates, *data.ablated) if comparison.figures]
     if not shown:
         return ""
-    legend = [f"**{name}**: {case.asked.described[name].about}" for name in ordered(list(case.asked.figures))]
+    legend = [
+        f"**{name}**: {data.investigation.described[name].about}" for name in ordered(list(data.investigation.figures))
+    ]
     return "\n\n".join(
         [
             "## All figures",
@@ -32,41 +34,45 @@ def tables(case: Case, _: Mapping[str, str]) -> str:
                 "pairs would have found four times in five. The figure in bold decides; the others are a family, of "
                 "which only those differ that chance does not explain (Holm's correction)."
             ),
-            *(part for one in shown for part in (f"### {heading(one)}", figures(one, invalid=invalid(case)))),
+            *(
+                part
+                for comparison in shown
+                for part in (f"### {heading(comparison)}", metrics_table(comparison, is_invalid=is_invalid(data)))
+            ),
             items(legend),
         ]
     )
 
 
-def heading(one: Comparison) -> str:
-    """Say which two arms are compared."""
-    return f"{one.candidate} against {one.baseline}: {counted(one.pairs, 'pair')}"
+def heading(comparison: Comparison) -> str:
+    """Return the heading of a comparison."""
+    return f"{comparison.candidate} against {comparison.baseline}: {counted(comparison.pairs, 'pair')}"
 
 
-def figures(one: Comparison, *, invalid: bool) -> str:
-    """Return the table of two arms."""
-    head = ("figure", one.baseline, one.candidate, *RIGHT, "verdict")
+def metrics_table(comparison: Comparison, *, is_invalid: bool) -> str:
+    """Return the table of a comparison, one row per metric."""
+    head = ("figure", comparison.baseline, comparison.candidate, *RIGHT, "verdict")
     rows = [
         [
-            f"**{found.figure.name}**" if found.primary else found.figure.name,
-            *_amounts(found),
-            wording.effect(found),
-            wording.margin(found),
-            wording.detectable(found),
-            wording.stated(found, invalid=invalid),
+            f"**{compared.figure.name}**" if compared.primary else compared.figure.name,
+            *_amounts(compared),
+            wording.effect(compared),
+            wording.margin(compared),
+            wording.detectable(compared),
+            wording.stated(compared, invalid=is_invalid),
         ]
-        for found in one.figures
+        for compared in comparison.figures
     ]
-    return table(head, rows, {one.baseline, one.candidate, *RIGHT})
+    return table(head, rows, {comparison.baseline, comparison.candidate, *RIGHT})
 
 
-def _amounts(found: Compared) -> list[str]:
-    """Return nothing where the rig has miscounted: nothing that is measured lies below zero."""
-    if min((*found.baseline, *found.candidate), default=0) < 0:
+def _amounts(compared: Compared) -> list[str]:
+    """Return both amounts as text, or empty texts if one is negative, because then the rig miscounted."""
+    if min((*compared.baseline, *compared.candidate), default=0) < 0:
         return ["", ""]
-    return [wording.amount(found, found.baseline), wording.amount(found, found.candidate)]
+    return [wording.amount(compared, compared.baseline), wording.amount(compared, compared.candidate)]
 
 
-def invalid(case: Case) -> bool:
-    """Whether nothing of a session may be believed."""
-    return bool(case.judgement.invalid)
+def is_invalid(data: ReportData) -> bool:
+    """Whether the session is invalid."""
+    return bool(data.judgement.invalid)
