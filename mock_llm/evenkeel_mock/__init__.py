@@ -1,1 +1,1 @@
-"""A provider you can reason about."""
+"""Deterministic mock of OpenAI and Anthropic, with latency, limits and faults on demand."""

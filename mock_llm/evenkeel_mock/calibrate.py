@@ -61,13 +61,13 @@ class Rung:
     """The share of a core that each worker used."""
     p50_ms: float
     p99_ms: float
-    """From when each was due."""
+    """Latency in milliseconds, counted from the moment a request was due."""
     probe_late: bool = False
     """Whether the probe could not keep the rate itself."""
 
     @property
     def holds(self) -> bool:
-        """Whether the mock bore it."""
+        """Whether the mock kept up with this rate."""
         return self.answered >= LEAST_ANSWERED and self.p99_ms <= MOST_P99_MS and self.cpu <= MOST_CPU
 
 
@@ -77,7 +77,7 @@ class Ladder:
 
     kind: str
     cpu_us: float
-    """What one request or chunk costs."""
+    """CPU time of one request or chunk, in microseconds."""
     rungs: tuple[Rung, ...]
 
     @property
@@ -86,31 +86,31 @@ class Ladder:
         return max((rung.offered for rung in self.rungs if rung.holds), default=0)
 
     @property
-    def found(self) -> bool:
-        """Whether a rate was found that the mock did not bear, rather than one that the probe could not reach."""
+    def limit_reached(self) -> bool:
+        """Whether the mock, rather than the probe, failed to keep up with a rate."""
         return any(not rung.holds and not rung.probe_late for rung in self.rungs)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the mock bears on this machine."""
+    """Highest rates that the mock sustains on this machine."""
 
     workers: int
     requests: Ladder
     chunks: Ladder
 
     def document(self) -> dict[str, Any]:
-        """Return it for a program."""
+        """Return the document that `--json` prints."""
         ladders = {
-            ladder.kind: asdict(ladder) | {"capacity_per_second": ladder.capacity, "found": ladder.found}
+            ladder.kind: asdict(ladder) | {"capacity_per_second": ladder.capacity, "found": ladder.limit_reached}
             for ladder in (self.requests, self.chunks)
         }
         return {"workers": self.workers} | ladders
 
 
 def calibrate(options: Options, settings: Mapping[str, Any], say: Say) -> Calibration:
-    """Measure; `say` is told each figure as it is found."""
-    # An end by signal is an end like any other: what was started has to be stopped.
+    """Measure the mock, and pass each result to `say` as a line of text."""
+    # SIGTERM becomes `SystemExit`, so that the `with` blocks below stop the processes that they started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with running(options, working(settings, 0.0)) as (port, cpu):
         requests = _requests(port, cpu, options.workers, say)
@@ -128,17 +128,17 @@ def working(settings: Mapping[str, Any], gap_ms: float) -> dict[str, Any]:
 
 
 def verdict(ladder: Ladder, what: str) -> str:
-    """Say in a sentence what was found."""
+    """Return the result of a ladder as a sentence; `what` names the unit of load."""
     if not ladder.capacity:
         return f"No rate of {what} held. Something else keeps this machine busy: try again."
-    if not ladder.found:
+    if not ladder.limit_reached:
         return f"The mock is not the bottleneck up to {ladder.capacity:,} {what} a second; more was not possible here."
     return f"The mock becomes the bottleneck beyond {ladder.capacity:,} {what} a second."
 
 
 @contextlib.contextmanager
 def running(options: Options, settings: Mapping[str, Any]) -> Iterator[tuple[int, Cpu]]:
-    """Run a mock of its own; return its port and what its processes use."""
+    """Run a separate mock. Yield its port and the CPU meter of its processes."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="evenkeel-calibrate-") as folder:
         path = Path(folder) / "mock.yaml"
@@ -161,7 +161,7 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
             ask(port, _request(stream=False), 1, 1)
             return
         time.sleep(0.05)
-    raise MockFailed("The mock to be measured does not start.", hint="Run it without --calibrate, and see why.")
+    raise MockFailed("The mock to be measured did not start.", hint="Run it without --calibrate to see the error.")
 
 
 def _requests(port: int, cpu: Cpu, workers: int, say: Say) -> Ladder:
@@ -177,10 +177,10 @@ def _requests(port: int, cpu: Cpu, workers: int, say: Say) -> Ladder:
 
     def rung(rate: float) -> Rung:
         before = cpu.seconds()
-        found = offer(port, request, rate, RUNG_SECONDS, CONNECTIONS)
-        used = (cpu.seconds() - before) / found.seconds / workers
-        late = _p99(found.lag_ms) > MOST_LAG_MS
-        return _rung(rate, found.answered / int(rate * RUNG_SECONDS), used, found.latency_ms, probe_late=late)
+        offered = offer(port, request, rate, RUNG_SECONDS, CONNECTIONS)
+        used = (cpu.seconds() - before) / offered.seconds / workers
+        late = _p99(offered.lag_ms) > MOST_LAG_MS
+        return _rung(rate, offered.answered / int(rate * RUNG_SECONDS), used, offered.latency_ms, probe_late=late)
 
     return _climb("requests", cost, workers, rung, say)
 

@@ -17,7 +17,9 @@ from evenkeel_mock.server.server import HOST, Options, serve
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=8090, show_default=True, help="Where, on loopback.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8090, show_default=True, help="Port on the loopback interface."
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
 @click.option(
     "--config",
@@ -25,15 +27,17 @@ from evenkeel_mock.server.server import HOST, Options, serve
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A YAML file: latency, accounts, faults and so on.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="What all draws are made from.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of all random draws.")
 @click.option("--ttft-ms", help="Milliseconds to the first token: a number, or 'lognormal(median=200,sigma=0.5)' etc.")
-@click.option("--gap-ms", help="Time between two tokens, likewise.")
-@click.option("--length", help="Tokens of an answer, likewise.")
-@click.option("--echo", is_flag=True, help="Answer with what the user said last.")
+@click.option("--gap-ms", help="Milliseconds between two tokens, as a number or a distribution.")
+@click.option("--length", help="Tokens in an answer, as a number or a distribution.")
+@click.option("--echo", is_flag=True, help="Answer with the last user message.")
 @click.option(
     "--journal", type=click.IntRange(1, 10_000_000), default=65_536, show_default=True, help="Requests kept per worker."
 )
-@click.option("--calibrate", "calibrates", is_flag=True, help="Measure the mock itself: what load does it bear here?")
+@click.option(
+    "--calibrate", "calibrates", is_flag=True, help="Measure the highest load that the mock sustains on this machine."
+)
 @click.option("--json", "as_json", is_flag=True, help="With --calibrate: one JSON document on standard output.")
 def mock(  # noqa: PLR0913  # one for each option
     port: int,
@@ -51,16 +55,16 @@ def mock(  # noqa: PLR0913  # one for each option
 ) -> None:
     """Run the mock provider alone, until Ctrl-C."""
     if as_json and not calibrates:
-        raise click.UsageError("--json belongs to --calibrate. Leave it out, or add the other.")
+        raise click.UsageError("--json needs --calibrate. Add --calibrate, or leave out --json.")
     options = Options(port, workers, journal)
     try:
-        settings = over(read_file(path) if path else {}, seed, ttft_ms, gap_ms, length, echo=echo)
+        settings = override_settings(read_file(path) if path else {}, seed, ttft_ms, gap_ms, length, echo=echo)
         if calibrates:
             parse(settings, time.time_ns())
-            tell(calibrate(options, settings, partial(click.echo, err=True)), as_json=as_json)
+            print_calibration(calibrate(options, settings, partial(click.echo, err=True)), as_json=as_json)
         else:
-            said = f"http://{HOST}:{port}/v1  answers until Ctrl-C; http://{HOST}:{port}/_mock/state"
-            serve(options, settings, partial(click.echo, said, err=True))
+            address = f"http://{HOST}:{port}/v1  answers until Ctrl-C; http://{HOST}:{port}/_mock/state"
+            serve(options, settings, partial(click.echo, address, err=True))
     except MockFailed as error:
         raise Failed(str(error)) from error
     except MockConfigError as error:
@@ -68,21 +72,21 @@ def mock(  # noqa: PLR0913  # one for each option
 
 
 class Failed(click.ClickException):
-    """The machine's fault rather than the user's."""
+    """An error of the machine, not of the user's input: exit code 3."""
 
     exit_code = 3
 
 
-def tell(found: Calibration, *, as_json: bool) -> None:
-    """Say what a calibration has found."""
+def print_calibration(calibration: Calibration, *, as_json: bool) -> None:
+    """Print the result of a calibration."""
     if as_json:
-        click.echo(orjson.dumps(found.document(), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(calibration.document(), option=orjson.OPT_INDENT_2))
         return
-    click.echo(verdict(found.requests, "small requests"))
-    click.echo(verdict(found.chunks, "chunks"))
+    click.echo(verdict(calibration.requests, "small requests"))
+    click.echo(verdict(calibration.chunks, "chunks"))
 
 
-def over(
+def override_settings(
     settings: dict[str, Any],
     seed: int | None,
     ttft_ms: str | None,
@@ -91,14 +95,16 @@ def over(
     *,
     echo: bool,
 ) -> dict[str, Any]:
-    """Lay what the command line says over a settings file."""
+    """Return `settings` with the options of the command line on top."""
     given = {"ttft_ms": ttft_ms, "gap_ms": gap_ms, "length": length}
     result = dict(settings)
     for name, value in (("latency", given), ("answers", {"echo": echo or None})):
         chosen = {key: item for key, item in value.items() if item is not None}
         written = settings.get(name) or {}
         if chosen and not isinstance(written, dict):
-            raise MockConfigError(f"{name}: {written!r} is not a mapping.", hint="docs/mock.md shows one.")
+            raise MockConfigError(
+                f"{name}: expected a mapping, got {written!r}.", hint="docs/mock.md shows an example."
+            )
         if chosen:
             result[name] = written | chosen
     if seed is not None:

@@ -1,4 +1,4 @@
-"""What a mock is told to be: the settings file, and the same as the worker processes keep it."""
+"""Settings of the mock: the file, the form that worker processes share, and the parsed configuration."""
 
 from __future__ import annotations
 
@@ -31,57 +31,57 @@ PLAIN_HINT = "Write plain numbers and texts; docs/mock.md shows them."
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that steers the answers."""
+    """Parsed configuration of the mock."""
 
     timeline_ns: int
-    """From when the seconds of faults count (Unix time)."""
+    """Start of the fault timeline (Unix time in ns)."""
     seed: int
     latency: Latency
     accounts: Accounts
     faults: tuple[Entry, ...]
     echo: bool
-    """Whether the answer is what the user said last."""
+    """Whether the answer repeats the last user message."""
     call_tools: bool
-    """Whether a function is called as soon as a request allows it; one that demands it always gets its call."""
+    """Whether answers call a function if the request allows it. A request that demands a call always gets it."""
     prompt_cache: bool
     models: tuple[str, ...]
 
 
-class Kept(NamedTuple):
-    """What the worker processes share: settings as they were written, and since when they count."""
+class StoredSettings(NamedTuple):
+    """Unparsed settings and their start times, as the worker processes share them."""
 
     settings: dict[str, Any]
     started_ns: int
-    """From when relative expiries count (Unix time)."""
+    """Start of relative expiries (Unix time in ns)."""
     timeline_ns: int
-    """From when the seconds of faults count."""
+    """Start of the fault timeline (Unix time in ns)."""
 
     @classmethod
-    def load(cls, text: bytes) -> Kept:
-        """Read what `dump` has written."""
+    def load(cls, text: bytes) -> StoredSettings:
+        """Deserialize the bytes that `dump` returned."""
         return cls(**orjson.loads(text))
 
     def dump(self) -> bytes:
-        """Write it."""
+        """Serialize to JSON."""
         try:
             return orjson.dumps(self._asdict(), option=orjson.OPT_NON_STR_KEYS)
         except TypeError as error:
-            raise MockConfigError(f"The settings cannot be kept: {error}.", hint=PLAIN_HINT) from error
+            raise MockConfigError(f"The settings cannot be stored: {error}.", hint=PLAIN_HINT) from error
 
     def config(self, read: Read = read_measured) -> Config:
-        """Say what it means; what cannot be is an error that names the nearest valid."""
+        """Parse the settings. An error names the nearest valid value."""
         try:
             return _parse(self, read)
         except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
-            # Whatever a number or a text may be that nobody has thought of.
+            # Values that the field parsers do not foresee, such as deep nesting or huge numbers.
             raise MockConfigError(f"The settings cannot be read: {error}.", hint=PLAIN_HINT) from error
 
 
 def parse(settings: Mapping[str, Any], started_ns: int) -> Config:
-    """Say what settings mean that count from then on."""
-    kept = Kept(dict(settings), started_ns, started_ns)
-    kept.dump()
-    return kept.config()
+    """Parse `settings` whose relative times start at `started_ns`."""
+    stored = StoredSettings(dict(settings), started_ns, started_ns)
+    stored.dump()
+    return stored.config()
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -97,18 +97,18 @@ def read_file(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _parse(kept: Kept, read: Read) -> Config:
-    given = fields.mapping(kept.settings, SETTINGS, "settings")
+def _parse(stored: StoredSettings, read: Read) -> Config:
+    given = fields.mapping(stored.settings, SETTINGS, "settings")
     answers = fields.mapping(given.get("answers") or {}, ANSWERS, "answers")
     models = given.get("models", list(DEFAULT_MODELS))
     if not isinstance(models, list):
         raise MockConfigError("models: is not a list.", hint="Such as [gpt-4o-mini, gpt-4o].")
     listed = {name: given[name] for name in ("accounts", "others") if name in given}
     return Config(
-        timeline_ns=kept.timeline_ns,
-        seed=fields.whole(given.get("seed", 0), "seed", least=0, most=MOST_SEED),
+        timeline_ns=stored.timeline_ns,
+        seed=fields.integer(given.get("seed", 0), "seed", least=0, most=MOST_SEED),
         latency=latency.parse(given.get("latency") or {}, read=read),
-        accounts=parse_accounts(listed, kept.started_ns),
+        accounts=parse_accounts(listed, stored.started_ns),
         faults=faults.parse_timeline(given.get("faults") or []),
         echo=_flag(answers, "echo"),
         call_tools=_flag(answers, "call_tools"),

@@ -1,9 +1,9 @@
-"""What can go wrong in the mock, as one tree.
+"""Exceptions of the mock.
 
 MockError
-├── MockConfigError   what a user configured cannot be; says what, and what cures it
-├── MockFailed        the machine did not let the mock do its work
-└── BadRequest        a request that a provider would refuse; answered in the provider's own shape
+├── MockConfigError   invalid configuration, with a hint
+├── MockFailed        an error of the machine, not of the configuration
+└── BadRequest        a request that a provider would refuse; answered in the provider's format
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class MockError(Exception):
 
 
 class MockConfigError(MockError):
-    """A setting, a header or a file of the user's does not say what it should."""
+    """A setting, a header or a file is invalid."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__(what)
@@ -26,14 +26,14 @@ class MockConfigError(MockError):
 
 
 class MockFailed(MockError):  # it is not the user's error
-    """The machine did not let the mock do its work."""
+    """The machine prevented the mock from working."""
 
     def __init__(self, what: str, *, hint: str) -> None:
         super().__init__(f"{what} {hint}")
 
 
 class BadRequest(MockError):
-    """A request that a provider would refuse; its text is told to the client."""
+    """A request that a provider would refuse; its message is sent to the client."""
 
     def __init__(self, status: int, message: str, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What goes wrong on cue: for a while (a timeline), or for one request (a header).
+"""Faults on demand: during a period (timeline), or for one request (header).
 
     status=429             answer with that status; `retry_after=2` tells when to come again
     hang                   accept the request and send nothing, for ever; `hang=5` answers after 5 s
@@ -36,7 +36,7 @@ FOREVER = math.inf
 
 
 class Kind(StrEnum):
-    """All faults there are."""
+    """Kinds of faults."""
 
     STATUS = "status"
     HANG = "hang"
@@ -59,27 +59,27 @@ OPTIONS: dict[Kind, tuple[str, ...]] = {
     Kind.MALFORMED: ("p",),
 }
 EVERY_OPTION = ("p", "retry_after", "add_ms")
-PLACE = ("at", "for", "account", "model", "fault")
+ENTRY_KEYS = ("at", "for", "account", "model", "fault")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault; of the numbers, those count that its kind has."""
+    """One fault. Each kind uses only the numbers that apply to it."""
 
     kind: Kind
     status: int = 0
     retry_after_ns: int | None = None
     chunks: int = 0
-    """How many chunks of a stream go well before it strikes."""
+    """Chunks that a stream sends before the fault."""
     factor: float = 1.0
     seconds: float = 0.0
-    """How long it hangs (for ever: infinite), or what it adds to a slow answer."""
+    """Seconds that a request hangs (`inf`: for ever), or that a slow answer takes longer."""
     p: float = 1.0
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault, and when and whom it strikes."""
+    """A fault with its period (seconds of the run), account and model."""
 
     fault: Fault
     start: float = 0.0
@@ -135,7 +135,7 @@ def parse_timeline(value: object, where: str = "faults") -> tuple[Entry, ...]:
 
 def parse_entry(value: object, where: str = "fault") -> Entry:
     """Read one entry of a timeline."""
-    given = dict(fields.mapping(value, (*PLACE, *Kind, *EVERY_OPTION), where))
+    given = dict(fields.mapping(value, (*ENTRY_KEYS, *Kind, *EVERY_OPTION), where))
     start = durations.seconds(given.pop("at", 0), f"{where}: at")
     length = durations.seconds(given.pop("for"), f"{where}: for") if "for" in given else FOREVER
     account = fields.text(given.pop("account", ANY), f"{where}: account")
@@ -160,35 +160,35 @@ def _fault(given: Mapping[str, Any], where: str) -> Fault:
     options = {name: value for name, value in given.items() if name != kind}
     for name in options:
         fields.known(name, OPTIONS[kind], f"option of {kind}", where)
-    place = f"{where}: {kind}"
-    p = fields.number(options["p"], f"{place}: p", most=1) if "p" in options else 1.0
+    setting_path = f"{where}: {kind}"
+    p = fields.number(options["p"], f"{setting_path}: p", most=1) if "p" in options else 1.0
     # Some need no number; YAML writes them as `hang: true`.
     value = None if given[kind] is True else given[kind]
-    return _of_kind(kind, value, options, p, place)
+    return _of_kind(kind, value, options, p, setting_path)
 
 
-def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, place: str) -> Fault:
+def _of_kind(kind: Kind, value: object, options: Mapping[str, Any], p: float, setting_path: str) -> Fault:
     match kind:
         case Kind.STATUS | Kind.SLOW if value is None:
-            raise MockConfigError(f"{place}: wants a number.", hint="Such as status=429, or slow=3.")
+            raise MockConfigError(f"{setting_path}: wants a number.", hint="Such as status=429, or slow=3.")
         case Kind.STALL if value is not None:
-            raise MockConfigError(f"{place}: takes no number.", hint="Its entry's `for` says how long it lasts.")
+            raise MockConfigError(f"{setting_path}: takes no number.", hint="Its entry's `for` says how long it lasts.")
         case Kind.STATUS:
-            status = fields.whole(value, place, least=LEAST_STATUS, most=MOST_STATUS)
-            return Fault(kind, status=status, retry_after_ns=_retry_after(options, place), p=p)
+            status = fields.integer(value, setting_path, least=LEAST_STATUS, most=MOST_STATUS)
+            return Fault(kind, status=status, retry_after_ns=_retry_after(options, setting_path), p=p)
         case Kind.HANG:
-            return Fault(kind, seconds=FOREVER if value is None else durations.seconds(value, place), p=p)
+            return Fault(kind, seconds=FOREVER if value is None else durations.seconds(value, setting_path), p=p)
         case Kind.STALL:
             return Fault(kind, p=p)
         case Kind.SLOW:
-            added = fields.number(options.get("add_ms", 0), f"{place}: add_ms") / 1000
-            return Fault(kind, factor=fields.number(value, place), seconds=added, p=p)
+            added = fields.number(options.get("add_ms", 0), f"{setting_path}: add_ms") / 1000
+            return Fault(kind, factor=fields.number(value, setting_path), seconds=added, p=p)
         case Kind.RESET | Kind.HALF_EVENT | Kind.ERROR_EVENT | Kind.MALFORMED:
-            chunks = 0 if value is None else fields.whole(value, place, least=0, most=MOST_CHUNKS)
+            chunks = 0 if value is None else fields.integer(value, setting_path, least=0, most=MOST_CHUNKS)
             return Fault(kind, chunks=chunks, p=p)
 
 
-def _retry_after(options: Mapping[str, Any], place: str) -> int | None:
+def _retry_after(options: Mapping[str, Any], setting_path: str) -> int | None:
     if "retry_after" not in options:
         return None
-    return round(durations.seconds(options["retry_after"], f"{place}: retry_after") * durations.NS)
+    return round(durations.seconds(options["retry_after"], f"{setting_path}: retry_after") * durations.NS)

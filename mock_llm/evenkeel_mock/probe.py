@@ -1,4 +1,4 @@
-"""The cheapest clients that tell the truth: plain sockets, since a costly client makes the server look late.
+"""Low-overhead clients on plain sockets: a slow client would make the server look late.
 
 ask      requests over a few connections, on all of them at a time: what a request costs
 offer    requests at a rate, sent when they are due whether or not others have been answered: what a rate does
@@ -30,12 +30,12 @@ NS_PER_MS = 1_000_000
 MS = 1000.0
 READ_BYTES = 1 << 16
 SILENCE_SECONDS = 20.0
-# Shorter than a wait can be: whoever has to be on time must not sleep.
+# Shorter sleeps than this are not exact enough to send a request on time.
 SLEEP_SECONDS = 0.002
 
 
 class Offered(NamedTuple):
-    """What became of requests at a rate."""
+    """Result of requests sent at a fixed rate."""
 
     answered: int
     seconds: float

@@ -1,4 +1,4 @@
-"""How many tokens a text is: four bytes of UTF-8 make one.
+"""Token counts of texts: four bytes of UTF-8 are one token.
 
 An approximation that needs no tokenizer, takes no time, and is the same everywhere: four letters of English, two of
 Russian, a little over one of Chinese. `split` cuts a text into exactly as many pieces as `count` counts, so an echo

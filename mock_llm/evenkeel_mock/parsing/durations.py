@@ -41,8 +41,8 @@ def span(ns: int) -> str:
     milliseconds = -(-ns // MS)
     if milliseconds < 1000:  # noqa: PLR2004  # of these a second is made
         return f"{milliseconds}ms" if milliseconds > 0 else "0s"
-    whole, rest = divmod(milliseconds, 1000)
-    minutes, second = divmod(whole, MINUTE)
+    total_seconds, rest = divmod(milliseconds, 1000)
+    minutes, second = divmod(total_seconds, MINUTE)
     fraction = f".{rest:03d}".rstrip("0") if rest else ""
     if not minutes:
         return f"{second}{fraction}s"

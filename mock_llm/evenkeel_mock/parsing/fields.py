@@ -46,30 +46,30 @@ def number(value: object, where: str, *, least: float = 0.0, most: float = math.
     """Return a finite number within bounds; digits in a text will do."""
     try:
         # True and False count as numbers in Python, and never mean one here.
-        found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # refused below
+        result = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # refused below
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        result = math.nan
+    if not math.isfinite(result):
         raise MockConfigError(f"{where}: {value!r} is not a number.", hint=f"Write a number {_range(least, most)}.")
-    if not least <= found <= most:
+    if not least <= result <= most:
         raise MockConfigError(f"{where}: {value!r} is out of range.", hint=f"Write a number {_range(least, most)}.")
-    return found
+    return result
 
 
 def positive(value: object, where: str) -> float:
     """Return a number above zero."""
-    found = number(value, where)
-    if not found:
+    result = number(value, where)
+    if not result:
         raise MockConfigError(f"{where}: must be above zero.", hint="Write a positive number, or leave it out.")
-    return found
+    return result
 
 
-def whole(value: object, where: str, *, least: int = 1, most: int = 2**53) -> int:
+def integer(value: object, where: str, *, least: int = 1, most: int = 2**53) -> int:
     """Return a whole number within bounds."""
-    found = number(value, where, least=least, most=most)
-    if not found.is_integer():
+    result = number(value, where, least=least, most=most)
+    if not result.is_integer():
         raise MockConfigError(f"{where}: {value!r} is not a whole number.", hint=f"Write one {_range(least, most)}.")
-    return int(found)
+    return int(result)
 
 
 def _range(least: float, most: float) -> str:

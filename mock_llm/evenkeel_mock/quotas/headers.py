@@ -1,11 +1,11 @@
-"""What providers tell about limits beside an answer: `x-ratelimit-*`, `anthropic-ratelimit-*`, and quotas' headers.
+"""Response headers about limits: `x-ratelimit-*`, `anthropic-ratelimit-*`, and quotas' headers.
 
 OpenAI's shape   x-ratelimit-limit-requests, -remaining-requests, -reset-requests (a span: 1m2.5s), the same for tokens;
                  of quotas, the two shortest as x-codex-primary-* and x-codex-secondary-*
 Anthropic's      anthropic-ratelimit-requests-limit, -remaining, -reset (RFC 3339), the same for tokens;
                  of quotas, anthropic-ratelimit-unified-5h-utilization, -reset (Unix time), -status, and of them all
 
-What an account is not limited by has no header.
+A limit that the account does not have gets no header.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")
 
 
 class Dialect(StrEnum):
-    """Whose words the mock speaks."""
+    """The provider whose format the mock uses."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -50,7 +50,7 @@ def of_limits(state: Sequence[int], limits: AccountLimits, now_ns: int, dialect:
     """Return the headers about an account's limits, of an answer as well as of a refusal."""
     if not limits.windows:
         return []
-    found: list[Header] = []
+    headers: list[Header] = []
     quotas = []
     openai = dialect is Dialect.OPENAI
     names = OPENAI_NAMES if openai else ANTHROPIC_NAMES
@@ -60,31 +60,31 @@ def of_limits(state: Sequence[int], limits: AccountLimits, now_ns: int, dialect:
             quotas.append(use)
             continue
         limit_name, remaining_name, reset_name = names[window.name]
-        found += (
+        headers += (
             (limit_name, str(window.limit)),
             (remaining_name, str(remaining)),
             (reset_name, span(ends - now_ns) if openai else rfc3339(ends)),
         )
     if quotas:
-        found += _codex(quotas, now_ns) if openai else _unified(quotas)
-    return found
+        headers += _codex(quotas, now_ns) if openai else _unified(quotas)
+    return headers
 
 
 def _codex(quotas: list[Use], now_ns: int) -> list[Header]:
-    found: list[Header] = []
+    headers: list[Header] = []
     for rank, use in zip(CODEX, sorted(quotas, key=lambda use: use.window.length_ns), strict=False):
         prefix = f"x-codex-{rank}"
-        found += (
+        headers += (
             (f"{prefix}-used-percent", str(min(100, 100 * use.used // use.window.limit))),
             (f"{prefix}-window-minutes", str(use.window.length_ns // (60 * NS))),
             (f"{prefix}-reset-after-seconds", str(ceil_seconds(use.ends_ns - now_ns))),
             (f"{prefix}-reset-at", str(ceil_seconds(use.ends_ns))),
         )
-    return found
+    return headers
 
 
 def _unified(quotas: list[Use]) -> list[Header]:
-    found: list[Header] = []
+    headers: list[Header] = []
     # A window that counts requests and one that counts tokens may bear the same label: the fuller one speaks for both.
     fullest: dict[str, Use] = {}
     for use in quotas:
@@ -92,18 +92,18 @@ def _unified(quotas: list[Use]) -> list[Header]:
         if label not in fullest or _share(use) > _share(fullest[label]):
             fullest[label] = use
     for label, use in fullest.items():
-        found += (
+        headers += (
             (f"anthropic-ratelimit-unified-{label}-status", _status(use)),
             (f"anthropic-ratelimit-unified-{label}-utilization", f"{_share(use):.4g}"),
             (f"anthropic-ratelimit-unified-{label}-reset", str(ceil_seconds(use.ends_ns))),
         )
     # Where several are used up, the account is back when the last of them is.
     leading = max(quotas, key=lambda use: (use.remaining == 0, use.ends_ns if not use.remaining else 0, _share(use)))
-    found += (
+    headers += (
         ("anthropic-ratelimit-unified-status", _status(leading)),
         ("anthropic-ratelimit-unified-reset", str(ceil_seconds(leading.ends_ns))),
     )
-    return found
+    return headers
 
 
 def _label(window: Window) -> str:

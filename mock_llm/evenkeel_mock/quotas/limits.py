@@ -1,4 +1,4 @@
-"""What an account may do, and how users write it.
+"""Limits of accounts, and the settings that define them.
 
 accounts:
   - name: a
@@ -64,7 +64,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class AccountLimits:
-    """What one account may do. Without any argument: anything."""
+    """Limits of one account. By default, nothing is limited."""
 
     windows: tuple[Window, ...] = ()
     concurrency: int | None = None
@@ -90,13 +90,13 @@ class AccountLimits:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little") | 1
 
     @cached_property
-    def is_barred(self) -> bool:
-        """Whether `barred` can have anything to say."""
+    def restricts_access(self) -> bool:
+        """Whether `access_refusal` can return a refusal."""
         return bool(self.revoked or self.expires_ns is not None or self.models)
 
-    def barred(self, model: str, now_ns: int) -> Refusal | None:
-        """Return why the account may not use that model at that time, if so; whatever it has used."""
-        if not self.is_barred:
+    def access_refusal(self, model: str, now_ns: int) -> Refusal | None:
+        """Return the refusal if the account may not use `model` at `now_ns`, whatever its usage; else None."""
+        if not self.restricts_access:
             return None
         if self.revoked:
             return Refusal(Reason.REVOKED, status=self.revoked)
@@ -126,20 +126,20 @@ class Account:
 
 @dataclass(frozen=True)
 class Accounts:
-    """Whose keys are valid."""
+    """Accounts by API key."""
 
     listed: Mapping[str, Account] = field(default_factory=dict)
     """By key."""
     others: AccountLimits | None = UNLIMITED
-    """What a key that is not listed may do; None if it is refused."""
+    """Limits of each key that is not listed; None if such keys are refused."""
 
     def of(self, key: str) -> Account | None:
         """Return the account of an API key, None if there is none."""
-        found = self.listed.get(key)
-        if found is None and self.others is not None:
+        account = self.listed.get(key)
+        if account is None and self.others is not None:
             digest = hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
             return Account(f"key-{digest}", self.others)
-        return found
+        return account
 
 
 def parse_accounts(value: object, started_ns: int) -> Accounts:
@@ -181,7 +181,7 @@ def parse_limits(value: object, where: str, started_ns: int) -> AccountLimits:
         )
     return AccountLimits(
         windows=windows,
-        concurrency=fields.whole(given["concurrency"], f"{where}: concurrency") if "concurrency" in given else None,
+        concurrency=fields.integer(given["concurrency"], f"{where}: concurrency") if "concurrency" in given else None,
         balance_nano=None if balance is None else _nano(balance, 1, f"{where}: balance"),
         price_nano=0 if price is None else _nano(price, PER_MILLION, f"{where}: price"),
         expires_ns=_expiry(given["expires"], f"{where}: expires", started_ns) if "expires" in given else None,
@@ -201,46 +201,51 @@ def _others(value: object, any_listed: bool, started_ns: int) -> AccountLimits |
 
 
 def _windows(given: Mapping[str, Any], where: str) -> tuple[Window, ...]:
-    found = []
+    windows = []
     if RPM in given:
-        found.append(Window(RPM, MINUTE * NS, fields.whole(given[RPM], f"{where}: rpm")))
+        windows.append(Window(RPM, MINUTE * NS, fields.integer(given[RPM], f"{where}: rpm")))
     if TPM in given:
-        found.append(Window(TPM, MINUTE * NS, fields.whole(given[TPM], f"{where}: tpm"), counts_tokens=True))
+        windows.append(Window(TPM, MINUTE * NS, fields.integer(given[TPM], f"{where}: tpm"), counts_tokens=True))
     items = given.get("windows", [])
     if not isinstance(items, list):
         raise MockConfigError(f"{where}: windows: is not a list.", hint="Such as [{name: 5h, for: 5h, requests: 200}].")
     for number, item in enumerate(items):
-        place = f"{where}: windows[{number}]"
-        item = fields.mapping(item, ("name", "for", *COUNTED), place)  # noqa: PLW2901  # the same, checked
-        length = durations.seconds(item.get("for"), f"{place}: for")
-        name = fields.text(item.get("name", str(item.get("for"))), f"{place}: name")
+        setting_path = f"{where}: windows[{number}]"
+        item = fields.mapping(item, ("name", "for", *COUNTED), setting_path)  # noqa: PLW2901  # the same, checked
+        length = durations.seconds(item.get("for"), f"{setting_path}: for")
+        name = fields.text(item.get("name", str(item.get("for"))), f"{setting_path}: name")
         if name in {RPM, TPM, DAILY} or length < 1:
             raise MockConfigError(
-                f"{place}: is named {name}, or shorter than a second.", hint="Use rpm, tpm and daily for those."
+                f"{setting_path}: is named {name}, or shorter than a second.", hint="Use rpm, tpm and daily for those."
             )
-        found += _counted(item, name, round(length * NS), place)
+        windows += _counted(item, name, round(length * NS), setting_path)
     if DAILY in given:
         daily = given[DAILY] if isinstance(given[DAILY], Mapping) else {"requests": given[DAILY]}
         daily = fields.mapping(daily, COUNTED, f"{where}: daily")
-        found += _counted(daily, DAILY, DAY * NS, f"{where}: daily")
-    return tuple(found)
+        windows += _counted(daily, DAILY, DAY * NS, f"{where}: daily")
+    return tuple(windows)
 
 
-def _counted(item: Mapping[str, Any], name: str, length_ns: int, place: str) -> list[Window]:
-    found = [
-        Window(name, length_ns, fields.whole(item[counted], f"{place}: {counted}"), counts_tokens=counted == "tokens")
+def _counted(item: Mapping[str, Any], name: str, length_ns: int, setting_path: str) -> list[Window]:
+    windows = [
+        Window(
+            name,
+            length_ns,
+            fields.integer(item[counted], f"{setting_path}: {counted}"),
+            counts_tokens=counted == "tokens",
+        )
         for counted in COUNTED
         if item.get(counted) is not None
     ]
-    if not found:
-        raise MockConfigError(f"{place}: limits nothing.", hint="Say how many `requests` or `tokens`.")
-    return found
+    if not windows:
+        raise MockConfigError(f"{setting_path}: limits nothing.", hint="Say how many `requests` or `tokens`.")
+    return windows
 
 
 def _nano(dollars: object, units: int, where: str) -> int:
-    found = fields.number(dollars, where, most=MOST_DOLLARS)
-    nano = round(found * NANO / units)
-    if found and not nano:
+    amount = fields.number(dollars, where, most=MOST_DOLLARS)
+    nano = round(amount * NANO / units)
+    if amount and not nano:
         raise MockConfigError(f"{where}: {dollars} is too little to count.", hint="The least price is 0.001 dollars.")
     return nano
 
@@ -270,7 +275,7 @@ def _revoked(value: object, where: str) -> int:
     status = REVOKED_STATUSES[0] if value is True else value
     if status not in REVOKED_STATUSES:
         raise MockConfigError(f"{where}: revoked: cannot be {value!r}.", hint="It is true, false, 401 or 403.")
-    return fields.whole(status, where)
+    return fields.integer(status, where)
 
 
 def _models(value: object, where: str) -> tuple[str, ...]:

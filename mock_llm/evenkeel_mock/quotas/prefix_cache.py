@@ -57,9 +57,9 @@ class PrefixCache:
         expires = min(now_ns + TTL_NS, _LARGEST)
         matched, matching = 0, True
         for block in block_hashes(account, model, prompt):
-            found = self._touch(block, now_ns, expires)
+            is_cached = self._touch(block, now_ns, expires)
             # A block after a gap does not count: a provider resumes from the beginning or not at all.
-            matching = matching and found
+            matching = matching and is_cached
             matched += matching
         # Of the request's own count, so that what is cached is never more than the prompt.
         return prompt_tokens * matched * BLOCK_BYTES // len(prompt)

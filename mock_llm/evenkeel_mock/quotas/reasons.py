@@ -1,4 +1,4 @@
-"""Why a request is refused, as a value. `refusals` says it in a provider's words."""
+"""Reasons of refusals. `refusals` turns them into a provider's response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """All there are, permanent ones first."""
+    """Reasons of refusals, permanent ones first."""
 
     INVALID_KEY = "invalid_key"
     EXPIRED = "expired"
@@ -30,13 +30,13 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One refusal, with the numbers that it is told with."""
+    """One refusal, with the numbers in its message."""
 
     reason: Reason
     status: int = 0
     """Another status than the reason's usual one; 0 for the usual."""
     wait_ns: int | None = None
-    """How long until the same request would be let in, if nobody else comes first; None if waiting is no hint."""
+    """Nanoseconds until the same request would be admitted, without other traffic; None if waiting does not help."""
     window: str = ""
     limit: int = 0
     used: int = 0

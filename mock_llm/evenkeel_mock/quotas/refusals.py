@@ -1,4 +1,4 @@
-"""A refusal in a provider's words: status, headers, body."""
+"""HTTP responses of refusals in a provider's format: status, headers, body."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ SHOWN_OF_KEY = 4
 
 
 class Response(NamedTuple):
-    """What is sent."""
+    """An HTTP response."""
 
     status: int
     headers: list[Header]
     body: bytes
 
 
-def of_status(status: int, wait_ns: int | None = None) -> Refusal:
+def status_refusal(status: int, wait_ns: int | None = None) -> Refusal:
     """Return the refusal that a fault asks for, by its status alone."""
     return Refusal(Reason.FAULT, status=status, wait_ns=wait_ns)
 
@@ -86,7 +86,7 @@ def response(
     model: str = "",
     key: str = "",
 ) -> Response:
-    """Say a refusal as a provider would; the state is the one it was refused by."""
+    """Return the response of a provider. `state` is the account's state at the refusal."""
     status, kind, code, anthropic_kind = _shape(refusal)
     headers = [JSON, *_waiting(refusal), *of_limits(state, limits, now_ns, dialect)]
     error: dict[str, Any] = {"message": _message(refusal, model, key)}

@@ -40,7 +40,7 @@ UNUSED: State = (0, 0)
 
 
 class Use(NamedTuple):
-    """How much of a window is used at a time."""
+    """Usage of one window at one moment."""
 
     window: Window
     used: int
@@ -57,7 +57,7 @@ def words(limits: AccountLimits) -> int:
 def admit(
     state: Sequence[int], limits: AccountLimits, now_ns: int, tokens: int, in_flight: int = 0
 ) -> tuple[Refusal | None, State]:
-    """Let a request in, or say why not; return the state after it, which is the same if it was refused.
+    """Admit a request, or return its refusal. Also return the new state; a refusal leaves it unchanged.
 
     `tokens` is the estimate to be reserved, `in_flight` how many requests of the account have not ended yet.
     """
@@ -134,17 +134,17 @@ def current(state: Sequence[int], limits: AccountLimits) -> State:
 def uses(state: Sequence[int], limits: AccountLimits, now_ns: int) -> list[Use]:
     """Return how much of each window is used."""
     state = current(state, limits)
-    found = []
+    result = []
     at = FIRST
     for window in limits.windows:
         ends = state[at] + window.length_ns
         if state[at] and now_ns < ends:
             used = state[at + 1]
-            found.append(Use(window, used, max(0, window.limit - used), ends))
+            result.append(Use(window, used, max(0, window.limit - used), ends))
         else:
-            found.append(Use(window, 0, window.limit, now_ns))
+            result.append(Use(window, 0, window.limit, now_ns))
         at += PER_WINDOW
-    return found
+    return result
 
 
 def balance_nano(state: Sequence[int], limits: AccountLimits) -> int | None:

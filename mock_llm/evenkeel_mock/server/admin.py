@@ -1,4 +1,4 @@
-"""The admin API below `/_mock`: what the mock is, what came in, and changing its mind while it runs.
+"""Admin API below `/_mock`: state, journal, and changes of settings at runtime.
 
 GET  /_mock/health              {"ok": true}
 GET  /_mock/state               configuration, accounts, requests, tokens
@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from evenkeel_mock.config import Kept
+from evenkeel_mock.config import StoredSettings
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.faults import ANY
 from evenkeel_mock.parsing import fields
@@ -46,7 +46,7 @@ CHANGEABLE = ("seed", "faults", "latency", "accounts", "answers", "prompt_cache"
 
 
 class Admin:
-    """The admin API, as any worker serves it for all."""
+    """Handler of the admin API. Every worker serves it on behalf of all."""
 
     def __init__(self, board: Board, files: EmpiricalFiles) -> None:
         self._board = board
@@ -72,8 +72,8 @@ class Admin:
         elif name in self._pages:
             exchange.respond(200, JSON, orjson.dumps(self._pages[name]()))
         else:
-            there = ", ".join(sorted((*self._pages, "journal", "metrics")))
-            refuse(exchange, 404, f"There is no {exchange.path}.", f"There are: {there}.")
+            names = ", ".join(sorted((*self._pages, "journal", "metrics")))
+            refuse(exchange, 404, f"There is no {exchange.path}.", f"There are: {names}.")
 
     def _change(self, name: str, exchange: Exchange) -> None:
         if name == "refill":
@@ -85,7 +85,7 @@ class Admin:
         now = time.time_ns()
 
         def changed(text: bytes) -> bytes:
-            kept = Kept.load(text)
+            kept = StoredSettings.load(text)
             if name == "reset":
                 kept = kept._replace(started_ns=now, timeline_ns=now)
             else:
@@ -117,18 +117,18 @@ class Admin:
 
     def _named(self, body: bytes) -> list[int]:
         """Return the slots of the account that a body names: none, if it is listed and has not come yet."""
-        told = fields.mapping(_read(body, "account"), ("account",), "refill")
-        name = fields.text(told.get("account"), "refill: account")
-        listed = self._kept().config(self._files.read).accounts.listed.values()
+        fields_given = fields.mapping(_read(body, "account"), ("account",), "refill")
+        name = fields.text(fields_given.get("account"), "refill: account")
+        listed = self._stored_settings().config(self._files.read).accounts.listed.values()
         seen = {slot: self._board.name(slot) for slot in range(self._board.used_slots())}
         fields.known(name, {ANY, *seen.values(), *(account.name for account in listed)}, "account", "refill")
         return [slot for slot, account in seen.items() if name in (ANY, account)]
 
-    def _kept(self) -> Kept:
-        return Kept.load(self._board.read_config())
+    def _stored_settings(self) -> StoredSettings:
+        return StoredSettings.load(self._board.read_config())
 
     def _state(self) -> dict[str, Any]:
-        kept = self._kept()
+        kept = self._stored_settings()
         hidden = {name: value for name, value in kept.settings.items() if name != "accounts"}
         answered = [
             {"endpoint": endpoint, "status": status, "count": count}
@@ -145,14 +145,14 @@ class Admin:
         }
 
     def _accounts(self) -> list[dict[str, Any]]:
-        """Return what each account has used; keys are told by name, never as they are."""
-        found = self._kept().config(self._files.read)
-        listed = {account.name: account.limits for account in found.accounts.listed.values()}
+        """Return the usage of each account. API keys never appear."""
+        config = self._stored_settings().config(self._files.read)
+        listed = {account.name: account.limits for account in config.accounts.listed.values()}
         now = time.time_ns()
         result = []
         for slot in range(self._board.used_slots()):
             name = self._board.name(slot)
-            limits = listed.get(name, found.accounts.others)
+            limits = listed.get(name, config.accounts.others)
             entry: dict[str, Any] = {"account": name, "in_flight": sum(self._board.in_flight(slot))}
             if limits is not None and not limits.is_unlimited:
                 state = tuple(self._board.account(slot)[: words(limits)])
@@ -202,5 +202,5 @@ def _read(body: bytes, name: str) -> object:
 
 
 def refuse(exchange: Exchange, status: int, what: str, hint: str) -> None:
-    """Say what is wrong with an admin request."""
+    """Answer an admin request with an error and a hint."""
     exchange.respond(status, JSON, orjson.dumps({"error": what, "hint": hint}))

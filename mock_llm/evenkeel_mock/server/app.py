@@ -1,4 +1,4 @@
-"""One worker of the mock: what happens to a request, from its receipt to the decision what becomes of it."""
+"""One worker of the mock: parses, checks and admits requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from evenkeel_mock import faults
-from evenkeel_mock.config import Kept
+from evenkeel_mock.config import StoredSettings
 from evenkeel_mock.errors import BadRequest, MockConfigError
 from evenkeel_mock.faults import Fault, Kind
 from evenkeel_mock.parsing.durations import NS
@@ -16,13 +16,13 @@ from evenkeel_mock.quotas.headers import Dialect
 from evenkeel_mock.quotas.limits import UNLIMITED
 from evenkeel_mock.quotas.prefix_cache import BLOCK_BYTES, PrefixCache
 from evenkeel_mock.quotas.reasons import Reason, Refusal
-from evenkeel_mock.quotas.refusals import of_status, response
+from evenkeel_mock.quotas.refusals import response, status_refusal
 from evenkeel_mock.quotas.windows import UNUSED
 from evenkeel_mock.server.admin import PREFIX, Admin
 from evenkeel_mock.server.chunk_timer import Pacer
 from evenkeel_mock.server.connection import JSON, lines
 from evenkeel_mock.server.delivery import OK, Delivery, times
-from evenkeel_mock.server.endpoints import FAMILIES, Family, seldom
+from evenkeel_mock.server.endpoints import FAMILIES, Family, answer_auxiliary
 from evenkeel_mock.server.job import Caller, Job
 from evenkeel_mock.shared.ledger import Ledger
 from evenkeel_mock.shared.quota import Quota
@@ -67,9 +67,9 @@ class App:
         self._reload()
 
     def _reload(self) -> None:
-        """Read the configuration anew: somebody has changed it, perhaps through another worker."""
+        """Reload the configuration, which any worker may have changed."""
         self._version = self._board.config_version
-        self._config = Kept.load(self._board.read_config()).config(self._files.read)
+        self._config = StoredSettings.load(self._board.read_config()).config(self._files.read)
         self._queue = Queue(self._config.latency.servers) if self._config.latency.servers else None
         self._callers.clear()
 
@@ -77,7 +77,7 @@ class App:
         """Serve one request."""
         family = FAMILIES.get(exchange.path)
         if family is None or exchange.method != POST:
-            self._elsewhere(exchange)
+            self._serve_auxiliary(exchange)
             return
         if self._board.config_version != self._version:
             self._reload()
@@ -98,7 +98,7 @@ class App:
             return
         key = headers.get(KEY) or blake2b(exchange.body, digest_size=KEY_DIGEST_BYTES).hexdigest().encode()
         job = Job(exchange, family, request, caller, key)
-        refusal = self._bar(job, chosen)
+        refusal = self._select_fault(job, chosen)
         if refusal is not None:
             self._refuse(exchange, family, refusal, job)
             return
@@ -119,7 +119,7 @@ class App:
             queued = self._queue.enter(time.monotonic(), job.plan.duration(len(answer.pieces)))
         delivery.begin(queued)
 
-    def _bar(self, job: Job, chosen: Fault | None) -> Refusal | None:
+    def _select_fault(self, job: Job, chosen: Fault | None) -> Refusal | None:
         """Settle which fault the request suffers, and refuse it if that, or its account's state, demands it."""
         config, request, caller = self._config, job.request, job.caller
         received_ns = job.exchange.received_ns
@@ -129,9 +129,9 @@ class App:
             second = (received_ns - config.timeline_ns) / NS
             chosen = faults.active(config.faults, second, caller.name, request.model, seed=config.seed, key=job.key)
         job.fault = chosen
-        refusal = caller.limits.barred(request.model, received_ns)
+        refusal = caller.limits.access_refusal(request.model, received_ns)
         if refusal is None and chosen is not None:
-            refusal = demanded(chosen, job)
+            refusal = fault_refusal(chosen, job)
         return refusal
 
     def _compose(self, job: Job) -> Answer:
@@ -197,7 +197,7 @@ class App:
         # The time at which it was refused, so that what is told about resets is exact.
         now = (ticket.admitted_ns if ticket else 0) or time.time_ns()
         state = ticket.state if ticket else self._quota.look(job.caller.slot, job.caller.limits) if job else UNUSED
-        said = response(
+        refused = response(
             refusal,
             family.dialect,
             now,
@@ -206,37 +206,37 @@ class App:
             model=job.request.model if job else "",
             key=key_in(credential_of(exchange.headers, family.dialect)),
         )
-        exchange.respond(said.status, lines(said.headers) + times(exchange.received_ns, now), said.body)
+        exchange.respond(refused.status, lines(refused.headers) + times(exchange.received_ns, now), refused.body)
         if job is not None:
             job.sent_ns = now
-            self._record(job, said.status, (0, 0, 0))
+            self._record(job, refused.status, (0, 0, 0))
         else:
-            self._ledger.note(exchange.received_ns, now, family.number, said.status, NO_SLOT)
+            self._ledger.note(exchange.received_ns, now, family.number, refused.status, NO_SLOT)
 
     def _reject(self, exchange: Exchange, family: Family, error: BadRequest | MockConfigError, caller: Caller) -> None:
         if isinstance(error, MockConfigError):
             error = BadRequest(400, str(error))
         body = errors.bad_request(error, of_anthropic=family.dialect is Dialect.ANTHROPIC)
-        self._say(exchange, family.number, error.status, body, caller.slot)
+        self._respond(exchange, family.number, error.status, body, caller.slot)
 
-    def _elsewhere(self, exchange: Exchange) -> None:
-        """Serve what is asked for seldom: the lists of models, token counts, the admin API; or nothing."""
+    def _serve_auxiliary(self, exchange: Exchange) -> None:
+        """Serve the auxiliary endpoints: model lists, token counts and the admin API."""
         path = exchange.path
         if path.startswith(PREFIX):
             self._admin.serve(exchange)
             return
         if self._board.config_version != self._version:
             self._reload()
-        number, status, body = seldom(
+        number, status, body = answer_auxiliary(
             exchange.method.decode(),
             path,
             exchange.body,
             self._config.models,
             of_anthropic=VERSION in exchange.headers,
         )
-        self._say(exchange, number, status, body, NO_SLOT)
+        self._respond(exchange, number, status, body, NO_SLOT)
 
-    def _say(self, exchange: Exchange, number: int, status: int, body: bytes, slot: int) -> None:
+    def _respond(self, exchange: Exchange, number: int, status: int, body: bytes, slot: int) -> None:
         now = time.time_ns()
         exchange.respond(status, JSON + times(exchange.received_ns, now), body)
         self._ledger.note(exchange.received_ns, now, number, status, slot)
@@ -257,12 +257,12 @@ class App:
         return caller
 
 
-def demanded(fault: Fault, job: Job) -> Refusal | None:
+def fault_refusal(fault: Fault, job: Job) -> Refusal | None:
     """Return the refusal that a fault asks for, if it asks for one."""
     if fault.kind is Kind.STATUS:
-        return of_status(fault.status, fault.retry_after_ns)
+        return status_refusal(fault.status, fault.retry_after_ns)
     if fault.kind is Kind.ERROR_EVENT and not (job.request.stream and job.family.events):
-        return of_status(OVERLOADED if job.family.dialect is Dialect.ANTHROPIC else SERVER_ERROR)
+        return status_refusal(OVERLOADED if job.family.dialect is Dialect.ANTHROPIC else SERVER_ERROR)
     return None
 
 

@@ -98,9 +98,9 @@ class Exchange:
         self._framed = True
         self.stays: bool = parser.should_keep_alive()
         """Whether the connection outlives the answer."""
-        # Whoever says nothing about it speaks HTTP/1.1 if the connection stays, and hardly more than 1.0 if not.
-        said = b"connection" in headers or not self.stays
-        self._is_old = said and parser.get_http_version() == "1.0"
+        # Without a `connection` header, HTTP/1.1 keeps the connection open and HTTP/1.0 closes it.
+        is_explicit = b"connection" in headers or not self.stays
+        self._is_old = is_explicit and parser.get_http_version() == "1.0"
         self.method: bytes = parser.get_method()
         self.url = url
         self.headers = headers
@@ -118,7 +118,7 @@ class Exchange:
 
     @property
     def query(self) -> str:
-        """What stands after the path."""
+        """The query string."""
         return self.url.decode("latin-1").partition("?")[2].partition("#")[0]
 
     def respond(self, status: int, head: bytes, body: bytes) -> None:
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
             self._give_up(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "Address and headers are larger than 256 KiB.\n")
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Tell whoever is still answering."""
+        """Notify the deliveries that have not ended."""
         self._abandon()
 
     # What the parser calls.

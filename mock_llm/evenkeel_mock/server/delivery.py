@@ -73,7 +73,7 @@ class Delivery:
     def _send_whole(self) -> None:
         job, answer = self._job, self._answer
         fault, exchange = job.fault, job.exchange
-        body = job.family.whole(job.request, answer)
+        body = job.family.response_body(job.request, answer)
         head = self._head(JSON)
         if fault is None:
             exchange.respond(OK, head, body)

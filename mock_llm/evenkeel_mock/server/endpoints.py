@@ -24,7 +24,7 @@ class Family:
     number: int
     dialect: Dialect
     parse: Callable[[bytes], Request]
-    whole: Callable[[Request, Answer], bytes]
+    response_body: Callable[[Request, Answer], bytes]
     events: Callable[[Request, Answer], tuple[bytes, Sequence[bytes], bytes]] | None = None
     """A stream's head, chunks and tail; None if the endpoint does not stream."""
     failure: Callable[[int], bytes] = errors.openai_event
@@ -33,16 +33,28 @@ class Family:
 
 CREATED = 1_700_000_000
 FAMILIES = {
-    "/v1/chat/completions": Family("chat", 0, Dialect.OPENAI, chat.parse, chat.whole, chat.events),
+    "/v1/chat/completions": Family("chat", 0, Dialect.OPENAI, chat.parse, chat.response_body, chat.events),
     "/v1/completions": Family(
-        "completions", 1, Dialect.OPENAI, completions.parse, completions.whole, completions.events
+        "completions", 1, Dialect.OPENAI, completions.parse, completions.response_body, completions.events
     ),
     "/v1/responses": Family(
-        "responses", 2, Dialect.OPENAI, responses.parse, responses.whole, responses.events, errors.responses_event
+        "responses",
+        2,
+        Dialect.OPENAI,
+        responses.parse,
+        responses.response_body,
+        responses.events,
+        errors.responses_event,
     ),
-    "/v1/embeddings": Family("embeddings", 3, Dialect.OPENAI, embeddings.parse, embeddings.whole),
+    "/v1/embeddings": Family("embeddings", 3, Dialect.OPENAI, embeddings.parse, embeddings.response_body),
     "/v1/messages": Family(
-        "messages", 4, Dialect.ANTHROPIC, messages.parse, messages.whole, messages.events, errors.anthropic_event
+        "messages",
+        4,
+        Dialect.ANTHROPIC,
+        messages.parse,
+        messages.response_body,
+        messages.events,
+        errors.anthropic_event,
     ),
 }
 
@@ -51,7 +63,9 @@ MODELS, LISTED = "/v1/models", 6
 UNKNOWN = 7
 
 
-def seldom(method: str, path: str, body: bytes, names: Sequence[str], *, of_anthropic: bool) -> tuple[int, int, bytes]:
+def answer_auxiliary(
+    method: str, path: str, body: bytes, names: Sequence[str], *, of_anthropic: bool
+) -> tuple[int, int, bytes]:
     """Answer what takes no time and no quota; return the endpoint's number, the status and the body."""
     number = COUNTED if path == COUNT_TOKENS else LISTED if path == MODELS or path.startswith(f"{MODELS}/") else UNKNOWN
     try:

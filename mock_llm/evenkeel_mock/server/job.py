@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """Whose key a request came with, and where its numbers are."""
+    """The account of a request, and its slot in the shared file."""
 
     name: str
     encoded: bytes
@@ -36,9 +36,9 @@ class Job:
         self.request = request
         self.caller = caller
         self.key = key
-        """What its draws are made from."""
+        """The key from which random draws are derived."""
         self.cached = 0
-        """How many of its tokens the prompt cache had."""
+        """Prompt tokens that were cached."""
         self.sent_ns = 0
         """When its answer began to be sent (Unix time); 0 before."""
         self.fault: Fault | None = None

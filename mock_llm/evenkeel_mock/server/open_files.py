@@ -1,4 +1,4 @@
-"""How many connections a process may have."""
+"""The limit of open files, which bounds the connections of a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ENOUGH = 65_536
 
 
 def allow_many_files() -> None:
-    """Let this process open as many files as it may: by default it is often no more than a thousand."""
+    """Raise the soft limit of open files, which is often about a thousand by default."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = ENOUGH if most == resource.RLIM_INFINITY else min(most, ENOUGH)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
+    target = ENOUGH if most == resource.RLIM_INFINITY else min(most, ENOUGH)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, target), most))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from evenkeel_mock.config import Kept
+from evenkeel_mock.config import StoredSettings
 from evenkeel_mock.errors import MockConfigError
 from evenkeel_mock.server import workers
 from evenkeel_mock.server.app import App
@@ -37,7 +37,7 @@ BACKLOG = 4096
 
 @dataclass(frozen=True)
 class Options:
-    """How the mock is run, as opposed to what it answers."""
+    """Options of the server processes."""
 
     port: int
     workers: int = 1
@@ -45,28 +45,28 @@ class Options:
 
 
 def serve(options: Options, settings: Mapping[str, Any], ready: Callable[[], None]) -> None:
-    """Serve until told to stop; `ready` is called once nothing is known that could prevent it."""
+    """Serve until a stop signal. Call `ready` after all checks have passed, before the workers start."""
     if LIFELINE in os.environ:
         end_with_parent(int(os.environ[LIFELINE]), signal.SIGTERM)
     layout = Layout(workers=options.workers, records=options.journal_records)
     started = time.time_ns()
-    kept = Kept(dict(settings), started, started)
-    # From the first moment: whoever is told to stop while he starts leaves no folder behind either.
+    stored = StoredSettings(dict(settings), started, started)
+    # Installed first, so that a signal during the start leaves no folder behind.
     with (
-        workers.told_to_stop() as told,
+        workers.stop_signal() as stop_fd,
         reserved(options.port),
         tempfile.TemporaryDirectory(prefix="evenkeel-mock-") as name,
     ):
         folder = Path(name)
-        kept.config(EmpiricalFiles(folder).read)
+        stored.config(EmpiricalFiles(folder).read)
         board = Board.create(folder / "board", layout)
-        board.write_config(lambda _: kept.dump())
+        board.write_config(lambda _: stored.dump())
         ready()
-        workers.keep(options.workers, partial(work, folder / "board", layout, options.port), told)
+        workers.keep(options.workers, partial(work, folder / "board", layout, options.port), stop_fd)
 
 
 def work(path: Path, layout: Layout, port: int) -> None:
-    """Be a worker: serve the port, beside all others that do."""
+    """Serve the port as one worker until SIGTERM."""
     allow_many_files()
     app = App(Board(path, layout))
 

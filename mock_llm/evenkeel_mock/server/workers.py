@@ -1,4 +1,4 @@
-"""Worker processes: as many as wanted, each replaced when it dies, all of them gone when the parent is."""
+"""Worker processes: restarted when they end, and stopped with the parent."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PAUSE_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
-def keep(count: int, work: Callable[[], None], told: int) -> None:
-    """Run so many workers until there is something to read from `told`."""
+def keep(count: int, work: Callable[[], None], stop_fd: int) -> None:
+    """Run `count` workers until `stop_fd` is readable."""
     # A fork starts in milliseconds, and this process has no threads that it could lose.
     context = multiprocessing.get_context("fork")
     parent = os.getpid()
@@ -43,7 +43,7 @@ def keep(count: int, work: Callable[[], None], told: int) -> None:
 
     running: list[BaseProcess] = []
     try:
-        while not connection.wait([told], 0):
+        while not connection.wait([stop_fd], 0):
             ended = [worker for worker in running if not worker.is_alive()]
             for worker in ended:
                 log.warning("A worker ended with %s. Another one takes its place.", worker.exitcode)
@@ -52,7 +52,7 @@ def keep(count: int, work: Callable[[], None], told: int) -> None:
                 time.sleep(PAUSE_SECONDS)
             while len(running) < count:
                 running.append(start())
-            connection.wait([told, *(worker.sentinel for worker in running)])
+            connection.wait([stop_fd, *(worker.sentinel for worker in running)])
     finally:
         _end(running)
 
@@ -77,8 +77,8 @@ def _end(running: list[BaseProcess]) -> None:
 
 
 @contextlib.contextmanager
-def told_to_stop() -> Iterator[int]:
-    """Give a file that can be read from once a signal to stop has come, which then does nothing else."""
+def stop_signal() -> Iterator[int]:
+    """Yield a file descriptor that becomes readable on SIGINT or SIGTERM, in place of their default effect."""
     read, write = os.pipe()
     before = {number: signal.signal(number, lambda *_: os.write(write, b"x") and None) for number in STOP_SIGNALS}
     try:

@@ -1,4 +1,4 @@
-"""What each worker has answered: counters in the shared file, which any worker can add up."""
+"""Counters of answers by worker, in the shared file, which any worker can sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came in: a bounded ring of records for each worker, in the shared file, readable by all of them."""
+"""Journal of requests: a bounded ring of records per worker, in the shared file, which every worker can read."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _ring(board: Board, worker: int, last: int) -> Iterator[Entry]:
     capacity, start = board.layout.records, board.layout.ring_at(worker)
     count = board.words[board.layout.rings_at // WORD + worker]
     # A request is remembered when it has ended, so the order of receipt is only nearly the order of the ring.
-    found = [
+    result = [
         Entry.unpack(RECORD.unpack_from(board.memory, start + number % capacity * RECORD_BYTES))
         for number in range(max(0, count - min(last or capacity, capacity)), count)
     ]
-    return iter(sorted(found, key=lambda entry: entry.received_ns))
+    return iter(sorted(result, key=lambda entry: entry.received_ns))

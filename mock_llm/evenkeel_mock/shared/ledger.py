@@ -1,4 +1,4 @@
-"""What a worker writes down of each request, however it ended: a count, and a line in the journal."""
+"""Recording of requests: counters, and a line in the journal."""
 
 from __future__ import annotations
 

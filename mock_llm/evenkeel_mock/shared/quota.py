@@ -26,7 +26,7 @@ class Ticket(NamedTuple):
 
 
 class Quota:
-    """What one worker does to accounts' numbers."""
+    """Admission and settlement of requests by one worker."""
 
     def __init__(self, board: Board, worker: int) -> None:
         self._board = board
@@ -34,7 +34,7 @@ class Quota:
         self._columns: dict[int, memoryview] = {}
 
     def admit(self, slot: int, limits: AccountLimits, tokens: int) -> tuple[Refusal | None, Ticket]:
-        """Let a request in, or say why not."""
+        """Admit a request, or return its refusal."""
         column = self._column(slot)
         if slot == NO_SLOT and not limits.is_unlimited:
             # The table of accounts is full: better refused than let in uncounted.
@@ -68,13 +68,13 @@ class Quota:
             _put(numbers, settle(numbers[:count].tolist(), limits, admitted_ns, estimated, actual))
 
     def _column(self, slot: int) -> memoryview:
-        found = self._columns.get(slot)
-        if found is None:
+        column = self._columns.get(slot)
+        if column is None:
             # Keys beyond the table's room share the last slot, which is limited by nothing.
-            found = self._columns[slot] = self._board.in_flight(
+            column = self._columns[slot] = self._board.in_flight(
                 self._board.layout.accounts if slot == NO_SLOT else slot
             )
-        return found
+        return column
 
 
 def _put(numbers: memoryview, state: State) -> None:

@@ -1,4 +1,4 @@
-"""What all worker processes of one mock share: a file mapped into memory.
+"""Memory-mapped file that the worker processes of one mock share.
 
     head      version of the configuration, and who has joined
     config    the configuration as JSON; a worker reads it anew when its version has changed
@@ -52,7 +52,7 @@ class Layout:
     workers: int = 1
     accounts: int = 4096
     records: int = 65_536
-    """How many records each worker's ring of the journal holds."""
+    """Capacity of each worker's journal ring, in records."""
 
     @property
     def slot_bytes(self) -> int:
@@ -114,7 +114,7 @@ class Board:
         return cls(path, layout)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Unmap and close the file."""
         self.words.release()
         self.memory.close()
         os.close(self._file)

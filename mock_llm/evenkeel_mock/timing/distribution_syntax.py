@@ -1,4 +1,4 @@
-"""How distributions are written, on a command line and in YAML.
+"""Syntax of distributions on the command line and in YAML.
 
 text   200    lognormal(median=200, sigma=0.5)    pareto(minimum=50, alpha=2, cap=5000)    empirical(file=ttft.txt)
        0.99*lognormal(median=200, sigma=0.5) + 0.01*pareto(minimum=2000, alpha=1.5)
@@ -125,53 +125,58 @@ def _from_mapping(value: Mapping[Any, Any], where: str, read: Read) -> Distribut
         raise MockConfigError(f"{where}: a mixture is a list.", hint="Such as [{weight: 0.9, constant: 5}, ...].")
     weighted = []
     for number, part in enumerate(arguments):
-        place = f"{where}: mixture[{number}]"
+        setting_path = f"{where}: mixture[{number}]"
         if not isinstance(part, Mapping) or "weight" not in part:
-            raise MockConfigError(f"{place}: has no weight.", hint="Such as {weight: 0.9, constant: 5}.")
+            raise MockConfigError(f"{setting_path}: has no weight.", hint="Such as {weight: 0.9, constant: 5}.")
         inner = {key: argument for key, argument in part.items() if key != "weight"}
-        weighted.append((fields.positive(part["weight"], f"{place}: weight"), parse(inner, place, read=read)))
+        weighted.append(
+            (fields.positive(part["weight"], f"{setting_path}: weight"), parse(inner, setting_path, read=read))
+        )
     return Mixture(*zip(*weighted, strict=True)) if weighted else Mixture((), ())
 
 
 def _build(name: str, arguments: object, where: str, read: Read) -> Distribution:
-    place = f"{where}: {name}"
-    wanted = PARAMETERS.get(name, EMPIRICAL)
-    given = dict(fields.mapping(arguments, (*wanted, "cap"), place))
+    setting_path = f"{where}: {name}"
+    parameters = PARAMETERS.get(name, EMPIRICAL)
+    given = dict(fields.mapping(arguments, (*parameters, "cap"), setting_path))
     cap = given.pop("cap", None)
     if name == "empirical":
-        built: Distribution = _empirical(given, place, read)
+        built: Distribution = _empirical(given, setting_path, read)
     else:
-        missing = [key for key in wanted if key not in given]
+        missing = [key for key in parameters if key not in given]
         if missing:
-            raise MockConfigError(f"{place}: {missing[0]!r} is missing.", hint=f"Write {_example(name)}.")
-        built = SIMPLE[name](**{key: fields.number(number, f"{place}: {key}") for key, number in given.items()})
-    return built if cap is None else Capped(built, fields.number(cap, f"{place}: cap"))
+            raise MockConfigError(f"{setting_path}: {missing[0]!r} is missing.", hint=f"Write {_example(name)}.")
+        built = SIMPLE[name](**{key: fields.number(number, f"{setting_path}: {key}") for key, number in given.items()})
+    return built if cap is None else Capped(built, fields.number(cap, f"{setting_path}: cap"))
 
 
-def _empirical(given: Mapping[str, Any], place: str, read: Read) -> Empirical:
+def _empirical(given: Mapping[str, Any], setting_path: str, read: Read) -> Empirical:
     if len(given) != 1:
         raise MockConfigError(
-            f"{place}: takes one of {', '.join(EMPIRICAL)}.", hint="Such as empirical(file=ttft.txt)."
+            f"{setting_path}: takes one of {', '.join(EMPIRICAL)}.", hint="Such as empirical(file=ttft.txt)."
         )
     ((source, value),) = given.items()
     if source == "file":
-        path = fields.text(value, f"{place}: file")
+        path = fields.text(value, f"{setting_path}: file")
         rows = [line.partition("#")[0].replace(",", " ").split() for line in read(path).splitlines()]
-        return _of_rows([row for row in rows if row], f"{place}: {path}")
+        return _of_rows([row for row in rows if row], f"{setting_path}: {path}")
     if source == "values" and isinstance(value, list):
-        return _of_rows([[number] for number in value], place)
+        return _of_rows([[number] for number in value], setting_path)
     if source == "quantiles" and isinstance(value, Mapping):
-        return _of_rows([[share, number] for share, number in value.items()], place)
+        return _of_rows([[share, number] for share, number in value.items()], setting_path)
     raise MockConfigError(
-        f"{place}: {source} cannot be {value!r}.", hint="Values are a list; quantiles a mapping of shares to numbers."
+        f"{setting_path}: {source} cannot be {value!r}.",
+        hint="Values are a list; quantiles a mapping of shares to numbers.",
     )
 
 
-def _of_rows(rows: list[list[Any]], place: str) -> Empirical:
+def _of_rows(rows: list[list[Any]], setting_path: str) -> Empirical:
     widths = {len(row) for row in rows}
     if not rows or widths - {1, PAIR} or len(widths) != 1:
-        raise MockConfigError(f"{place}: no numbers, or uneven lines.", hint="One number a line, or share and number.")
-    numbers = [[fields.number(number, place) for number in row] for row in rows]
+        raise MockConfigError(
+            f"{setting_path}: no numbers, or uneven lines.", hint="One number a line, or share and number."
+        )
+    numbers = [[fields.number(number, setting_path) for number in row] for row in rows]
     if widths == {1}:
         return Empirical.of_values([number for (number,) in numbers])
     return Empirical(*zip(*sorted(map(tuple, numbers)), strict=True))

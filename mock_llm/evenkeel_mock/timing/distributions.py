@@ -1,4 +1,4 @@
-"""What numbers are drawn from. Each turns a uniform number in (0, 1) into one of its own, and so needs one draw.
+"""Distributions. Each maps a uniform number in (0, 1) to a value, so that a value needs one draw.
 
 All but the mixture are inverse distribution functions: a greater u gives no smaller number. A mixture spends the first
 part of u on choosing a component and the rest within it, which has the same distribution though not the same order.
@@ -26,7 +26,7 @@ LEAST_SHAPE, MOST_SHAPE = 0.1, 10_000
 
 
 class Distribution(Protocol):
-    """Whatever turns a uniform number into one of its own."""
+    """A map from a uniform number to a value."""
 
     def at(self, u: float) -> float:
         """Return the number that belongs to u, which lies above 0 and below 1."""
@@ -131,7 +131,7 @@ class Gamma:
 
 @dataclass(frozen=True)
 class Empirical:
-    """What was measured: numbers at shares of the way, straight lines between them."""
+    """Measured quantiles with linear interpolation."""
 
     shares: tuple[float, ...]
     numbers: tuple[float, ...]

@@ -10,7 +10,7 @@ import struct
 from hashlib import blake2b
 
 LANES = 8
-"""How many numbers one hash yields. They are drawn in blocks, so that the gaps of a long stream cost little."""
+"""Numbers that one hash yields. They are drawn in blocks, so that the gaps of a long stream cost little."""
 
 _PREFIX = struct.Struct("<QQI")
 _WORDS = struct.Struct(f"<{LANES}Q")

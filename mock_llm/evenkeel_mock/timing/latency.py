@@ -1,4 +1,4 @@
-"""How long an answer takes, and how long it is: drawn from (seed, request key) and nothing else."""
+"""Durations and lengths of answers, drawn from the seed and the request key alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _again(gaps: tuple[float, ...], count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Latency:
-    """What the times and lengths of answers are drawn from."""
+    """Distributions of the times and lengths of answers."""
 
     ttft_ms: Distribution = AT_ONCE
     gap_ms: Distribution = AT_ONCE
@@ -64,7 +64,7 @@ class Latency:
     cache_saving: float = DEFAULT_SAVING
     """The share of the time to first token that a prompt wholly in the cache saves."""
     servers: int = 0
-    """How many answers are worked on at once, by each worker process; 0 for any number. See `Queue`."""
+    """Concurrent answers of each worker process; 0 if unlimited. See `Queue`."""
     # The constants among them: a draw of which nothing depends is not made.
     _ttft: float | None = field(init=False, repr=False, compare=False)
     _gap: float | None = field(init=False, repr=False, compare=False)
@@ -123,6 +123,6 @@ def parse(value: object, where: str = "latency", *, read: Read = read_file) -> L
     """Return the latency model that a mapping of the settings describes."""
     given = dict(fields.mapping(value, SETTINGS, where))
     saving = fields.number(given.pop("cache_saving", DEFAULT_SAVING), f"{where}: cache_saving", most=1)
-    servers = fields.whole(given.pop("servers", 0), f"{where}: servers", least=0, most=1_000_000)
+    servers = fields.integer(given.pop("servers", 0), f"{where}: servers", least=0, most=1_000_000)
     drawn = {name: parse_distribution(text, f"{where}: {name}", read=read) for name, text in given.items()}
     return Latency(**drawn, cache_saving=saving, servers=servers)

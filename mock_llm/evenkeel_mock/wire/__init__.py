@@ -1,7 +1,7 @@
-"""The formats in which providers are spoken to: bytes in, bytes out, and nothing else.
+"""Message formats of the providers: pure functions from bytes to bytes.
 
 One module for each family of endpoints. Those that generate text have the same three functions: `parse` reads a request
-or raises `BadRequest`; `whole` writes an answer in one; `events` writes a stream's head, its chunks and its tail.
+or raises `BadRequest`; `response_body` writes an answer as a body; `events` a stream's head, its chunks and its tail.
 Embeddings have no stream, models no request.
 """
 

@@ -1,4 +1,4 @@
-"""What is asked and what is answered, whatever the provider's format.
+"""Requests and answers, independent of the provider's format.
 
 A family of endpoints reads a body into a `Request`; `compose` decides what the answer says; the family writes it.
 """
@@ -89,7 +89,7 @@ class Request:
 
     @property
     def prompt(self) -> bytes:
-        """All that is said to the model, in order: what a prompt cache compares."""
+        """All texts sent to the model, in order, as the prompt cache compares them."""
         return "\n".join(self.texts).encode()
 
 
@@ -123,11 +123,11 @@ class Answer:
         self.created = created
         """Seconds since 1970."""
         self.pieces = pieces
-        """What the answer says, each piece as the inside of a JSON string."""
+        """Text of the answer, each piece as the inside of a JSON string."""
         self.finish = finish
         self.prompt_tokens = prompt_tokens
         self.cached_tokens = cached_tokens
-        """How many of the prompt's tokens came from the cache."""
+        """Prompt tokens that were cached."""
         self.completion_tokens = completion_tokens
         """Of all choices together."""
         self.call = call

@@ -63,7 +63,7 @@ _CALL_BEGINS = (
 
 
 def parse(body: bytes) -> Request:
-    """Read a request, or say what is wrong with it."""
+    """Parse a request, or raise `BadRequest`."""
     fields = load(body)
     model = text(fields, "model")
     messages = array(fields, "messages", "objects")
@@ -107,8 +107,8 @@ def parse(body: bytes) -> Request:
     return Request(model, texts, prompt_tokens, last_text, limit, stream, usage, choices or 1, tool, forced, shape)
 
 
-def whole(request: Request, answer: Answer) -> bytes:
-    """Write an answer that does not stream."""
+def response_body(request: Request, answer: Answer) -> bytes:
+    """Return the body of an answer that does not stream."""
     content = b"".join(answer.pieces)
     finish = FINISH[answer.finish]
     call = answer.call
@@ -132,29 +132,29 @@ def events(request: Request, answer: Answer) -> tuple[bytes, list[bytes], bytes]
     """
     start = _CHUNK % (answer.identity, answer.created, dumps(request.model))
     close = b',"usage":null' if request.include_usage else b""
-    finish, call, several = FINISH[answer.finish], answer.call, range(request.choices)
+    finish, call, choice_numbers = FINISH[answer.finish], answer.call, range(request.choices)
     if call is None:
         begin = [b'"role":"assistant","content":"","refusal":null'] * request.choices
         opening, ending = b'"content":"', b'"'
     else:
-        begin = [_CALL_BEGINS % (answer.identity, index, call.name) for index in several]
+        begin = [_CALL_BEGINS % (answer.identity, index, call.name) for index in choice_numbers]
         opening, ending = b'"tool_calls":[{"index":0,"function":{"arguments":"', b'"}}]'
     after = ending + b'},"logprobs":null,"finish_reason":null}]' + close + b"}\n\n"
     if request.choices == 1:
         before = start + b'{"index":0,"delta":{' + opening
         chunks = [before + piece + after for piece in answer.pieces]
     else:
-        befores = [start + b'{"index":%d,"delta":{' % index + opening for index in several]
+        befores = [start + b'{"index":%d,"delta":{' % index + opening for index in choice_numbers]
         chunks = [b"".join([before + piece + after for before in befores]) for piece in answer.pieces]
-    head = b"".join([start + _DELTA % (index, begin[index], b"null", close) for index in several])
-    tail = b"".join([start + _DELTA % (index, b"", finish, close) for index in several])
+    head = b"".join([start + _DELTA % (index, begin[index], b"null", close) for index in choice_numbers])
+    tail = b"".join([start + _DELTA % (index, b"", finish, close) for index in choice_numbers])
     if request.include_usage:
         tail += start + b'],"usage":' + usage(answer) + b"}\n\n"
     return head, chunks, tail + DONE
 
 
 def usage(answer: Answer) -> bytes:
-    """Write what is billed."""
+    """Return the usage object of an answer."""
     prompt, completion = answer.prompt_tokens, answer.completion_tokens
     return _USAGE % (prompt, completion, prompt + completion, answer.cached_tokens)
 
@@ -184,17 +184,17 @@ def _content(message: dict[str, Any], content: object, number: int) -> tuple[str
         return json(calls).decode() if calls else str(message.get("refusal") or ""), 0
     if type(content) is not list or not content:
         raise wrong_type(name, content, "a string or an array of parts")
-    said, media = [], 0
-    for place, part in enumerate(content):
+    texts, media = [], 0
+    for index, part in enumerate(content):
         if type(part) is not dict:
-            raise wrong_type(f"{name}[{place}]", part, "an object")
+            raise wrong_type(f"{name}[{index}]", part, "an object")
         match part.get("type"):
             case "text" | "refusal" as kind:
                 if type(part.get(kind)) is not str:
-                    raise wrong_type(f"{name}[{place}].{kind}", part.get(kind), "a string")
-                said.append(part[kind])
+                    raise wrong_type(f"{name}[{index}].{kind}", part.get(kind), "a string")
+                texts.append(part[kind])
             case kind if kind in MEDIA:
                 media += 1
             case kind:
-                raise wrong_value(f"{name}[{place}].type", kind, "one of 'text', 'refusal', " + ", ".join(MEDIA))
-    return "\n".join(said), media
+                raise wrong_value(f"{name}[{index}].type", kind, "one of 'text', 'refusal', " + ", ".join(MEDIA))
+    return "\n".join(texts), media

@@ -26,11 +26,11 @@ class CompletionRequest(Request):
     __slots__ = ("preludes",)
 
     preludes: list[bytes]
-    """What each choice begins with, as the inside of a JSON string."""
+    """Beginning of each choice, as the inside of a JSON string."""
 
 
 def parse(body: bytes) -> CompletionRequest:
-    """Read a request, or say what is wrong with it."""
+    """Parse a request, or raise `BadRequest`."""
     fields = load(body)
     model = text(fields, "model")
     if fields.get("prompt") is None:
@@ -56,10 +56,10 @@ def parse(body: bytes) -> CompletionRequest:
     return request
 
 
-def whole(request: Request, answer: Answer) -> bytes:
-    """Write an answer that does not stream."""
-    said, finish = b"".join(answer.pieces), FINISH[answer.finish]
-    choices = b",".join([_CHOICE % (prelude + said, n, finish) for n, prelude in enumerate(_preludes(request))])
+def response_body(request: Request, answer: Answer) -> bytes:
+    """Return the body of an answer that does not stream."""
+    text_bytes, finish = b"".join(answer.pieces), FINISH[answer.finish]
+    choices = b",".join([_CHOICE % (prelude + text_bytes, n, finish) for n, prelude in enumerate(_preludes(request))])
     start = _START % (answer.identity, answer.created, dumps(request.model))
     return start + choices + b'],"usage":' + usage(answer) + b"}"
 
@@ -74,18 +74,18 @@ def events(request: Request, answer: Answer) -> tuple[bytes, list[bytes], bytes]
     start = b"data: " + _START % (answer.identity, answer.created, dumps(request.model))
     end = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
     preludes = _preludes(request)
-    several = range(request.choices)
+    choice_numbers = range(request.choices)
     befores = [start + b'{"text":"'] * request.choices
-    afters = [b'","index":%d,"logprobs":null,"finish_reason":null}' % index + end for index in several]
+    afters = [b'","index":%d,"logprobs":null,"finish_reason":null}' % index + end for index in choice_numbers]
     if request.choices == 1:
         before, after = befores[0], afters[0]
         chunks = [before + piece + after for piece in answer.pieces]
     else:
         around = list(zip(befores, afters, strict=True))
         chunks = [b"".join([before + piece + after for before, after in around]) for piece in answer.pieces]
-    head = b"".join([start + b'{"text":"' + preludes[n] + afters[n] for n in several if preludes[n]])
+    head = b"".join([start + b'{"text":"' + preludes[n] + afters[n] for n in choice_numbers if preludes[n]])
     finish = FINISH[answer.finish]
-    tail = b"".join([start + _CHOICE % (b"", index, finish) + end for index in several])
+    tail = b"".join([start + _CHOICE % (b"", index, finish) + end for index in choice_numbers])
     if request.include_usage:
         tail += start + b'],"usage":' + usage(answer) + b"}\n\n"
     return head, chunks, tail + DONE

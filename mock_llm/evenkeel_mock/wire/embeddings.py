@@ -43,7 +43,7 @@ class EmbeddingsRequest(Request):
 
 
 def parse(body: bytes) -> EmbeddingsRequest:
-    """Read a request, or say what is wrong with it."""
+    """Parse a request, or raise `BadRequest`."""
     fields = load(body)
     model = text(fields, "model")
     if fields.get("input") is None:
@@ -52,20 +52,20 @@ def parse(body: bytes) -> EmbeddingsRequest:
     form = fields.get("encoding_format")
     if form is not None and form not in FORMATS:
         raise wrong_value("encoding_format", form, f"one of {', '.join(map(repr, FORMATS))}")
-    wanted = integer(fields, "dimensions", 1, MOST_DIMENSIONS)
-    # No choices: nothing is said, so whatever is composed has no tokens. And it takes as long as one word would.
+    requested = integer(fields, "dimensions", 1, MOST_DIMENSIONS)
+    # No choices: nothing is generated, so whatever is composed has no tokens. And it takes as long as one word would.
     request = EmbeddingsRequest(model, texts, prompt_tokens, max_tokens=1, choices=0)
-    request.dimensions = wanted or DIMENSIONS.get(model, DEFAULT_DIMENSIONS)
+    request.dimensions = requested or DIMENSIONS.get(model, DEFAULT_DIMENSIONS)
     request.as_base64 = form == "base64"
     return request
 
 
-def whole(request: Request, answer: Answer | None = None) -> bytes:  # noqa: ARG001  # as of every family
+def response_body(request: Request, answer: Answer | None = None) -> bytes:  # noqa: ARG001  # as of every family
     """Write the vectors. There is nothing to compose: an answer is accepted, and not looked at."""
     assert isinstance(request, EmbeddingsRequest)
     write = _base64 if request.as_base64 else _decimal
     dimensions = request.dimensions
-    data = b",".join([_ONE % (index, write(said, dimensions)) for index, said in enumerate(request.texts)])
+    data = b",".join([_ONE % (index, write(text, dimensions)) for index, text in enumerate(request.texts)])
     return _WHOLE % (data, dumps(request.model), request.prompt_tokens, request.prompt_tokens)
 
 
@@ -74,25 +74,25 @@ def _inputs(given: Any) -> tuple[list[str], int]:
     listed = [given] if type(given) is str or (type(given) is list and given and type(given[0]) is int) else given
     if type(listed) is not list:
         raise wrong_type("input", given, "a string or an array")
-    if not listed or any(one in {"", None} if not isinstance(one, list | dict) else not one for one in listed):
+    if not listed or any(item in {"", None} if not isinstance(item, list | dict) else not item for item in listed):
         raise BadRequest(BAD, "Invalid 'input': neither it nor anything in it may be empty.", "input", "empty_string")
     if len(listed) > MOST_INPUTS:
         message = f"Invalid 'input': {len(listed)} inputs. Expected at most {MOST_INPUTS}."
         raise BadRequest(BAD, message, "input", "array_above_max_length")
-    if all(type(one) is str for one in listed):
+    if all(type(item) is str for item in listed):
         return listed, tokens.prompt(listed)
-    for one in listed:
-        if type(one) is not list or not all(type(token) is int for token in one):
-            raise wrong_type("input", one, "strings, tokens or arrays of tokens")
-    return [" ".join(map(str, one)) for one in listed], sum(map(len, listed))
+    for item in listed:
+        if type(item) is not list or not all(type(token) is int for token in item):
+            raise wrong_type("input", item, "strings, tokens or arrays of tokens")
+    return [" ".join(map(str, item)) for item in listed], sum(map(len, listed))
 
 
-def _signs(said: str, dimensions: int) -> bytes:
-    return shake_128(said.encode()).digest(-(-dimensions // _BITS))
+def _signs(text: str, dimensions: int) -> bytes:
+    return shake_128(text.encode()).digest(-(-dimensions // _BITS))
 
 
-def _decimal(said: str, dimensions: int) -> bytes:
-    table, digits = _decimals(dimensions), _signs(said, dimensions)
+def _decimal(text: str, dimensions: int) -> bytes:
+    table, digits = _decimals(dimensions), _signs(text, dimensions)
     spare = -dimensions % _BITS
     if not spare:
         return b"[" + b",".join([table[byte] for byte in digits]) + b"]"
@@ -100,9 +100,9 @@ def _decimal(said: str, dimensions: int) -> bytes:
     return b"[" + b",".join(numbers[:dimensions]) + b"]"
 
 
-def _base64(said: str, dimensions: int) -> bytes:
+def _base64(text: str, dimensions: int) -> bytes:
     table = _floats(dimensions)
-    packed = b"".join([table[byte] for byte in _signs(said, dimensions)])
+    packed = b"".join([table[byte] for byte in _signs(text, dimensions)])
     return b'"' + b64encode(packed[: dimensions * _FLOAT_BYTES]) + b'"'
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CHOICES = ("none", "auto", "required")
 ANY_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
-"""What an answer follows that has to be some JSON object."""
+"""Schema of an answer that may be any JSON object."""
 
 
 def read(fields: dict[str, Any], *, wrapped: bool) -> tuple[Tool | None, bool]:
@@ -48,35 +48,35 @@ def schema(shape: object, name: str, *, wrapped: bool) -> dict[str, Any] | None:
         case "json_object":
             return ANY_OBJECT
         case "json_schema":
-            place = f"{name}.json_schema" if wrapped else name
+            field_path = f"{name}.json_schema" if wrapped else name
             holder: Any = shape.get("json_schema") if wrapped else shape
             if type(holder) is not dict:
-                raise wrong_type(place, holder, "an object")
-            text(holder, "name", f"{place}.name")
+                raise wrong_type(field_path, holder, "an object")
+            text(holder, "name", f"{field_path}.name")
             found = holder.get("schema")
             if found is not None and type(found) is not dict:
-                raise wrong_type(f"{place}.schema", found, "an object")
+                raise wrong_type(f"{field_path}.schema", found, "an object")
             return found or ANY_OBJECT
         case other:
             raise wrong_value(f"{name}.type", other, "one of 'text', 'json_object', 'json_schema'")
 
 
 def _function(tool: object, number: int, *, wrapped: bool) -> Tool | None:
-    place = f"tools[{number}]"
+    field_path = f"tools[{number}]"
     if type(tool) is not dict:
-        raise wrong_type(place, tool, "an object")
-    if text(tool, "type", f"{place}.type") != "function":
+        raise wrong_type(field_path, tool, "an object")
+    if text(tool, "type", f"{field_path}.type") != "function":
         return None
     holder: Any = tool
     if wrapped:
-        place = f"{place}.function"
+        field_path = f"{field_path}.function"
         holder = tool.get("function")
         if type(holder) is not dict:
-            raise wrong_type(place, holder, "an object")
+            raise wrong_type(field_path, holder, "an object")
     parameters = holder.get("parameters")
     if parameters is not None and type(parameters) is not dict:
-        raise wrong_type(f"{place}.parameters", parameters, "an object")
-    return Tool(text(holder, "name", f"{place}.name"), parameters or {"type": "object"})
+        raise wrong_type(f"{field_path}.parameters", parameters, "an object")
+    return Tool(text(holder, "name", f"{field_path}.name"), parameters or {"type": "object"})
 
 
 def _chosen(choice: object, offered: list[Tool], *, wrapped: bool) -> tuple[Tool | None, bool]:

@@ -47,7 +47,7 @@ _END = (
 
 
 def parse(body: bytes) -> Request:
-    """Read a request, or say what is wrong with it."""
+    """Parse a request, or raise `BadRequest`."""
     fields = _load(body)
     limit = fields.get("max_tokens")
     if limit is None:
@@ -78,8 +78,8 @@ def count(request: Request) -> bytes:
     return b'{"input_tokens":%d}' % request.prompt_tokens
 
 
-def whole(request: Request, answer: Answer) -> bytes:
-    """Write an answer that does not stream."""
+def response_body(request: Request, answer: Answer) -> bytes:
+    """Return the body of an answer that does not stream."""
     call, finish = answer.call, answer.finish
     if call is None:
         content = _TEXT % b"".join(answer.pieces)

@@ -43,7 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "truncation": "disabled",
     "user": None,
 }
-"""What a response says again of its request, and what it says where the request was silent."""
+"""Fields that a response repeats from its request, with their defaults."""
 _TYPES: dict[str, tuple[type, str]] = {
     "instructions": (str, "a string"),
     "metadata": (dict, "an object"),
@@ -83,7 +83,7 @@ class ResponsesRequest(Request):
 
 
 def parse(body: bytes) -> ResponsesRequest:
-    """Read a request, or say what is wrong with it."""
+    """Parse a request, or raise `BadRequest`."""
     fields = load(body)
     model = text(fields, "model")
     stream = flag(fields, "stream")
@@ -114,8 +114,8 @@ def parse(body: bytes) -> ResponsesRequest:
     return request
 
 
-def whole(request: Request, answer: Answer) -> bytes:
-    """Write an answer that does not stream."""
+def response_body(request: Request, answer: Answer) -> bytes:
+    """Return the body of an answer that does not stream."""
     status = _status(answer)
     return _response(request, answer, status, _item(answer, b"".join(answer.pieces), status), _usage(answer))
 
@@ -144,16 +144,16 @@ def events(request: Request, answer: Answer) -> tuple[bytes, list[bytes], bytes]
 
 
 def _closing(request: Request, answer: Answer, place: bytes) -> list[tuple[bytes, bytes]]:
-    said, status, call = b"".join(answer.pieces), _status(answer), answer.call
-    item = _item(answer, said, status)
+    content, status, call = b"".join(answer.pieces), _status(answer), answer.call
+    item = _item(answer, content, status)
     response = b'"response":' + _response(request, answer, status, item, _usage(answer))
     if call is None:
         done = [
-            (b"response.output_text.done", place + b',"text":"' + said + b'","logprobs":[]'),
-            (b"response.content_part.done", place + b',"part":' + _PART % said),
+            (b"response.output_text.done", place + b',"text":"' + content + b'","logprobs":[]'),
+            (b"response.content_part.done", place + b',"part":' + _PART % content),
         ]
     else:
-        arguments = place + b',"name":' + call.name + b',"arguments":"' + said + b'"'
+        arguments = place + b',"name":' + call.name + b',"arguments":"' + content + b'"'
         done = [(b"response.function_call_arguments.done", arguments)]
     return [
         *done,
@@ -176,11 +176,11 @@ def _response(request: Request, answer: Answer, status: bytes, output: bytes, us
     return _RESPONSE % (answer.identity, answer.created, status, cut, dumps(request.model), said_again, output, usage)
 
 
-def _item(answer: Answer, said: bytes, status: bytes) -> bytes:
+def _item(answer: Answer, content: bytes, status: bytes) -> bytes:
     identity, call = answer.identity, answer.call
     if isinstance(call, Call):
-        return _CALLED % (identity, identity, call.name, said, status)
-    return _MESSAGE % (identity, status, b"" if status is _IN_PROGRESS else _PART % said)
+        return _CALLED % (identity, identity, call.name, content, status)
+    return _MESSAGE % (identity, status, b"" if status is _IN_PROGRESS else _PART % content)
 
 
 def _usage(answer: Answer) -> bytes:
@@ -227,11 +227,11 @@ def _input(given: object, texts: list[str]) -> tuple[str, int, int]:
             continue
         if item.get("role") not in ROLES:
             raise wrong_value(f"{place}.role", item.get("role"), f"one of {', '.join(map(repr, ROLES))}")
-        said, others = _content(item.get("content"), f"{place}.content")
-        texts.append(said)
-        media += others
+        message_text, media_count = _content(item.get("content"), f"{place}.content")
+        texts.append(message_text)
+        media += media_count
         if item["role"] == "user":
-            last_text = said
+            last_text = message_text
     return last_text, len(given), media
 
 

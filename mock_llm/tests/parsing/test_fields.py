@@ -32,8 +32,8 @@ def test_the_nearest_name_is_the_cure() -> None:
         (lambda: fields.number(10**400, "here"), "is not a number. Write a number of at least 0."),
         (lambda: fields.number(3, "here", most=1), "here: 3 is out of range. Write a number from 0 to 1."),
         (lambda: fields.positive("0", "here"), "here: must be above zero. Write a positive number, or leave it out."),
-        (lambda: fields.whole(1.5, "here"), "here: 1.5 is not a whole number. Write one of at least 1."),
-        (lambda: fields.whole(0, "here"), "here: 0 is out of range. Write a number of at least 1."),
+        (lambda: fields.integer(1.5, "here"), "here: 1.5 is not a whole number. Write one of at least 1."),
+        (lambda: fields.integer(0, "here"), "here: 0 is out of range. Write a number of at least 1."),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place_and_cure(read: Callable[[], object], told: str) -> None:
@@ -48,4 +48,4 @@ def test_what_is_right_is_returned() -> None:
     assert fields.text("a", "here") == "a"
     assert fields.number("1e3", "here") == 1000
     assert fields.positive(0.5, "here") == 0.5
-    assert fields.whole(5.0, "here") == 5
+    assert fields.integer(5.0, "here") == 5

@@ -7,7 +7,7 @@ from evenkeel_mock.parsing.durations import DAY, HOUR, MINUTE, NS
 from evenkeel_mock.quotas.headers import Dialect
 from evenkeel_mock.quotas.limits import AccountLimits, Window
 from evenkeel_mock.quotas.reasons import Reason, Refusal
-from evenkeel_mock.quotas.refusals import MESSAGES, SHAPES, of_status, response
+from evenkeel_mock.quotas.refusals import MESSAGES, SHAPES, response, status_refusal
 from evenkeel_mock.quotas.windows import UNUSED, admit
 
 NOW = 1_777_936_568 * NS
@@ -105,7 +105,7 @@ def test_what_waiting_does_not_cure_says_nothing_of_waiting() -> None:
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "authentication_error"), (403, "permission_error")])
 def test_a_revoked_account_answers_as_configured(status: int, kind: str) -> None:
-    refusal = AccountLimits(revoked=status).barred("m", NOW)
+    refusal = AccountLimits(revoked=status).access_refusal("m", NOW)
     assert refusal is not None
     answer = response(refusal, Dialect.ANTHROPIC, NOW)
     assert (answer.status, orjson.loads(answer.body)["error"]["type"]) == (status, kind)
@@ -127,10 +127,10 @@ def test_a_revoked_account_answers_as_configured(status: int, kind: str) -> None
 )
 def test_a_status_that_was_asked_for(status: int, openai: str, anthropic: str) -> None:
     for dialect, kind in ((Dialect.OPENAI, openai), (Dialect.ANTHROPIC, anthropic)):
-        answer = response(of_status(status), dialect, NOW)
+        answer = response(status_refusal(status), dialect, NOW)
         assert (answer.status, orjson.loads(answer.body)["error"]["type"]) == (status, kind)
         assert "retry-after" not in dict(answer.headers)
-    assert dict(response(of_status(status, 1500 * NS // 1000), Dialect.OPENAI, NOW).headers)["retry-after"] == "2"
+    assert dict(response(status_refusal(status, 1500 * NS // 1000), Dialect.OPENAI, NOW).headers)["retry-after"] == "2"
 
 
 def test_a_model_that_is_not_there_is_named() -> None:

@@ -86,14 +86,14 @@ class Provider:
         if path == "/v1/messages/count_tokens":
             return "application/json", messages.count(messages.parse_count(body))
         if path == "/v1/embeddings":
-            return "application/json", embeddings.whole(embeddings.parse(body))
+            return "application/json", embeddings.response_body(embeddings.parse(body))
         family = FAMILIES[path]
         request = family.parse(body)
         answer = compose(
             request, IDENTITY, CREATED, self.length, cached_tokens=self.cached, echo=self.echo, eager=self.eager
         )
         if not request.stream:
-            return "application/json", family.whole(request, answer)
+            return "application/json", family.response_body(request, answer)
         head, chunks, tail = family.events(request, answer)
         assert len(chunks) == len(answer.pieces)
         return "text/event-stream", head + b"".join(chunks) + tail

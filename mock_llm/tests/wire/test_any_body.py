@@ -124,7 +124,7 @@ def test_it_is_answered_or_refused(family: Any, body: Any, length: int, echo: bo
         assert_tells(error)
         return
     answer = compose(request, b"1", 1, length, echo=echo, eager=eager)
-    assert orjson.loads(family.whole(request, answer))
+    assert orjson.loads(family.response_body(request, answer))
     head, chunks, tail = family.events(request, answer)
     assert request.prompt_tokens >= 1
     assert request.max_tokens is None or len(chunks) <= request.max_tokens
@@ -140,7 +140,7 @@ def test_embeddings_are_given_or_refused(body: Any) -> None:
     except BadRequest as error:
         assert_tells(error)
         return
-    assert len(orjson.loads(embeddings.whole(request))["data"]) == len(request.texts)
+    assert len(orjson.loads(embeddings.response_body(request))["data"]) == len(request.texts)
 
 
 @given(st.binary(max_size=40))

@@ -287,7 +287,7 @@ def test_nesting_that_can_be_read_but_not_written_is_refused() -> None:
 def test_a_stream_says_what_a_whole_answer_says(length: int, limit: int, streamed: bool) -> None:  # noqa: FBT001
     request = chat.parse(orjson.dumps(user(max_tokens=limit, stream=streamed)))
     answer = compose(request, b"1", 1, length)
-    whole = orjson.loads(chat.whole(request, answer))
+    whole = orjson.loads(chat.response_body(request, answer))
     _, chunks, tail = chat.events(request, answer)
     words = [orjson.loads(chunk[6:])["choices"][0]["delta"]["content"] for chunk in chunks]
     assert len(chunks) == min(length, limit) == answer.completion_tokens

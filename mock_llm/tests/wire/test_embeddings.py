@@ -57,7 +57,7 @@ def test_nothing_is_completed() -> None:
     request = embeddings.parse(b'{"model":"m","input":"even"}')
     answer = compose(request, b"1", 1, 50)
     assert answer.completion_tokens == 0
-    assert embeddings.whole(request, answer) == embeddings.whole(request)
+    assert embeddings.response_body(request, answer) == embeddings.response_body(request)
 
 
 @pytest.mark.parametrize(("given", "count"), [([1, 2, 3], 3), ([[1, 2], [3]], 3), (["abcd", "efgh"], 2), ("abcde", 2)])
