@@ -13,10 +13,10 @@ import pandas as pd
 
 from evenkeel_lab.runner.results.ablation import attribute
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 from evenkeel_lab.stats import Scale
 from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 from evenkeel_lab.stats.rounding import steady
 from evenkeel_lab.stats.run_set import Runs
 from evenkeel_lab.stats.wording import NO_VERDICT, middle
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.ablation import Amount
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.results.summary import Summary
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
     from evenkeel_lab.stats.compare import Compared, Comparison
 
 NS_PER_SECOND = 1e9
@@ -85,7 +85,7 @@ def pairs(summary: Summary, judgement: Judgement) -> pd.DataFrame:
         valid, _ = paired(summary.investigation, summary.done, last_look(summary), one.baseline, one.candidate)
         numbers = [number for number, _, _ in valid]
         for found in one.figures:
-            told = {"baseline": one.baseline, "candidate": one.candidate, "figure": found.figure.name}
+            told = {"baseline": one.baseline, "candidate": one.candidate, "figure": found.metric.name}
             values = zip(numbers, found.baseline, found.candidate, _differences(found), strict=True)
             rows += [
                 told
@@ -127,7 +127,7 @@ def costs(summary: Summary) -> pd.DataFrame:
         found = attribute(summary.investigation, summary.done, last_look(summary), name)
         if found is None:
             continue
-        told = {"figure": name, "unit": FIGURES[name].unit}
+        told = {"figure": name, "unit": METRICS[name].unit}
         rows.append(told | {"piece": "total", "about": "all of it"} | _amount("cost", found.total))
         for piece in [*found.pieces, *([found.rest] if found.rest else [])]:
             amounts = _amount("cost", piece.cost) | _amount("share", piece.share) | _amount("left", piece.left)
@@ -138,7 +138,7 @@ def costs(summary: Summary) -> pd.DataFrame:
 def expected(summary: Summary, judgement: Judgement) -> pd.DataFrame:
     """Return one row for each figure that others have told: what they claim, what their runs say, what ours say."""
     ours = {
-        (one.candidate, found.figure.name): found
+        (one.candidate, found.metric.name): found
         for one in judgement.comparisons
         if one.baseline == summary.investigation.baseline
         for found in one.figures
@@ -168,9 +168,9 @@ def last_look(summary: Summary) -> int:
     return summary.investigation.session.looks[-1]
 
 
-def _runs(summary: Summary) -> Iterator[tuple[Meeting, int, Run]]:
+def _runs(summary: Summary) -> Iterator[tuple[ScheduledPair, int, Run]]:
     """Yield every run with its meeting, and whether it was the first or the second there."""
-    for meeting in meetings(summary.investigation, last_look(summary)):
+    for meeting in schedule(summary.investigation, last_look(summary)):
         yield from ((meeting, turn, run) for turn, run in enumerate(summary.done.get(meeting.name, ()), 1))
 
 
@@ -190,8 +190,8 @@ def _verdict(one: Comparison, found: Compared) -> dict[str, Any]:
     told = {
         "baseline": one.baseline,
         "candidate": one.candidate,
-        "figure": found.figure.name,
-        "unit": "" if margin.scale is Scale.POINTS else found.figure.unit,
+        "figure": found.metric.name,
+        "unit": "" if margin.scale is Scale.POINTS else found.metric.unit,
         "scale": str(margin.scale),
         "primary": found.primary,
         "pairs": len(found.baseline),
@@ -228,7 +228,7 @@ def _published(summary: Summary, one: Expected) -> dict[str, Compared]:
     if not {baseline, one.arm} <= one.runs.keys():
         return {}
     first, second = (Runs(name, one.runs[name]) for name in (baseline, one.arm))
-    return {found.figure.name: found for found in compare(first, second, margins=summary.investigation.margins).figures}
+    return {found.metric.name: found for found in compare(first, second, margins=summary.investigation.margins).figures}
 
 
 def _amount(name: str, amount: Amount | None) -> dict[str, float]:

@@ -117,5 +117,5 @@ def _said(one: Comparison) -> str:
         if found.primary:
             margin = f"margin {wording.margin(found)}"
             effect = f"{wording.effect(found)}, {margin}: " if found.verdict else ""
-            return f"{arms}, {found.figure.name}, {one.pairs} pairs: {effect}{wording.verdict(found)}"
+            return f"{arms}, {found.metric.name}, {one.pairs} pairs: {effect}{wording.verdict(found)}"
     return f"{arms}: no valid pair"

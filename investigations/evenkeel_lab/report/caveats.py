@@ -14,10 +14,10 @@ from evenkeel_lab.report.plot_data import counted_over_time, halves, median
 from evenkeel_lab.runner.measurement.latency_summary import SURE
 from evenkeel_lab.runner.results.analysis import paired
 from evenkeel_lab.runner.results.store import BELIEVED, WORDS as ALL_WORDS
-from evenkeel_lab.runner.schedule import arms_of, meetings
+from evenkeel_lab.runner.schedule import arms_of, schedule
 from evenkeel_lab.runner.warm_up import COLD, WINDOWS
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of, wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def pairs_done(summary: Summary) -> int:
     """Return how many pairs have been measured in full, valid or not."""
     last = summary.investigation.session.looks[-1]
     wanted: dict[int, list[str]] = {}
-    for meeting in meetings(summary.investigation, last):
+    for meeting in schedule(summary.investigation, last):
         wanted.setdefault(meeting.pair, []).append(meeting.name)
     return sum(all(name in summary.done for name in names) for names in wanted.values())
 
@@ -112,7 +112,7 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Doubt]:
             if "error_rate" in run.figures:
                 failures.setdefault(run.arm, []).append(run.figures["error_rate"])
     for arm, rates in sorted(failures.items()):
-        if fmean(rates) > FIGURES["error_rate"].usual.size:
+        if fmean(rates) > METRICS["error_rate"].usual.size:
             told = f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
             yield Doubt("failures", told)
 
@@ -190,7 +190,7 @@ def _why(name: str) -> str:
 
 
 def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
-    alpha = alpha_of(summary.investigation.session.looks)
+    alpha = alpha_per_look(summary.investigation.session.looks)
     for one in judgement.comparisons:
         for found in one.figures:
             if found.verdict is None or found.p_permutation is None or one.candidate == AGAIN:
@@ -200,7 +200,7 @@ def _second_opinion(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
             if can_tell and found.verdict.kind.is_real and found.p_permutation > alpha:
                 yield Doubt(
                     "second-opinion",
-                    f"{found.figure.name} of {one.candidate} against {one.baseline} is {found.verdict.kind}, but a "
+                    f"{found.metric.name} of {one.candidate} against {one.baseline} is {found.verdict.kind}, but a "
                     f"permutation test does not confirm that it differs (p = {found.p_permutation:.3f}).",
                 )
 
@@ -215,7 +215,7 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Doubt]:
             "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {hint}."
         )
     wide = [
-        f"{found.figure.name} {wording.effect(found)}, margin {wording.margin(found)}"
+        f"{found.metric.name} {wording.effect(found)}, margin {wording.margin(found)}"
         for one in judgement.comparisons
         for found in one.figures
         if one.candidate == AGAIN and found.verdict is not None and _reaches_beyond(found.verdict)

@@ -51,5 +51,5 @@ def _found(case: Case, one: Comparison) -> list[str]:
     found = primary(one)
     if found is None:
         return [one.candidate, "", wording.NO_VERDICT]
-    effect = f"{found.figure.name} {wording.effect(found)}" if found.verdict else ""
+    effect = f"{found.metric.name} {wording.effect(found)}" if found.verdict else ""
     return [one.candidate, effect, wording.stated(found, invalid=invalid(case))]

@@ -11,8 +11,8 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, GRID, TIMES
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.runner.schedule import Meeting
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of
+from evenkeel_lab.runner.schedule import ScheduledPair
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:
     valid, _ = paired(asked, summary.done, asked.session.looks[-1], baseline, candidate)
     both = []
     for number, _first, _second in valid:
-        told = summary.sketches.get(Meeting(number, (baseline, candidate), 0).name, {})
+        told = summary.sketches.get(ScheduledPair(number, (baseline, candidate), 0).name, {})
         if baseline not in told or candidate not in told:
             return []
         both.append((told[baseline].quantiles, told[candidate].quantiles))
@@ -93,7 +93,9 @@ def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:
         values = [(first.get(str(share), 0.0), second.get(str(share), 0.0)) for first, second in both]
         if values and all(first > 0 and second > 0 for first, second in values):
             found.append(
-                _shift(share, [math.log(second / first) for first, second in values], alpha_of(asked.session.looks))
+                _shift(
+                    share, [math.log(second / first) for first, second in values], alpha_per_look(asked.session.looks)
+                )
             )
     return found
 

@@ -106,7 +106,7 @@ def _estimated(one: Finding, found: Compared) -> str:
 def _short(case: Case, arm: str, found: Compared | None) -> str:
     if found is None or found.verdict is None:
         return f"{arm}: {wording.NO_VERDICT}"
-    return f"{arm}: **{wording.kind(found)}**, {found.figure.name} {wording.effect(found)}{_unbelieved(case)}"
+    return f"{arm}: **{wording.kind(found)}**, {found.metric.name} {wording.effect(found)}{_unbelieved(case)}"
 
 
 def _unbelieved(case: Case) -> str:
@@ -115,7 +115,7 @@ def _unbelieved(case: Case) -> str:
 
 def _alt(cases: Mapping[str, Case]) -> str:
     told = [
-        f"{chapter}, {one.candidate}: {found.figure.name} {wording.effect(found)}{_unbelieved(case)}"
+        f"{chapter}, {one.candidate}: {found.metric.name} {wording.effect(found)}{_unbelieved(case)}"
         for chapter, case in cases.items()
         for one in case.shown
         if (found := primary(one)) and found.verdict
@@ -125,7 +125,7 @@ def _alt(cases: Mapping[str, Case]) -> str:
 
 def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
     rows: list[list[str]] = []
-    judged = {each.figure.name for case in cases.values() for one in case.shown for each in one.figures}
+    judged = {each.metric.name for case in cases.values() for one in case.shown for each in one.figures}
     columns = [name for name in SHOWN if name in judged]
     for chapter in book.chapters:
         if chapter not in cases:
@@ -133,7 +133,7 @@ def _evidence(name: str, book: Book, cases: Mapping[str, Case]) -> str:
             continue
         case, shown = cases[chapter], _link(name, chapter, chapter)
         for one in case.shown:
-            found = {each.figure.name: each for each in one.figures}
+            found = {each.metric.name: each for each in one.figures}
             effects = [wording.effect(found[each]) if each in found else "" for each in columns]
             rows.append([shown, one.candidate, _decided(case, primary(one)), *effects])
             shown = ""
@@ -161,7 +161,7 @@ def _about(figure: str, cases: Mapping[str, Case]) -> str:
 def _decided(case: Case, found: Compared | None) -> str:
     if found is None:
         return wording.NO_VERDICT
-    return f"{found.figure.name}: **{wording.stated(found, invalid=invalid(case))}**"
+    return f"{found.metric.name}: **{wording.stated(found, invalid=invalid(case))}**"
 
 
 def _range(one: Claim) -> str:
@@ -251,7 +251,7 @@ def _cures(name: str, cures: Sequence[Cure], cases: Mapping[str, Case]) -> str:
 def _surely(found: Compared) -> float:
     """Return by how much a figure is surely better; below zero if it may be worse."""
     assert found.verdict is not None
-    return -found.verdict.high if found.figure.more_is_worse else found.verdict.low
+    return -found.verdict.high if found.metric.more_is_worse else found.verdict.low
 
 
 def _why_not(one: Finding, found: Compared | None, cases: Mapping[str, Case]) -> str:
@@ -273,7 +273,7 @@ def _found(one: Finding, cases: Mapping[str, Case]) -> Compared | None:
     ours = [
         found for two in case.judgement.comparisons if (two.baseline, two.candidate) == met for found in two.figures
     ]
-    return next((found for found in ours if found.figure.name == one.figure), None)
+    return next((found for found in ours if found.metric.name == one.figure), None)
 
 
 def _limits(name: str, book: Book, cases: Mapping[str, Case]) -> str:

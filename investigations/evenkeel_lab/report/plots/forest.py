@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
 from evenkeel_lab.report.plots.style import FAINT, INK, figure, headline, looks, named, quieten, short, styled
-from evenkeel_lab.stats import alpha_of, wording
+from evenkeel_lab.stats import alpha_per_look, wording
 from evenkeel_lab.stats.metrics import ordered
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def forest(summary: Summary, judgement: Judgement) -> Figure | None:
     known = looks(summary.investigation)
     for axes, one in zip(all_axes, columns, strict=True):
         column(axes, [row for group in one for row in group], far, known, tallest)
-    sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
+    sure = (1 - alpha_per_look(summary.investigation.session.looks)) * 100
     baseline = short(summary.investigation.baseline)
     headline(
         drawn,
@@ -81,7 +81,7 @@ def alt(summary: Summary, judgement: Judgement) -> str:
         if one.baseline == baseline and decisive:
             (found,) = decisive
             effect = wording.effect(found) or wording.NO_VERDICT
-            told.append(f"{one.candidate} {found.figure.name} {effect}, margin {wording.margin(found)}")
+            told.append(f"{one.candidate} {found.metric.name} {effect}, margin {wording.margin(found)}")
     return f"Forest plot of effects against {baseline} with intervals: {'; '.join(told)}"
 
 
@@ -95,7 +95,7 @@ def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:
             Row(_label(asked.baseline, one), one.candidate, compared)
             for one in judgement.comparisons
             for compared in one.figures
-            if compared.figure.name == name
+            if compared.metric.name == name
         ]
         if rows:
             rows.sort(key=lambda row: row.arm == AGAIN)

@@ -25,7 +25,7 @@ def criteria(case: Case, _: Mapping[str, str]) -> str:
         "all of it lies beyond; *open*: it may be either. Where an arm runs more than once in a pair, the mean counts."
     )
     rows = [
-        [one.arm, one.level.figure.name, asked(one), str(one.level), str(one.level.pairs), f"**{one.outcome}**"]
+        [one.arm, one.level.metric.name, asked(one), str(one.level), str(one.level.pairs), f"**{one.outcome}**"]
         for one in found
     ]
     return "\n\n".join(["## Success criteria", paragraph(told + case.disbelief), table(HEAD, rows, {*HEAD[2:5]})])

@@ -8,7 +8,7 @@ from evenkeel_lab.report.markdown import paragraph, table, text
 from evenkeel_lab.report.sections.tables import figures, invalid
 from evenkeel_lab.stats import Scale, wording
 from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 from evenkeel_lab.stats.run_set import Runs
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def _source(case: Case, one: Expected) -> str:
 def _claim(case: Case, one: Expected, name: str) -> list[str]:
     """Set what was claimed of a figure beside ours."""
     claim = one.figures[name]
-    unit = "points" if FIGURES[name].usual.scale is Scale.POINTS else "%"
+    unit = "points" if METRICS[name].usual.scale is Scale.POINTS else "%"
     told = f"{claim * 100:+.3g} {unit}"
     ours = [found for other in case.candidates if other.candidate == one.arm for found in other.figures]
-    found = next((found for found in ours if found.figure.name == name), None)
+    found = next((found for found in ours if found.metric.name == name), None)
     if found is None:
         return [name, told, "", "", "not judged here"]
     if found.verdict is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.report.markdown import items, text
 from evenkeel_lab.stats import Scale, wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 from evenkeel_load.arrivals import CLOSED
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _limits(case: Case) -> Iterator[str]:
 def _in_a_loop(case: Case) -> str:
     """Say what latency is where clients send again at once."""
     loop = "Each client sends again as soon as it is answered"
-    figures = {found.figure.name: found for one in case.candidates for found in one.figures if found.verdict}
+    figures = {found.metric.name: found for one in case.candidates for found in one.figures if found.verdict}
     if not {"throughput", "cpu_ms"} <= figures.keys():
         return f"{loop}: latencies are those of a proxy that has no time to spare, if it is the slowest part."
     rate, cost = (wording.middle(figures[name].baseline, Scale.FACTOR) for name in ("throughput", "cpu_ms"))
@@ -49,7 +49,7 @@ def _in_a_loop(case: Case) -> str:
     if busy < SATURATED:
         return f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: most of a latency is the provider's."
     users = case.asked.load_of(case.asked.baseline).users
-    bears, mean = wording.size(FIGURES["throughput"], rate), wording.size(FIGURES["mean"], users / rate * 1000)
+    bears, mean = wording.size(METRICS["throughput"], rate), wording.size(METRICS["mean"], users / rate * 1000)
     return (
         f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: a mean latency is the number of clients, "
         f"divided by what it bears ({users:,} / {bears} = {mean}). Latencies here say once more what is lost of that; "

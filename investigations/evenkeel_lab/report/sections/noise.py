@@ -9,7 +9,7 @@ from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.report.sections.tables import invalid
 from evenkeel_lab.stats import wording
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ def _floor(case: Case) -> str:
         return ""
     rows = [
         [
-            f"**{found.figure.name}**" if found.primary else found.figure.name,
+            f"**{found.metric.name}**" if found.primary else found.metric.name,
             wording.effect(found),
             wording.margin(found),
             wording.detectable(found),
@@ -60,7 +60,7 @@ def _rig(case: Case) -> str:
     for name in ordered(TOLD):
         if all(name in told for told in (*alone, *baseline)):
             first, second = _middle(name, alone), _middle(name, baseline)
-            amounts = [wording.size(FIGURES[name], value) for value in (first, second)]
+            amounts = [wording.size(METRICS[name], value) for value in (first, second)]
             rows.append([name, *amounts, f"{first / second * 100:.3g} %" if second else ""])
     if not rows:
         return ""
@@ -73,4 +73,4 @@ def _rig(case: Case) -> str:
 
 
 def _middle(name: str, told: Sequence[Mapping[str, float]]) -> float:
-    return wording.middle([one[name] for one in told], FIGURES[name].usual.scale)
+    return wording.middle([one[name] for one in told], METRICS[name].usual.scale)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.stats import wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def _measured(one: Point) -> list[str]:
     return [
         one.arm,
         str(one.users),
-        wording.size(FIGURES["throughput"], one.throughput),
+        wording.size(METRICS["throughput"], one.throughput),
         f"{_ms(one.latency)} [{one.low:,.3g}, {one.high:,.3g}]",
         f"{one.in_system:.3g}",
     ]
@@ -57,4 +57,4 @@ def _model(server: Server, one: Point) -> str:
 
 
 def _ms(value: float) -> str:
-    return wording.size(FIGURES["mean"], value)
+    return wording.size(METRICS["mean"], value)

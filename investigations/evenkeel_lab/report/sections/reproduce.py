@@ -13,7 +13,7 @@ from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
 from evenkeel_lab.report.plots import FIGURES
 from evenkeel_lab.report.report_data import level
-from evenkeel_lab.stats import alpha_of
+from evenkeel_lab.stats import alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def provenance(case: Case, _: Mapping[str, str]) -> str:
     """Say where, when and with what it was measured."""
     told, looks = case.summary.provenance, case.asked.session.looks
     versions = ", ".join(f"{name} {version}" for name, version in sorted(told.get("versions", {}).items()))
-    alpha = alpha_of(looks)
+    alpha = alpha_per_look(looks)
     timed = case.asked.session.seconds
     declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
     functions = all(arm.subject is Kind.FUNCTION for arm in case.asked.arms.values())

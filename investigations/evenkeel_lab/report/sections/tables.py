@@ -48,7 +48,7 @@ def figures(one: Comparison, *, invalid: bool) -> str:
     head = ("figure", one.baseline, one.candidate, *RIGHT, "verdict")
     rows = [
         [
-            f"**{found.figure.name}**" if found.primary else found.figure.name,
+            f"**{found.metric.name}**" if found.primary else found.metric.name,
             *_amounts(found),
             wording.effect(found),
             wording.margin(found),

@@ -8,7 +8,7 @@ from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import items, paragraph, text
 from evenkeel_lab.report.report_data import level, primary
 from evenkeel_lab.report.sections.database import dearest
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of, wording
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +73,7 @@ def _belief(case: Case) -> str:
 def _how(case: Case) -> str:
     """Say how many pairs there are, of which it was said beforehand when they may be judged."""
     looks = case.asked.session.looks
-    alpha = alpha_of(looks)
+    alpha = alpha_per_look(looks)
     valid = [one.pairs for one in case.judgement.comparisons]
     least, most = min(valid, default=0), max(valid, default=0)
     pairs = counted(most, "pair") if least == most else f"{least} to {counted(most, 'pair')}"
