@@ -16,7 +16,7 @@ from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import RIG_INVALID, WrongUse
 from evenkeel_lab.stats import Margin, wording
 from evenkeel_lab.stats.compare import Comparison, compare as compare_runs
-from evenkeel_lab.stats.metrics import figure, ordered
+from evenkeel_lab.stats.metrics import metric_named, ordered
 from evenkeel_lab.stats.run_set import read_runs
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def compare(
     """
     wanted = dict(map(_margin, margins))
     if primary:
-        figure(primary)
+        metric_named(primary)
     first, second = read_runs(baseline), read_runs(candidate)
     seen = first.seen | second.seen
     for option, name in [("--primary", primary), *(("--margin", name) for name in wanted)]:
@@ -76,7 +76,7 @@ def document(found: Comparison) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "figures": [
             {
-                "figure": one.figure.name,
+                "figure": one.metric.name,
                 "primary": one.primary,
                 "baseline": list(one.baseline),
                 "candidate": list(one.candidate),
@@ -98,7 +98,7 @@ def table(found: Comparison) -> RenderableType:
         shown.add_column(title, justify="left" if title in {"", "verdict"} else "right")
     for one in found.figures:
         shown.add_row(
-            one.figure.name,
+            one.metric.name,
             wording.amount(one, one.baseline),
             wording.amount(one, one.candidate),
             wording.effect(one),
@@ -119,7 +119,7 @@ def _notes(warnings: Sequence[str]) -> list[Text]:
 
 def _margin(text: str) -> tuple[str, Margin]:
     name, _, size = text.partition("=")
-    known = figure(name)
+    known = metric_named(name)
     try:
         share = float(size.strip().removesuffix("%")) / 100
     except ValueError:

@@ -20,7 +20,7 @@ from evenkeel_lab.investigation_spec.arm import Arm, Kind
 from evenkeel_lab.investigation_spec.base import Amount, Effect, Name, Part, Text
 from evenkeel_lab.investigation_spec.validation_errors import hint, what
 from evenkeel_lab.stats import Margin, Scale, check_looks
-from evenkeel_lab.stats.metrics import FIGURES, Figure, figure
+from evenkeel_lab.stats.metrics import METRICS, Metric, metric_named
 from evenkeel_load.arrivals import CLOSED
 from evenkeel_load.errors import LoadConfigError
 from evenkeel_load.options import OPTIONS, SHARED
@@ -220,8 +220,8 @@ class Investigation(Part):
             if name not in self.arms:
                 raise ValueError(f"there is no arm {name!r}", nearest(name, self.arms))
         for name in self._figures_named():
-            if name not in FIGURES:
-                raise ValueError(f"there is no figure {name!r}", nearest(name, FIGURES))
+            if name not in METRICS:
+                raise ValueError(f"there is no figure {name!r}", nearest(name, METRICS))
         return self
 
     @model_validator(mode="after")
@@ -255,7 +255,7 @@ class Investigation(Part):
         for name, one in self.figures.items():
             if name != OF_FUNCTIONS and (one.about or one.unit or one.is_part):
                 raise ValueError(f"figures.{name} is known already", "Leave out `about`, `unit` and `is_part`.")
-            if one.floor and FIGURES[name].usual.scale is Scale.POINTS:
+            if one.floor and METRICS[name].usual.scale is Scale.POINTS:
                 raise ValueError(f"figures.{name} is a share", "Its margin is in points already: leave out the floor.")
         functions = {arm.subject is Kind.FUNCTION for arm in self.arms.values()}
         if len(functions) > 1 or functions != {name == OF_FUNCTIONS for name in self.figures}:
@@ -315,10 +315,10 @@ class Investigation(Part):
         return next(name for name, one in self.figures.items() if one.primary)
 
     @property
-    def described(self) -> dict[str, Figure]:
+    def described(self) -> dict[str, Metric]:
         """What each figure is: that of a function in this file's words."""
-        return FIGURES | {
-            name: replace(FIGURES[name], about=one.about or FIGURES[name].about, unit=one.unit, is_part=one.is_part)
+        return METRICS | {
+            name: replace(METRICS[name], about=one.about or METRICS[name].about, unit=one.unit, is_part=one.is_part)
             for name, one in self.figures.items()
             if name == OF_FUNCTIONS
         }
@@ -326,4 +326,6 @@ class Investigation(Part):
     @property
     def margins(self) -> dict[str, Margin]:
         """From where on a difference of each figure matters."""
-        return {name: Margin(figure(name).usual.scale, one.margin, one.floor) for name, one in self.figures.items()}
+        return {
+            name: Margin(metric_named(name).usual.scale, one.margin, one.floor) for name, one in self.figures.items()
+        }

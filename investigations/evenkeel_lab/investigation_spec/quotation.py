@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.base import NAME, Name, Part
 from evenkeel_lab.stats import Scale
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,8 @@ GRAMMAR = (
 
 def check_figure(name: str) -> None:
     """Raise for what is no figure."""
-    if name not in FIGURES:
-        raise ValueError(f"there is no figure {name!r}", nearest(name, FIGURES))
+    if name not in METRICS:
+        raise ValueError(f"there is no figure {name!r}", nearest(name, METRICS))
 
 
 class Telling(StrEnum):
@@ -71,7 +71,7 @@ class Finding(Part):
     @model_validator(mode="after")
     def _figure_is_one(self) -> Self:
         check_figure(self.figure)
-        if self.told in RATIOS and FIGURES[self.figure].usual.scale is Scale.POINTS:
+        if self.told in RATIOS and METRICS[self.figure].usual.scale is Scale.POINTS:
             raise ValueError(f"{self.figure} is a share itself", f"Leave `as a {self.told}` out.")
         if self.told is Telling.MEASURED and self.against:
             raise ValueError(f"{self.figure} as measured is {self.arm}'s own", f"Leave `against {self.against}` out.")

@@ -13,7 +13,7 @@ from evenkeel_lab.errors import nearest
 from evenkeel_lab.investigation_spec.base import Effect, Name, Part, Text
 from evenkeel_lab.investigation_spec.quotation import Finding, Share, Telling, quotations
 from evenkeel_lab.stats import Scale
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -54,7 +54,7 @@ class Cure(Finding):
 
     @model_validator(mode="after")
     def _can_be_ranked(self) -> Self:
-        if FIGURES[self.figure].usual.scale is Scale.POINTS:
+        if METRICS[self.figure].usual.scale is Scale.POINTS:
             raise ValueError(f"{self.figure} is a share", "Cures are ranked by factors: choose another figure.")
         if self.told is not Telling.EFFECT:
             raise ValueError("told: cures are told as effects", "Leave `told` out.")

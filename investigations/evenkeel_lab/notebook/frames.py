@@ -13,10 +13,10 @@ import pandas as pd
 
 from evenkeel_lab.runner.results.ablation import attribute
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 from evenkeel_lab.stats import Scale
 from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 from evenkeel_lab.stats.rounding import steady
 from evenkeel_lab.stats.run_set import Runs
 from evenkeel_lab.stats.wording import NO_VERDICT, middle
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.results.ablation import Amount
     from evenkeel_lab.runner.results.analysis import Judgement
     from evenkeel_lab.runner.results.summary import Summary
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
     from evenkeel_lab.stats.compare import Compared, Comparison
 
 NS_PER_SECOND = 1e9
@@ -87,7 +87,7 @@ def pairs(summary: Summary, judgement: Judgement) -> pd.DataFrame:
         )
         numbers = [number for number, _, _ in valid]
         for compared in comparison.figures:
-            keys = {"baseline": comparison.baseline, "candidate": comparison.candidate, "figure": compared.figure.name}
+            keys = {"baseline": comparison.baseline, "candidate": comparison.candidate, "figure": compared.metric.name}
             values = zip(numbers, compared.baseline, compared.candidate, _differences(compared), strict=True)
             rows += [
                 keys
@@ -129,7 +129,7 @@ def costs(summary: Summary) -> pd.DataFrame:
         attribution = attribute(summary.investigation, summary.done, last_look(summary), name)
         if attribution is None:
             continue
-        keys = {"figure": name, "unit": FIGURES[name].unit}
+        keys = {"figure": name, "unit": METRICS[name].unit}
         rows.append(keys | {"piece": "total", "about": "all of it"} | _amount("cost", attribution.total))
         for piece in [*attribution.pieces, *([attribution.rest] if attribution.rest else [])]:
             amounts = _amount("cost", piece.cost) | _amount("share", piece.share) | _amount("left", piece.left)
@@ -140,7 +140,7 @@ def costs(summary: Summary) -> pd.DataFrame:
 def expected(summary: Summary, judgement: Judgement) -> pd.DataFrame:
     """Return one row per published metric: the claim, the verdict on the published runs, and the one on our runs."""
     ours = {
-        (comparison.candidate, compared.figure.name): compared
+        (comparison.candidate, compared.metric.name): compared
         for comparison in judgement.comparisons
         if comparison.baseline == summary.investigation.baseline
         for compared in comparison.figures
@@ -170,9 +170,9 @@ def last_look(summary: Summary) -> int:
     return summary.investigation.session.looks[-1]
 
 
-def _runs(summary: Summary) -> Iterator[tuple[Meeting, int, Run]]:
+def _runs(summary: Summary) -> Iterator[tuple[ScheduledPair, int, Run]]:
     """Yield each run with its scheduled pair and its turn in it, 1 or 2."""
-    for meeting in meetings(summary.investigation, last_look(summary)):
+    for meeting in schedule(summary.investigation, last_look(summary)):
         yield from ((meeting, turn, run) for turn, run in enumerate(summary.done.get(meeting.name, ()), 1))
 
 
@@ -192,8 +192,8 @@ def _verdict(comparison: Comparison, compared: Compared) -> dict[str, Any]:
     row = {
         "baseline": comparison.baseline,
         "candidate": comparison.candidate,
-        "figure": compared.figure.name,
-        "unit": "" if margin.scale is Scale.POINTS else compared.figure.unit,
+        "figure": compared.metric.name,
+        "unit": "" if margin.scale is Scale.POINTS else compared.metric.unit,
         "scale": str(margin.scale),
         "primary": compared.primary,
         "pairs": len(compared.baseline),
@@ -231,7 +231,7 @@ def _published(summary: Summary, claim: Expected) -> dict[str, Compared]:
         return {}
     first, second = (Runs(name, claim.runs[name]) for name in (baseline, claim.arm))
     return {
-        compared.figure.name: compared
+        compared.metric.name: compared
         for compared in compare(first, second, margins=summary.investigation.margins).figures
     }
 

@@ -121,5 +121,5 @@ def _summary_line(comparison: Comparison) -> str:
         if compared.primary:
             margin = f"margin {wording.margin(compared)}"
             effect = f"{wording.effect(compared)}, {margin}: " if compared.verdict else ""
-            return f"{arms}, {compared.figure.name}, {comparison.pairs} pairs: {effect}{wording.verdict(compared)}"
+            return f"{arms}, {compared.metric.name}, {comparison.pairs} pairs: {effect}{wording.verdict(compared)}"
     return f"{arms}: no valid pair"

@@ -20,7 +20,7 @@ from evenkeel_lab.profiling.sampler import Sampler, Subject, Work, record
 from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.runner.measurement import counters
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares
-from evenkeel_lab.runner.measurement.run import measure, soon_ns
+from evenkeel_lab.runner.measurement.run import measure, next_start_ns
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.runner.results.store import digest
 
@@ -88,7 +88,7 @@ class Profiler:
         async def work(name: str) -> Work:
             assert target.pid is not None
             pin(target.pid, cores)
-            start, gates = soon_ns(), self.investigation.gates
+            start, gates = next_start_ns(), self.investigation.gates
             run = await measure(target, longer, session.seed, start, folder / name, cores, gates, self.stop)
             return Work(run.requests, run.seconds, run.figures.get("mean"))
 

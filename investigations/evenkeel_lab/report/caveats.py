@@ -14,10 +14,10 @@ from evenkeel_lab.report.plot_data import counted_over_time, halves, median
 from evenkeel_lab.runner.measurement.latency_summary import SURE
 from evenkeel_lab.runner.results.analysis import paired
 from evenkeel_lab.runner.results.store import BELIEVED, WORDS as ALL_WORDS
-from evenkeel_lab.runner.schedule import arms_of, meetings
+from evenkeel_lab.runner.schedule import arms_of, schedule
 from evenkeel_lab.runner.warm_up import COLD, WINDOWS
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of, wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def pairs_done(summary: Summary) -> int:
     """Return the number of completely measured pairs, valid or not."""
     last = summary.investigation.session.looks[-1]
     names_by_pair: dict[int, list[str]] = {}
-    for meeting in meetings(summary.investigation, last):
+    for meeting in schedule(summary.investigation, last):
         names_by_pair.setdefault(meeting.pair, []).append(meeting.name)
     return sum(all(name in summary.done for name in names) for names in names_by_pair.values())
 
@@ -123,7 +123,7 @@ def _runs(summary: Summary, _: Judgement) -> Iterator[Caveat]:
             if "error_rate" in run.figures:
                 failures.setdefault(run.arm, []).append(run.figures["error_rate"])
     for arm, rates in sorted(failures.items()):
-        if fmean(rates) > FIGURES["error_rate"].usual.size:
+        if fmean(rates) > METRICS["error_rate"].usual.size:
             sentence = (
                 f"{fmean(rates) * 100:.2f} % of the requests to {arm} failed; its latencies are those of the others."
             )
@@ -206,7 +206,7 @@ def _quantile_hint(name: str) -> str:
 
 
 def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
-    alpha = alpha_of(summary.investigation.session.looks)
+    alpha = alpha_per_look(summary.investigation.session.looks)
     for comparison in judgement.comparisons:
         for compared in comparison.figures:
             if compared.verdict is None or compared.p_permutation is None or comparison.candidate == AGAIN:
@@ -217,7 +217,7 @@ def _permutation_test(summary: Summary, judgement: Judgement) -> Iterator[Caveat
                 arms = f"{comparison.candidate} against {comparison.baseline}"
                 yield Caveat(
                     "second-opinion",
-                    f"{compared.figure.name} of {arms} is {compared.verdict.kind}, but a "
+                    f"{compared.metric.name} of {arms} is {compared.verdict.kind}, but a "
                     f"permutation test does not confirm that it differs (p = {compared.p_permutation:.3f}).",
                 )
 
@@ -232,7 +232,7 @@ def _noise(summary: Summary, judgement: Judgement) -> Iterator[Caveat]:
             "no-noise-floor", f"The baseline was not measured against itself: how large noise is, is not known; {hint}."
         )
     wide = [
-        f"{compared.figure.name} {wording.effect(compared)}, margin {wording.margin(compared)}"
+        f"{compared.metric.name} {wording.effect(compared)}, margin {wording.margin(compared)}"
         for comparison in judgement.comparisons
         for compared in comparison.figures
         if comparison.candidate == AGAIN and compared.verdict is not None and _reaches_beyond(compared.verdict)

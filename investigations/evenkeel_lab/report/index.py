@@ -53,5 +53,5 @@ def _result_cells(data: ReportData, comparison: Comparison) -> list[str]:
     compared = primary(comparison)
     if compared is None:
         return [comparison.candidate, "", wording.NO_VERDICT]
-    effect = f"{compared.figure.name} {wording.effect(compared)}" if compared.verdict else ""
+    effect = f"{compared.metric.name} {wording.effect(compared)}" if compared.verdict else ""
     return [comparison.candidate, effect, wording.stated(compared, invalid=is_invalid(data))]

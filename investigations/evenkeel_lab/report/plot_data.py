@@ -11,8 +11,8 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, GRID, TIMES
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.runner.schedule import Meeting
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of
+from evenkeel_lab.runner.schedule import ScheduledPair
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:
     valid, _ = paired(investigation, summary.done, investigation.session.looks[-1], baseline, candidate)
     both = []
     for number, _first, _second in valid:
-        by_arm = summary.sketches.get(Meeting(number, (baseline, candidate), 0).name, {})
+        by_arm = summary.sketches.get(ScheduledPair(number, (baseline, candidate), 0).name, {})
         if baseline not in by_arm or candidate not in by_arm:
             return []
         both.append((by_arm[baseline].quantiles, by_arm[candidate].quantiles))
@@ -94,7 +94,9 @@ def shifts(summary: Summary, baseline: str, candidate: str) -> list[Shift]:
         if values and all(first > 0 and second > 0 for first, second in values):
             result.append(
                 _shift(
-                    share, [math.log(second / first) for first, second in values], alpha_of(investigation.session.looks)
+                    share,
+                    [math.log(second / first) for first, second in values],
+                    alpha_per_look(investigation.session.looks),
                 )
             )
     return result

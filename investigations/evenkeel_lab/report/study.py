@@ -109,7 +109,7 @@ def _verdict(data: ReportData, arm: str, compared: Compared | None) -> str:
     if compared is None or compared.verdict is None:
         return f"{arm}: {wording.NO_VERDICT}"
     return (
-        f"{arm}: **{wording.kind(compared)}**, {compared.figure.name} {wording.effect(compared)}{_invalid_note(data)}"
+        f"{arm}: **{wording.kind(compared)}**, {compared.metric.name} {wording.effect(compared)}{_invalid_note(data)}"
     )
 
 
@@ -119,7 +119,7 @@ def _invalid_note(data: ReportData) -> str:
 
 def _alt(by_chapter: Mapping[str, ReportData]) -> str:
     effects = [
-        f"{chapter}, {comparison.candidate}: {compared.figure.name} {wording.effect(compared)}{_invalid_note(data)}"
+        f"{chapter}, {comparison.candidate}: {compared.metric.name} {wording.effect(compared)}{_invalid_note(data)}"
         for chapter, data in by_chapter.items()
         for comparison in data.shown
         if (compared := primary(comparison)) and compared.verdict
@@ -130,7 +130,7 @@ def _alt(by_chapter: Mapping[str, ReportData]) -> str:
 def _evidence(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:
     rows: list[list[str]] = []
     judged = {
-        each.figure.name for data in by_chapter.values() for comparison in data.shown for each in comparison.figures
+        each.metric.name for data in by_chapter.values() for comparison in data.shown for each in comparison.figures
     }
     columns = [name for name in METRICS if name in judged]
     for chapter in study.chapters:
@@ -139,7 +139,7 @@ def _evidence(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> s
             continue
         data, shown = by_chapter[chapter], _link(name, chapter, chapter)
         for comparison in data.shown:
-            by_metric = {each.figure.name: each for each in comparison.figures}
+            by_metric = {each.metric.name: each for each in comparison.figures}
             effects = [wording.effect(by_metric[each]) if each in by_metric else "" for each in columns]
             rows.append([shown, comparison.candidate, _primary_verdict(data, primary(comparison)), *effects])
             shown = ""
@@ -167,7 +167,7 @@ def _about(figure: str, by_chapter: Mapping[str, ReportData]) -> str:
 def _primary_verdict(data: ReportData, compared: Compared | None) -> str:
     if compared is None:
         return wording.NO_VERDICT
-    return f"{compared.figure.name}: **{wording.stated(compared, invalid=is_invalid(data))}**"
+    return f"{compared.metric.name}: **{wording.stated(compared, invalid=is_invalid(data))}**"
 
 
 def _range(claim: Claim) -> str:
@@ -266,7 +266,7 @@ def _measures(name: str, cures: Sequence[Cure], by_chapter: Mapping[str, ReportD
 def _certain_improvement(compared: Compared) -> float:
     """Return the end of the interval that is worse, as improvement; negative if the metric may be worse."""
     assert compared.verdict is not None
-    return -compared.verdict.high if compared.figure.more_is_worse else compared.verdict.low
+    return -compared.verdict.high if compared.metric.more_is_worse else compared.verdict.low
 
 
 def _why_not(finding: Finding, compared: Compared | None, by_chapter: Mapping[str, ReportData]) -> str:
@@ -295,7 +295,7 @@ def _compared(finding: Finding, by_chapter: Mapping[str, ReportData]) -> Compare
         if (comparison.baseline, comparison.candidate) == arms
         for compared in comparison.figures
     ]
-    return next((compared for compared in comparisons if compared.figure.name == finding.figure), None)
+    return next((compared for compared in comparisons if compared.metric.name == finding.figure), None)
 
 
 def _limits(name: str, study: Book, by_chapter: Mapping[str, ReportData]) -> str:

@@ -23,7 +23,7 @@ SEEDS = 2**31
 
 
 @dataclass(frozen=True)
-class Meeting:
+class ScheduledPair:
     """Two arms, run as a pair; or the mock alone."""
 
     pair: int
@@ -44,13 +44,13 @@ def arms_of(name: str) -> list[str]:
     return name.split("+")[1:]
 
 
-def pair_of(name: str) -> int:
+def pair_number(name: str) -> int:
     """Return of which pair the meeting with that name is."""
     return int(name.partition("+")[0])
 
 
-def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
-    """Return all meetings of so many pairs, in the order in which they take place."""
+def schedule(investigation: Investigation, pairs: int) -> Iterator[ScheduledPair]:
+    """Return the scheduled pairs of the first `pairs` pairs, in the order in which they run."""
     compared = investigation.comparisons
     for pair in range(1, pairs + 1):
         source = np.random.default_rng([investigation.session.seed, pair])
@@ -58,6 +58,6 @@ def meetings(investigation: Investigation, pairs: int) -> Iterator[Meeting]:
             first, second = compared[index]
             arms = (first, second) if source.integers(2) else (second, first)
             # A proxy that meets several others must not know the users of one meeting in the next.
-            yield Meeting(pair, arms, int(source.integers(SEEDS)))
+            yield ScheduledPair(pair, arms, int(source.integers(SEEDS)))
         if AGAIN in compared[-1] and pair % DIRECT_EVERY == 1:
-            yield Meeting(pair, (DIRECT,), int(source.integers(SEEDS)))
+            yield ScheduledPair(pair, (DIRECT,), int(source.integers(SEEDS)))

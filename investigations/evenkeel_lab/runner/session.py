@@ -13,10 +13,10 @@ from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import Design
 from evenkeel_lab.runner.function import call
 from evenkeel_lab.runner.measurement.core_pinning import pin, shares, take_turns, turn
-from evenkeel_lab.runner.measurement.fresh_key import with_newcomer
-from evenkeel_lab.runner.measurement.run import Run, measure, soon_ns
+from evenkeel_lab.runner.measurement.fresh_key import with_fresh_key
+from evenkeel_lab.runner.measurement.run import Run, measure, next_start_ns
 from evenkeel_lab.runner.results.analysis import judge_session
-from evenkeel_lab.runner.schedule import Meeting, meetings
+from evenkeel_lab.runner.schedule import ScheduledPair, schedule
 from evenkeel_lab.runner.subjects import subjects
 from evenkeel_lab.runner.warm_up import COLD, WarmUp
 from evenkeel_lab.stats import LEAST_PAIRS
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 OVERTIME = 0.5
 
 
-class Told(Protocol):
+class ProgressListener(Protocol):
     """Somebody who wants to know how far a session is."""
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         """Hear of a meeting that has come to its end, and how many seconds are left."""
 
 
@@ -54,7 +54,7 @@ class Session:
     store: Store
     options: Options
     steps: Steps
-    told: Told
+    told: ProgressListener
     stop: Event
     after: Callable[[Mapping[str, Target]], Awaitable[None]] | None = None
     """What else is done with the subjects, when there is nothing left to be measured."""
@@ -66,7 +66,7 @@ class Session:
         last = self.investigation.session.looks[-1]
         self.store.reword(self.investigation)
         done = self.store.done()
-        wanted = [one for one in meetings(self.investigation, last) if one.name not in done]
+        wanted = [one for one in schedule(self.investigation, last) if one.name not in done]
         if self._settled(done) or self.store.is_over:
             wanted.clear()
         if wanted or self.after:
@@ -77,12 +77,12 @@ class Session:
             async with running_subjects as running:
                 await self._measure(wanted, running, warm_up, done)
                 if self.after:
-                    async with running(Meeting(0, tuple(self.investigation.arms), 0)) as found:
+                    async with running(ScheduledPair(0, tuple(self.investigation.arms), 0)) as found:
                         await self.after(found)
         return judge_session(self.investigation, done, last)
 
     async def _measure(
-        self, wanted: list[Meeting], running: Subjects, warm_up: WarmUp, done: dict[str, list[Run]]
+        self, wanted: list[ScheduledPair], running: Subjects, warm_up: WarmUp, done: dict[str, list[Run]]
     ) -> None:
         last = self.investigation.session.looks[-1]
         began = time.monotonic()
@@ -127,30 +127,30 @@ class Session:
     def _settled(self, done: Mapping[str, list[Run]]) -> bool:
         """Whether a look that was declared beforehand has been reached, and settles it."""
         for look in self.investigation.session.looks:
-            if all(one.name in done for one in meetings(self.investigation, look)):
+            if all(one.name in done for one in schedule(self.investigation, look)):
                 judgement = judge_session(self.investigation, done, look)
                 if judgement.settled and not judgement.invalid:
                     return True
         return False
 
-    async def _meet(self, meeting: Meeting, found: Mapping[str, Target]) -> list[Run]:
+    async def _meet(self, meeting: ScheduledPair, found: Mapping[str, Target]) -> list[Run]:
         """Run a pair: side by side, each on cores of its own that they take in turns, or one after the other."""
         places = shares(len(meeting.arms))
         if self._is_duet(meeting) and all(places):
-            several = await asyncio.gather(*(self._with_newcomer(name, found[name]) for name in meeting.arms))
+            several = await asyncio.gather(*(self._with_fresh_key(name, found[name]) for name in meeting.arms))
             found = dict(zip(meeting.arms, several, strict=True))
-            start = soon_ns()
+            start = next_start_ns()
             both = (self._run(meeting, arm, found, start, own) for arm, own in zip(meeting.arms, places, strict=True))
             async with self._taking_turns(meeting.arms, found, places, start):
                 return list(await asyncio.gather(*both))
         runs = []
         for arm in meeting.arms:
-            known = {arm: await self._with_newcomer(arm, found[arm])} if arm in found else {}
-            runs.append(await self._run(meeting, arm, known, soon_ns(), ()))
+            known = {arm: await self._with_fresh_key(arm, found[arm])} if arm in found else {}
+            runs.append(await self._run(meeting, arm, known, next_start_ns(), ()))
         return runs
 
-    async def _with_newcomer(self, name: str, target: Target) -> Target:
-        return await with_newcomer(target, self.investigation.load_of(name))
+    async def _with_fresh_key(self, name: str, target: Target) -> Target:
+        return await with_fresh_key(target, self.investigation.load_of(name))
 
     @contextlib.asynccontextmanager
     async def _taking_turns(
@@ -173,14 +173,14 @@ class Session:
         if not taking.cancelled():
             taking.result()
 
-    def _is_duet(self, meeting: Meeting) -> bool:
+    def _is_duet(self, meeting: ScheduledPair) -> bool:
         """Whether a pair is to run side by side, which functions cannot: they would share this process."""
         asked = self.investigation
         functions = any(arm.subject is Kind.FUNCTION for name, arm in asked.arms.items() if name in meeting.arms)
         return asked.session.design is Design.DUETS and len(meeting.arms) > 1 and not functions
 
     async def _run(
-        self, meeting: Meeting, name: str, found: Mapping[str, Target], start_ns: int, cores: tuple[int, ...]
+        self, meeting: ScheduledPair, name: str, found: Mapping[str, Target], start_ns: int, cores: tuple[int, ...]
     ) -> Run:
         arm = self.investigation.arms.get(name)
         if arm is not None and arm.subject is Kind.FUNCTION:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import DIRECT, Subjects as Life
 from evenkeel_lab.runner.results.provenance import provenance
-from evenkeel_lab.runner.schedule import Meeting
+from evenkeel_lab.runner.schedule import ScheduledPair
 from evenkeel_lab.runner.targets import Target, proxies, targets
 from evenkeel_lab.stack.stack import stack
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.warm_up import WarmUp
     from evenkeel_lab.stack.stack import Options, Stack
 
-Subjects = Callable[[Meeting], AbstractAsyncContextManager[Mapping[str, Target]]]
+Subjects = Callable[[ScheduledPair], AbstractAsyncContextManager[Mapping[str, Target]]]
 """What runs for a meeting, by the names of its arms."""
 
 
@@ -72,7 +72,7 @@ def proxies_of(group: Mapping[str, Target]) -> list[Target]:
     return [target for target in group.values() if target.pid]
 
 
-def _of(meeting: Meeting, found: Mapping[frozenset[str], Mapping[str, Target]]) -> Mapping[str, Target]:
+def _of(meeting: ScheduledPair, found: Mapping[frozenset[str], Mapping[str, Target]]) -> Mapping[str, Target]:
     """Return the processes that meet; where none do, one of each arm."""
     members = frozenset(meeting.arms)
     if members in found:
@@ -85,7 +85,7 @@ def _of(meeting: Meeting, found: Mapping[frozenset[str], Mapping[str, Target]]) 
 
 @contextlib.asynccontextmanager
 async def _fresh(
-    below: Stack, investigation: Investigation, warm_up: WarmUp, meeting: Meeting
+    below: Stack, investigation: Investigation, warm_up: WarmUp, meeting: ScheduledPair
 ) -> AsyncIterator[Mapping[str, Target]]:
     async with targets(below, investigation, [meeting.arms]) as found:
         (group,) = found.values()

@@ -52,7 +52,7 @@ class Target:
     workers: int = 1
     has_file: bool = False
     """Whether they keep a journal in one file."""
-    newcomer: Callable[[], Awaitable[str]] | None = None
+    create_key: Callable[[], Awaitable[str]] | None = None
     """Makes a team, a user and a key of theirs, and returns the key; None if nobody new is to be met."""
 
 
@@ -86,7 +86,7 @@ async def targets(
             # One that is met cold has not even been asked.
             is_known = proxy.subject.bare or investigation.session.subjects is Subjects.FRESH
 
-            async def newcomer() -> str:
+            async def create_key() -> str:
                 return (await create(proxy, customers=0)).key
 
             others = " and ".join(other for other in group if other != name)
@@ -105,7 +105,7 @@ async def targets(
                 proxy.services.lag,
                 proxy.subject.workers,
                 proxy.subject.journal is Journal.SQLITE,
-                None if is_known else newcomer,
+                None if is_known else create_key,
             )
 
         async with together() as tasks:

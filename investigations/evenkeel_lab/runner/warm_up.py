@@ -14,8 +14,8 @@ import numpy as np
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.runner.measurement.core_pinning import cores, pin, shares
-from evenkeel_lab.runner.measurement.run import measure, soon_ns
-from evenkeel_lab.runner.schedule import Meeting
+from evenkeel_lab.runner.measurement.run import measure, next_start_ns
+from evenkeel_lab.runner.schedule import ScheduledPair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,8 +76,8 @@ class WarmUp:
 
     async def _window(self, group: Sequence[Target], number: int) -> list[Run]:
         """Load subjects side by side, each on cores of its own, as they will meet."""
-        start = soon_ns()
-        place = Meeting(0, tuple(target.name for target in group), 0)
+        start = next_start_ns()
+        place = ScheduledPair(0, tuple(target.name for target in group), 0)
         runs = []
         for target, places in zip(group, shares(len(group)), strict=True):
             wanted = self.investigation.load_of(target.name)

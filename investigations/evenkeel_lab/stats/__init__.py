@@ -1,11 +1,11 @@
-"""What may be said of the difference between two arms: pure functions, from figures of runs to one of five verdicts."""
+"""Statistics of the difference between two arms: pure functions, from metrics of runs to one of five verdicts."""
 
 from __future__ import annotations
 
 from evenkeel_lab.stats.equivalence_margin import Margin, Scale
-from evenkeel_lab.stats.interim_looks import alpha_of, check_looks
-from evenkeel_lab.stats.multiple_comparisons import hold
-from evenkeel_lab.stats.verdict import LEAST_PAIRS, Kind, Verdict, detectable, judge, second_opinion
+from evenkeel_lab.stats.interim_looks import alpha_per_look, check_looks
+from evenkeel_lab.stats.multiple_comparisons import holm_correction
+from evenkeel_lab.stats.verdict import LEAST_PAIRS, Kind, Verdict, detectable, equivalence_test, permutation_p_value
 
 __all__ = [
     "LEAST_PAIRS",
@@ -13,10 +13,10 @@ __all__ = [
     "Margin",
     "Scale",
     "Verdict",
-    "alpha_of",
+    "alpha_per_look",
     "check_looks",
     "detectable",
-    "hold",
-    "judge",
-    "second_opinion",
+    "equivalence_test",
+    "holm_correction",
+    "permutation_p_value",
 ]

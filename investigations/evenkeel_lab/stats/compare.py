@@ -1,4 +1,4 @@
-"""What may be said of the difference between two sets of runs, figure by figure."""
+"""Comparison of two sets of runs, metric by metric."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.stats import LEAST_PAIRS, Scale, hold, judge, second_opinion
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats import LEAST_PAIRS, Scale, equivalence_test, holm_correction, permutation_p_value
+from evenkeel_lab.stats.metrics import METRICS, ordered
 from evenkeel_lab.stats.pairing import pair
 from evenkeel_lab.stats.verdict import ALPHA
 
@@ -15,44 +15,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel_lab.stats import Margin, Verdict
-    from evenkeel_lab.stats.metrics import Figure
+    from evenkeel_lab.stats.metrics import Metric
     from evenkeel_lab.stats.run_set import Runs
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One figure of two arms."""
+    """Comparison of two arms by one metric."""
 
-    figure: Figure
+    metric: Metric
     margin: Margin
     baseline: Sequence[float]
     candidate: Sequence[float]
     verdict: Verdict | None
-    """None if there is no basis for one."""
+    """`None` if the values are no basis for a verdict."""
     why_not: str
+    """Why there is no verdict; empty if there is one."""
     p_permutation: float | None
-    """A second opinion on the verdict, which assumes no normal distribution."""
+    """P-value of a permutation test, which assumes no normal distribution; `None` without a verdict."""
     primary: bool
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where the interval of the effect begins and ends: shares of the baseline, or points."""
+        """Lower and upper end of the interval of the effect: shares of the baseline, or points."""
         assert self.verdict is not None
         return self.margin.effect(self.verdict.low), self.margin.effect(self.verdict.high)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two arms."""
+    """Comparison of two arms by all their common metrics."""
 
     baseline: str
     candidate: str
     figures: Sequence[Compared]
     warnings: Sequence[str]
     pairs: int
-    """How many pairs of runs there are."""
+    """Number of pairs of runs."""
     primary: str | None
-    """The figure that decides, whether or not it can be told; None if there is no figure."""
+    """Name of the metric that decides, even if it cannot be compared; `None` if there is no metric."""
 
 
 def compare(
@@ -61,45 +62,48 @@ def compare(
     *,
     primary: str | None = None,
     margins: Mapping[str, Margin] | None = None,
-    described: Mapping[str, Figure] = FIGURES,
+    described: Mapping[str, Metric] = METRICS,
     alpha: float = ALPHA,
 ) -> Comparison:
-    """Compare two sets of runs: each run with its namesake, or the n-th of one with the n-th of the other.
+    """Compare two sets of runs: runs of the same name, or else the n-th run of each.
 
-    The primary figure is judged by itself; all others are a family in which chance has more than one throw. If nobody
-    names one, it is the baseline's own.
+    The primary metric is tested alone. The others are corrected for multiple comparisons. Without `primary`, the
+    baseline's own primary metric decides.
     """
     names = ordered([name for name in baseline.figures if name in candidate.figures])
     primary = primary or baseline.primary or next(iter(names), None)
     pairs = pair(baseline, candidate)
-    found = []
+    compared = []
     for name in names:
-        first = [baseline.figures[name][place] for place, _ in pairs.places]
-        second = [candidate.figures[name][place] for _, place in pairs.places]
+        first = [baseline.figures[name][index] for index, _ in pairs.indices]
+        second = [candidate.figures[name][index] for _, index in pairs.indices]
         margin = (margins or {}).get(name, described[name].usual)
-        found.append(_one(described[name], margin, first, second, alpha, primary=name == primary))
-    judged = [one for one in found if one.verdict is not None and not one.primary]
-    standing = iter(hold([one.verdict for one in judged if one.verdict is not None]))
-    figures = [replace(one, verdict=next(standing)) if one in judged else one for one in found]
+        compared.append(_compare_metric(described[name], margin, first, second, alpha, primary=name == primary))
+    secondary = [metric.verdict for metric in compared if metric.verdict is not None and not metric.primary]
+    corrected = iter(holm_correction(secondary))
+    figures = [
+        metric if metric.verdict is None or metric.primary else replace(metric, verdict=next(corrected))
+        for metric in compared
+    ]
     warnings = dict.fromkeys(
-        [*baseline.warnings, *candidate.warnings, *pairs.warnings, *_untold(baseline, candidate, names, primary)]
+        [*baseline.warnings, *candidate.warnings, *pairs.warnings, *_missing(baseline, candidate, names, primary)]
     )
-    return Comparison(baseline.name, candidate.name, figures, [*warnings], len(pairs.places), primary)
+    return Comparison(baseline.name, candidate.name, figures, [*warnings], len(pairs.indices), primary)
 
 
-def _one(
-    about: Figure, margin: Margin, first: Sequence[float], second: Sequence[float], alpha: float, *, primary: bool
+def _compare_metric(
+    metric: Metric, margin: Margin, first: Sequence[float], second: Sequence[float], alpha: float, *, primary: bool
 ) -> Compared:
     why_not = _why_not(margin.scale, first, second)
     if why_not:
-        return Compared(about, margin, first, second, None, why_not, None, primary)
+        return Compared(metric, margin, first, second, None, why_not, None, primary)
     differences = margin.differences(first, second)
-    verdict = judge(differences, margin.width(first, second), alpha=alpha)
-    return Compared(about, margin, first, second, verdict, "", second_opinion(differences), primary)
+    verdict = equivalence_test(differences, margin.width(first, second), alpha=alpha)
+    return Compared(metric, margin, first, second, verdict, "", permutation_p_value(differences), primary)
 
 
 def _why_not(scale: Scale, first: Sequence[float], second: Sequence[float]) -> str:
-    """Say why two arms' values are no basis for a verdict; nothing if they are one."""
+    """Return why the values of two arms are no basis for a verdict; empty if they are one."""
     values = [*first, *second]
     if len(first) < LEAST_PAIRS:
         return f"too few pairs: {len(first)}, of at least {LEAST_PAIRS}"
@@ -112,8 +116,8 @@ def _why_not(scale: Scale, first: Sequence[float], second: Sequence[float]) -> s
     return "" if min(values) > 0 else "a figure of zero has no factor"
 
 
-def _untold(baseline: Runs, candidate: Runs, names: Sequence[str], primary: str | None) -> Iterator[str]:
-    """Say what one arm or the other lacks."""
+def _missing(baseline: Runs, candidate: Runs, names: Sequence[str], primary: str | None) -> Iterator[str]:
+    """Yield a warning for each metric that one of the arms lacks."""
     for name in ordered([*baseline.seen, *candidate.seen]):
         for runs in (baseline, candidate):
             if name not in runs.figures:

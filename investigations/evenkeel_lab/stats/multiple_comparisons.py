@@ -1,4 +1,4 @@
-"""Several figures of one session: the more of them are looked at, the more of them differ by chance."""
+"""Correction for multiple comparisons: the more metrics are tested, the more of them differ by chance."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def hold(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the verdicts on a family of secondary figures: a difference that may be chance is none (Holm)."""
+def holm_correction(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts on secondary metrics. A difference that may be chance by Holm's method is withdrawn."""
     if not verdicts:
         return []
-    stands = multipletests([one.p for one in verdicts], alpha=verdicts[0].alpha, method="holm")[0]
+    rejected = multipletests([verdict.p for verdict in verdicts], alpha=verdicts[0].alpha, method="holm")[0]
     return [
-        one if standing or not one.kind.is_real else replace(one, kind=_without(one))
-        for one, standing in zip(verdicts, stands, strict=True)
+        verdict if is_real or not verdict.kind.is_real else replace(verdict, kind=_without_difference(verdict))
+        for verdict, is_real in zip(verdicts, rejected, strict=True)
     ]
 
 
-def _without(one: Verdict) -> Kind:
-    """Return what is left of a verdict whose difference may be chance."""
-    return Kind.NONE if one.kind is Kind.NEGLIGIBLE else Kind.INCONCLUSIVE
+def _without_difference(verdict: Verdict) -> Kind:
+    """Return the kind of `verdict` if its difference may be chance."""
+    return Kind.NONE if verdict.kind is Kind.NEGLIGIBLE else Kind.INCONCLUSIVE

@@ -1,6 +1,6 @@
-"""Which run of one arm meets which run of the other.
+"""Pairing of the runs of two arms.
 
-Runs that have names meet their namesakes; runs without, such as the lines of a table, meet in their order.
+Runs of the same name are paired. Runs without names, such as the lines of a CSV file, are paired in their order.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The runs of two arms that are set against each other."""
+    """Pairs of runs of two arms."""
 
-    places: Sequence[tuple[int, int]]
-    """Of each pair, the places of its runs among those of the baseline and of the candidate."""
+    indices: Sequence[tuple[int, int]]
+    """Of each pair, the indices of its runs in the baseline and in the candidate."""
     warnings: Sequence[str]
 
 
 def pair(baseline: Runs, candidate: Runs) -> Pairs:
-    """Pair runs by their names; if they have none in common, in their order."""
-    ours, theirs = (
-        {natural_key(name): place for place, name in enumerate(runs.names)} for runs in (baseline, candidate)
+    """Pair runs by their names; if they have no names in common, by their order."""
+    first, second = (
+        {natural_key(name): index for index, name in enumerate(runs.names)} for runs in (baseline, candidate)
     )
-    places = [(place, theirs[name]) for name, place in ours.items() if name in theirs]
+    indices = [(index, second[name]) for name, index in first.items() if name in second]
     warnings = []
-    if not places:
-        places = [(place, place) for place in range(min(baseline.count, candidate.count))]
+    if not indices:
+        indices = [(index, index) for index in range(min(baseline.count, candidate.count))]
         if (baseline.names or candidate.names) and max(baseline.count, candidate.count) > 1:
             warnings.append("paired-by-order: the runs have no names in common, so that they are paired in their order")
-    met = [set(side) for side in zip(*places, strict=True)] or [set(), set()]
-    warnings += filter(None, (_alone(baseline, met[0], candidate), _alone(candidate, met[1], baseline)))
-    return Pairs(places, warnings)
+    paired = [set(arm) for arm in zip(*indices, strict=True)] or [set(), set()]
+    warnings += filter(None, (_unpaired(baseline, paired[0], candidate), _unpaired(candidate, paired[1], baseline)))
+    return Pairs(indices, warnings)
 
 
-def _alone(runs: Runs, met: set[int], others: Runs) -> str:
-    """Say which runs have no partner; nothing if all have one."""
-    alone = [place for place in range(runs.count) if place not in met]
-    if not alone:
+def _unpaired(runs: Runs, paired: set[int], partners: Runs) -> str:
+    """Return a warning about runs that have no partner; empty if all have one."""
+    unpaired = [index for index in range(runs.count) if index not in paired]
+    if not unpaired:
         return ""
-    which = ", ".join(runs.names[place] if runs.names else str(place + 1) for place in alone)
-    one = len(alone) == 1
+    which = ", ".join(runs.names[index] if runs.names else str(index + 1) for index in unpaired)
+    single = len(unpaired) == 1
     return (
-        f"uneven: {'run' if one else 'runs'} {which} of {runs.name} {'has' if one else 'have'} no partner in "
-        f"{others.name} and {'is' if one else 'are'} left out"
+        f"uneven: {'run' if single else 'runs'} {which} of {runs.name} {'has' if single else 'have'} no partner in "
+        f"{partners.name} and {'is' if single else 'are'} left out"
     )

@@ -1,6 +1,6 @@
-"""Runs that were recorded, here or by others: one set of figures for each run.
+"""Recorded runs: a value of each metric for each run.
 
-A set of runs is a folder that holds a folder of records for each run (or is itself one), or a CSV file.
+A set of runs is a folder that holds a folder of records for each run, a single folder of records, or a CSV file.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stats.csv_input import read_table
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.csv_input import read_csv
+from evenkeel_lab.stats.metrics import METRICS
 from evenkeel_load.analysis.summary import summarise
 from evenkeel_load.errors import LoadError
 from evenkeel_load.records.folder import PARTS, RECORDS
@@ -27,93 +27,96 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile("([0-9]+)")
 DECIDES = "p50"
-"""The figure of records that decides, if nobody names another."""
+"""Metric of records that decides, unless the command names another."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """A set of runs of one arm, in their order."""
+    """Runs of one arm, in their order."""
 
     name: str
     figures: Mapping[str, Sequence[float]]
-    """One number of each run, by the figure's name; only figures that every run has."""
+    """Values of all runs by the name of the metric; only metrics that every run has."""
     warnings: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """What each run is called; empty if they have no names."""
+    """Names of the runs; empty if they have none."""
     partial: tuple[str, ...] = ()
-    """Figures that only some of them have."""
+    """Metrics that only a part of the runs has."""
     primary: str | None = None
-    """The figure that decides, if nobody names another."""
+    """Metric that decides, unless the command names another."""
 
     @property
     def count(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.names) or min(map(len, self.figures.values()), default=0)
 
     @property
     def seen(self) -> set[str]:
-        """Figures that any of them has."""
+        """Metrics that at least one run has."""
         return {*self.figures, *self.partial}
 
 
 def read_runs(path: Path) -> Runs:
-    """Read a set of runs."""
+    """Read a set of runs from a folder or a CSV file."""
     if path.is_file():
-        figures = read_table(path)
+        figures = read_csv(path)
         return Runs(path.stem, figures, primary=next(iter(figures)))
     if not path.is_dir():
-        raise WrongUse(f"There is no {path}.", hint="Give a folder of records, or a CSV file of figures.")
+        raise WrongUse(f"{path} does not exist.", hint="Give a folder of records or a CSV file of metrics.")
     folders, empty = ([path], []) if _is_run(path) else _within(path)
     if not folders:
-        raise WrongUse(f"{path} holds no records.", hint="Give a folder that `evenkeel load` has made, or one of them.")
+        raise WrongUse(
+            f"{path} holds no records.", hint="Give a folder that `evenkeel load` wrote, or a folder of such folders."
+        )
     summaries = [_summary(folder) for folder in folders]
-    told = [figures_of(summary) for summary in summaries]
-    limited = [
+    metrics = [metrics_of(summary) for summary in summaries]
+    warnings = [
         f"{folder}: rig-limited: {why}"
         for folder, summary in zip(folders, summaries, strict=True)
         for why in summary.limited
     ]
-    common = [name for name in FIGURES if all(name in one for one in told)]
+    common = [name for name in METRICS if all(name in values for values in metrics)]
     return Runs(
         path.name,
-        {name: [one[name] for one in told] for name in common},
-        (*(f"no-records: {folder} holds no records, and is left out" for folder in empty), *limited),
+        {name: [values[name] for values in metrics] for name in common},
+        (*(f"no-records: {folder} holds no records, and is left out" for folder in empty), *warnings),
         tuple(folder.name for folder in folders),
-        tuple(name for name in FIGURES if name not in common and any(name in one for one in told)),
+        tuple(name for name in METRICS if name not in common and any(name in values for values in metrics)),
         DECIDES,
     )
 
 
 def _within(path: Path) -> tuple[list[Path], list[Path]]:
-    """Return the folders of a folder: those that hold a run, in the order of their names, and those that do not."""
+    """Return the subfolders of `path` that hold a run, in the order of their names, and those that hold none."""
     folders = sorted((child for child in path.iterdir() if child.is_dir()), key=lambda child: natural_key(child.name))
     runs = [folder for folder in folders if _is_run(folder)]
     for first, second in pairwise(runs):
         if natural_key(first.name) == natural_key(second.name):
             raise WrongUse(
-                f"{path}: {first.name} and {second.name} are one name, and runs are paired by their names.",
+                f"{path}: {first.name} and {second.name} are the same name for the pairing of runs.",
                 hint="Rename one of them.",
             )
     return runs, [folder for folder in folders if folder not in runs]
 
 
-def figures_of(summary: Summary) -> dict[str, float]:
-    """Return the figures of one run's records, as far as they can be told."""
+def metrics_of(summary: Summary) -> dict[str, float]:
+    """Return the metrics that the records of one run determine."""
     if len(summary.steps) != 1:
         raise WrongUse(
-            f"A run of {len(summary.steps)} steps is not one run.", hint="Record each number of users in a folder."
+            f"Expected records of one step, got {len(summary.steps)} steps.",
+            hint="Record each number of users in a folder of its own.",
         )
     (step,) = summary.steps
     calls: Calls | None = step.calls.get("all") or next(iter(step.calls.values()), None)
     if calls is None:
         return {}
-    found = {"throughput": step.succeeded, "error_rate": calls.error_rate}
-    # What has failed is not timed: where nothing succeeds there are no latencies, and no shares of them.
+    metrics = {"throughput": step.succeeded, "error_rate": calls.error_rate}
+    # Failed requests are not timed: without a success there are no latencies, and no shares of them.
     if calls.latency is not None:
-        found |= {"mean": calls.latency.mean, "above_1s": calls.above_1s, "above_5s": calls.above_5s}
-        found |= _quantiles(calls.latency, "{}")
-        found |= _quantiles(calls.first_token, "ttft_{}") | _quantiles(calls.added, "added_{}")
-    return {name: value for name, value in found.items() if name in FIGURES}
+        metrics |= {"mean": calls.latency.mean, "above_1s": calls.above_1s, "above_5s": calls.above_5s}
+        metrics |= _quantiles(calls.latency, "{}")
+        metrics |= _quantiles(calls.first_token, "ttft_{}") | _quantiles(calls.added, "added_{}")
+    return {name: value for name, value in metrics.items() if name in METRICS}
 
 
 def _quantiles(spread: Spread | None, name: str) -> dict[str, float]:

@@ -1,8 +1,9 @@
-"""What may be said of a difference between two arms, from the differences within pairs of runs.
+"""Verdicts on the difference between two arms, from the differences within pairs of runs.
 
-The unit is a pair, never a request: requests of one run share whatever happened to that run. Of each pair there is one
-number, the difference of the logarithms of a figure (so that a factor and its inverse are equally far from none), or
-of shares in points. A margin, fixed beforehand, says from where on a difference matters. The first that holds is said:
+The unit is a pair, not a request: the requests of one run share whatever happened to that run. Each pair has one
+number: the difference of the logarithms of a metric (so that a factor and its inverse have the same size), or a
+difference of shares. A margin, fixed beforehand, is the smallest difference that matters. The first that applies is
+the verdict:
 
     material                   the confidence interval lies wholly beyond the margin, on one side
     real but negligible        it excludes zero, and the equivalence interval lies within the margin
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 POWER = 0.80
 LEAST_PAIRS = 6
-# More than anybody would run.
+# Larger sessions are not proposed.
 MOST_PAIRS = 1_000
 RESAMPLES = 4095
 
@@ -45,47 +46,47 @@ class Kind(StrEnum):
 
     @property
     def is_real(self) -> bool:
-        """Whether it claims that there is a difference."""
+        """Whether the verdict claims a difference."""
         return self in {Kind.MATERIAL, Kind.NEGLIGIBLE, Kind.UNCERTAIN}
 
     @property
     def is_settled(self) -> bool:
-        """Whether more pairs would only narrow what is known already."""
+        """Whether further pairs would only narrow the interval."""
         return self in {Kind.MATERIAL, Kind.NEGLIGIBLE, Kind.NONE}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found, in the unit of the differences: logarithms of factors, or shares."""
+    """Result of the test, in the unit of the differences: logarithms of factors, or shares."""
 
     kind: Kind
     pairs: int
     mean: float
     low: float
     high: float
-    """The confidence interval."""
+    """`low` and `high` are the confidence interval."""
     inner_low: float
     inner_high: float
-    """The narrower interval, which decides whether arms are equivalent."""
+    """`inner_low` and `inner_high` are the narrower interval that decides whether the arms are equivalent."""
     margin: float
     spread: float
-    """The standard deviation of a pair's difference."""
+    """Standard deviation of the differences."""
     detectable: float
-    """The smallest difference that so many pairs would find four times in five."""
+    """Smallest difference that this number of pairs detects with a power of 80 %."""
     more_pairs: int | None
-    """How many further pairs would probably settle it; None if it is settled, or no number would."""
+    """Further pairs that would probably settle the verdict; `None` if it is settled or no number would."""
     p: float
     alpha: float
 
 
-def judge(differences: Sequence[float], margin: float, *, alpha: float = ALPHA) -> Verdict:
-    """Judge the differences within pairs; `alpha` is what one look may err by."""
+def equivalence_test(differences: Sequence[float], margin: float, *, alpha: float = ALPHA) -> Verdict:
+    """Return the verdict on the differences within pairs. `alpha` is the error probability of one look."""
     values = np.asarray(differences, dtype=np.float64)
     count = len(values)
     if count < LEAST_PAIRS:
-        raise ValueError(f"{count} pairs are no basis for a verdict: {LEAST_PAIRS} are the least")
+        raise ValueError(f"a verdict needs at least {LEAST_PAIRS} pairs, got {count}")
     if not np.isfinite(values).all() or not 0 < margin < math.inf:
-        raise ValueError("differences are finite numbers, and a margin is above zero")
+        raise ValueError("expected finite differences and a margin above zero")
     described = DescrStatsW(values)
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     low, high = (float(end) for end in described.tconfint_mean(alpha))
@@ -109,14 +110,14 @@ def judge(differences: Sequence[float], margin: float, *, alpha: float = ALPHA) 
 
 
 def detectable(spread: float, pairs: int, alpha: float = ALPHA) -> float:
-    """Return the smallest difference that so many pairs find with the usual power."""
+    """Return the smallest difference that `pairs` pairs detect with a power of `POWER`."""
     freedom = pairs - 1
     return float((stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(POWER, freedom)) * spread / math.sqrt(pairs))
 
 
-def second_opinion(differences: Sequence[float]) -> float:
-    """Return how probable so large a mean is by chance, whatever the differences are distributed like."""
-    found = stats.permutation_test(
+def permutation_p_value(differences: Sequence[float]) -> float:
+    """Return the p-value of the mean by a permutation test, which assumes no distribution."""
+    result = stats.permutation_test(
         (np.asarray(differences, dtype=np.float64),),
         np.mean,
         permutation_type="samples",
@@ -124,7 +125,7 @@ def second_opinion(differences: Sequence[float]) -> float:
         n_resamples=RESAMPLES,
         rng=np.random.default_rng(0),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 def _kind(low: float, high: float, inner_low: float, inner_high: float, margin: float) -> Kind:
@@ -137,16 +138,16 @@ def _kind(low: float, high: float, inner_low: float, inner_high: float, margin: 
 
 
 def _more_pairs(mean: float, spread: float, pairs: int, margin: float, alpha: float) -> int | None:
-    """Return how many more pairs would settle it, if the mean and the spread stay what they are.
+    """Return how many further pairs would settle the verdict if mean and spread stay the same.
 
-    Settled is what lies within the margin, or beyond it; whichever the mean is nearer to is what will be shown.
+    A mean within the margin is to be shown equivalent, any other is to be shown material.
     """
     within = abs(mean) < margin
     effect = abs(margin - abs(mean)) / spread
-    # An interval may leave the margin on either side, and each may take half of what power leaves to chance.
+    # The interval may leave the margin on either side: each side may use half of the error that the power leaves.
     share, power = (alpha, (1 + POWER) / 2) if within else (alpha / 2, POWER)
-    settled = TTestPower()
-    if settled.power(effect, MOST_PAIRS, share, alternative="larger") < power:
+    test = TTestPower()
+    if test.power(effect, MOST_PAIRS, share, alternative="larger") < power:
         return None
-    needed = settled.solve_power(effect_size=effect, alpha=share, power=power, alternative="larger")
+    needed = test.solve_power(effect_size=effect, alpha=share, power=power, alternative="larger")
     return max(1, math.ceil(float(needed)) - pairs)

@@ -1,4 +1,4 @@
-"""How comparisons are put in words: the same on the terminal and in reports."""
+"""Sentences and numbers of comparisons: the same on the terminal and in reports."""
 
 from __future__ import annotations
 
@@ -15,186 +15,196 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.stats import Verdict
     from evenkeel_lab.stats.compare import Compared
-    from evenkeel_lab.stats.metrics import Figure
+    from evenkeel_lab.stats.metrics import Metric
 
 NO_VERDICT, UNBELIEVED, UNMEASURED = "no verdict", "not to be believed", "not measured yet"
 A_PART = "a part"
 HUGE = 1e9
-"""From here on digits are not written out."""
+"""Numbers from this size on are shown in scientific notation."""
 BY_CHANCE = "among so many figures it may be chance"
 
 
-def effect(one: Compared) -> str:
-    """Say an effect with its interval."""
-    if one.verdict is None:
+def effect(compared: Compared) -> str:
+    """Return the effect with its interval; empty without a verdict."""
+    if compared.verdict is None:
         return ""
-    if one.figure.is_part:
-        return part(one)
-    middle, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
-    return f"{middle} {_unit(one)} [{low}, {high}]"
+    if compared.metric.is_part:
+        return part(compared)
+    middle, low, high = (
+        _signed(compared, value) for value in (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
+    )
+    return f"{middle} {_unit(compared)} [{low}, {high}]"
 
 
-def part(one: Compared) -> str:
-    """Say which part the candidate's figure is of the baseline's, with its interval."""
-    if one.verdict is None:
+def part(compared: Compared) -> str:
+    """Return the candidate's value as a part of the baseline's, with its interval; empty without a verdict."""
+    if compared.verdict is None:
         return ""
-    ends = (one.verdict.mean, one.verdict.low, one.verdict.high)
-    middle, low, high = (_number((1 + one.margin.effect(end)) * 100) for end in ends)
+    ends = (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
+    middle, low, high = (_number((1 + compared.margin.effect(end)) * 100) for end in ends)
     return f"{middle} % [{low}, {high}]"
 
 
-def factor(one: Compared) -> str:
-    """Say how many times the candidate's figure the baseline's is, with its interval."""
-    if one.verdict is None:
+def factor(compared: Compared) -> str:
+    """Return the baseline's value as a multiple of the candidate's, with its interval; empty without a verdict."""
+    if compared.verdict is None:
         return ""
-    ends = (one.verdict.mean, one.verdict.high, one.verdict.low)
-    middle, low, high = (f"{steady(1 / (1 + one.margin.effect(end))):,.3g}" for end in ends)
+    ends = (compared.verdict.mean, compared.verdict.high, compared.verdict.low)
+    middle, low, high = (f"{steady(1 / (1 + compared.margin.effect(end))):,.3g}" for end in ends)
     return f"{middle} [{low}, {high}]"
 
 
-def estimate(one: Compared) -> str:
-    """Say a figure with its effect, as far as there is one."""
-    return f"{one.figure.name} {effect(one) or one.why_not}"
+def estimate(compared: Compared) -> str:
+    """Return the name of the metric with its effect, or with the reason why there is none."""
+    return f"{compared.metric.name} {effect(compared) or compared.why_not}"
 
 
-def detectable(one: Compared) -> str:
-    """Say the smallest effect that would have been found."""
-    return "" if one.verdict is None else f"{_said(one, one.verdict.detectable).lstrip('+')} {_unit(one)}"
-
-
-def margin(one: Compared) -> str:
-    """Say from where on a difference matters."""
-    width = one.margin.width(one.baseline, one.candidate)
-    if width == math.inf:
-        return f"{one.margin.floor:g} {one.figure.unit}".rstrip()
-    return f"{_number(one.margin.effect(width) * 100)} {_unit(one)}"
-
-
-def verdict(one: Compared) -> str:
-    """Say the verdict, and what it would take if there is none."""
-    if one.verdict is None:
-        return f"{NO_VERDICT}: {one.why_not}"
-    if one.figure.is_part:
-        return A_PART
-    if one.verdict.kind.is_settled:
-        return str(one.verdict.kind)
-    return f"{one.verdict.kind}: {further(one.verdict)}"
-
-
-def kind(one: Compared) -> str:
-    """Say a verdict in a word or two; of a part nothing is judged."""
-    assert one.verdict is not None
-    return A_PART if one.figure.is_part else str(one.verdict.kind)
-
-
-def stated(one: Compared, *, invalid: bool) -> str:
-    """Say a verdict, and whether it may be believed: nothing of an invalid session may."""
-    said = verdict(one)
-    return f"{said} ({UNBELIEVED})" if invalid and one.verdict is not None else said
-
-
-def further(found: Verdict) -> str:
-    """Say what it would take to settle what is not settled."""
-    if found.kind is Kind.INCONCLUSIVE and not found.low <= 0 <= found.high:
-        return BY_CHANCE
-    if found.more_pairs is None:
-        return "more than a thousand further pairs would be needed to settle it"
-    return f"{found.more_pairs} further {'pair' if found.more_pairs == 1 else 'pairs'} would probably settle it"
-
-
-def sentence(one: Compared, baseline: str) -> str:
-    """Say in plain words how a figure of the candidate compares with the baseline's."""
-    if one.verdict is None:
-        return f"Nothing can be said of its {one.figure.name}: {one.why_not}."
-    first, second = amount(one, one.baseline), amount(one, one.candidate)
-    if one.figure.is_part:
-        return f"Its {one.figure.name} is {part(one)} of that of `{baseline}`, {second} of {first}."
-    size, low, high = (_said(one, value) for value in (one.verdict.mean, one.verdict.low, one.verdict.high))
-    way = {"+": "higher", "-": "lower"}[size[0]]
-    differs = f"{size[1:]} {_unit(one)} {way} than" if float(size.replace(",", "")) else "equal to"
+def detectable(compared: Compared) -> str:
+    """Return the smallest detectable effect; empty without a verdict."""
     return (
-        f"Its {one.figure.name} is {differs} that of `{baseline}`, {second} against {first}; the interval of the "
-        f"difference is {low} to {high} {_unit(one)}."
+        ""
+        if compared.verdict is None
+        else f"{_signed(compared, compared.verdict.detectable).lstrip('+')} {_unit(compared)}"
     )
 
 
-def meaning(one: Compared) -> str:
-    """Say in plain words what a verdict means for who has to decide."""
-    if one.verdict is None or one.figure.is_part:
-        return "No difference is judged." if one.verdict else "No verdict is made up."
-    limit = margin(one)
-    match one.verdict.kind:
+def margin(compared: Compared) -> str:
+    """Return the margin, with its unit."""
+    width = compared.margin.width(compared.baseline, compared.candidate)
+    if width == math.inf:
+        return f"{compared.margin.floor:g} {compared.metric.unit}".rstrip()
+    return f"{_number(compared.margin.effect(width) * 100)} {_unit(compared)}"
+
+
+def verdict(compared: Compared) -> str:
+    """Return the verdict, with the further pairs that would settle it, or the reason why there is none."""
+    if compared.verdict is None:
+        return f"{NO_VERDICT}: {compared.why_not}"
+    if compared.metric.is_part:
+        return A_PART
+    if compared.verdict.kind.is_settled:
+        return str(compared.verdict.kind)
+    return f"{compared.verdict.kind}: {further(compared.verdict)}"
+
+
+def kind(compared: Compared) -> str:
+    """Return the kind of the verdict; a metric that is shown as a part has no verdict."""
+    assert compared.verdict is not None
+    return A_PART if compared.metric.is_part else str(compared.verdict.kind)
+
+
+def stated(compared: Compared, *, invalid: bool) -> str:
+    """Return the verdict, marked as unreliable if the session is `invalid`."""
+    text = verdict(compared)
+    return f"{text} ({UNBELIEVED})" if invalid and compared.verdict is not None else text
+
+
+def further(verdict: Verdict) -> str:
+    """Return what would settle an open verdict."""
+    if verdict.kind is Kind.INCONCLUSIVE and not verdict.low <= 0 <= verdict.high:
+        return BY_CHANCE
+    if verdict.more_pairs is None:
+        return "more than a thousand further pairs would be needed to settle it"
+    return f"{verdict.more_pairs} further {'pair' if verdict.more_pairs == 1 else 'pairs'} would probably settle it"
+
+
+def sentence(compared: Compared, baseline: str) -> str:
+    """Return a sentence that compares the candidate's value with the baseline's."""
+    if compared.verdict is None:
+        return f"Nothing can be said of its {compared.metric.name}: {compared.why_not}."
+    first, second = amount(compared, compared.baseline), amount(compared, compared.candidate)
+    if compared.metric.is_part:
+        return f"Its {compared.metric.name} is {part(compared)} of that of `{baseline}`, {second} of {first}."
+    size, low, high = (
+        _signed(compared, value) for value in (compared.verdict.mean, compared.verdict.low, compared.verdict.high)
+    )
+    way = {"+": "higher", "-": "lower"}[size[0]]
+    differs = f"{size[1:]} {_unit(compared)} {way} than" if float(size.replace(",", "")) else "equal to"
+    return (
+        f"Its {compared.metric.name} is {differs} that of `{baseline}`, {second} against {first}; the interval of the "
+        f"difference is {low} to {high} {_unit(compared)}."
+    )
+
+
+def meaning(compared: Compared) -> str:
+    """Return a sentence that explains the verdict."""
+    if compared.verdict is None or compared.metric.is_part:
+        return "No difference is judged." if compared.verdict else "No verdict is made up."
+    limit = margin(compared)
+    match compared.verdict.kind:
         case Kind.MATERIAL:
             return f"From {limit} on a difference matters, and all of the interval lies beyond that."
         case Kind.NEGLIGIBLE:
-            return f"There is a difference, but one that does not matter: it is smaller than {limit}{_narrower(one)}."
+            return (
+                f"There is a difference, but one that does not matter: it is smaller than {limit}{_narrower(compared)}."
+            )
         case Kind.NONE:
             return (
                 f"If there is a difference at all, it is smaller than the {limit} from which on it would matter"
-                f"{_narrower(one)}."
+                f"{_narrower(compared)}."
             )
         case Kind.UNCERTAIN:
             return (
                 f"There is a difference; whether it reaches the {limit} from which on it matters is open: "
-                f"{further(one.verdict)}."
+                f"{further(compared.verdict)}."
             )
         case Kind.INCONCLUSIVE:
-            return f"It may be nothing, or more than the {limit} that matter: {further(one.verdict)}."
+            return f"It may be nothing, or more than the {limit} that matter: {further(compared.verdict)}."
 
 
-def _narrower(one: Compared) -> str:
-    """Say what was held against the margin, where a reader would not expect it from the interval that is shown."""
-    found = one.verdict
-    if found is None or (-found.margin <= found.low and found.high <= found.margin):
+def _narrower(compared: Compared) -> str:
+    """Return which interval was compared with the margin; empty if the shown interval lies within it too."""
+    verdict = compared.verdict
+    if verdict is None or (-verdict.margin <= verdict.low and verdict.high <= verdict.margin):
         return ""
-    low, high = (_said(one, value) for value in (found.inner_low, found.inner_high))
-    level = _number(100 - 200 * found.alpha)
-    return f", judged by the {level} % interval, which equivalence takes: {low} to {high} {_unit(one)}"
+    low, high = (_signed(compared, value) for value in (verdict.inner_low, verdict.inner_high))
+    level = _number(100 - 200 * verdict.alpha)
+    return f", judged by the {level} % interval, which equivalence takes: {low} to {high} {_unit(compared)}"
 
 
-def change(figure: Figure, mean: float, low: float, high: float) -> str:
-    """Say a difference in the figure's own unit, with its interval."""
-    points = figure.usual.scale is Scale.POINTS
+def change(metric: Metric, mean: float, low: float, high: float) -> str:
+    """Return a difference in the unit of the metric, with its interval."""
+    points = metric.usual.scale is Scale.POINTS
     values = [steady(value * 100 if points else value) for value in (mean, low, high)]
     decimals = _decimals(max(map(abs, values)))
-    # What is rounded to nothing has no sign.
-    said = [f"{round(value, decimals) + 0.0:+,.{decimals}f}" for value in values]
-    unit = f" {'points' if points else figure.unit}".rstrip()
-    return f"{said[0]}{unit} [{said[1]}, {said[2]}]"
+    # Values that are rounded to zero have no sign.
+    text = [f"{round(value, decimals) + 0.0:+,.{decimals}f}" for value in values]
+    unit = f" {'points' if points else metric.unit}".rstrip()
+    return f"{text[0]}{unit} [{text[1]}, {text[2]}]"
 
 
 def share(mean: float, low: float, high: float) -> str:
-    """Say a share of a whole, with its interval."""
+    """Return a share with its interval."""
     middle, least, most = (f"{steady(value * 100):.0f}" for value in (mean, low, high))
     return f"{middle} % [{least}, {most}]"
 
 
 def middle(values: Sequence[float], scale: Scale) -> float:
-    """Return the mean of an arm's figures, on the scale on which they are compared."""
+    """Return the mean of an arm's values on the scale of their comparison."""
     if scale is Scale.POINTS or not all(value > 0 for value in values):
-        # The sum of very large ones would be too large for a number.
+        # The sum of very large values would overflow.
         return sum(value / len(values) for value in values)
     return float(np.exp(np.mean(np.log(values))))
 
 
-def amount(one: Compared, values: Sequence[float]) -> str:
-    """Say an arm's figure with its unit."""
-    return size(one.figure, middle(values, one.margin.scale))
+def amount(compared: Compared, values: Sequence[float]) -> str:
+    """Return the mean of an arm's values with its unit."""
+    return size(compared.metric, middle(values, compared.margin.scale))
 
 
-def size(figure: Figure, value: float) -> str:
-    """Say a value of a figure with its unit."""
+def size(metric: Metric, value: float) -> str:
+    """Return a value of a metric with its unit."""
     value = steady(value)
-    if figure.usual.scale is Scale.POINTS:
+    if metric.usual.scale is Scale.POINTS:
         return f"{value * 100:.2f} %"
     digits = f"{value:,.0f}" if 1000 <= value < HUGE else f"{value:,.3g}"  # noqa: PLR2004  # four digits are enough
-    return f"{digits} {figure.unit}".rstrip()
+    return f"{digits} {metric.unit}".rstrip()
 
 
-def _said(one: Compared, difference: float) -> str:
-    said = _number(abs(one.margin.effect(difference)) * 100)
-    # What is rounded to nothing has no sign of its own.
-    return f"{'-' if difference < 0 and float(said.replace(',', '')) else '+'}{said}"
+def _signed(compared: Compared, difference: float) -> str:
+    text = _number(abs(compared.margin.effect(difference)) * 100)
+    # Values that are rounded to zero have no sign.
+    return f"{'-' if difference < 0 and float(text.replace(',', '')) else '+'}{text}"
 
 
 def _number(value: float) -> str:
@@ -204,10 +214,10 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"  # noqa: PLR2004
 
 
-def _unit(one: Compared) -> str:
-    return "points" if one.margin.scale is Scale.POINTS else "%"
+def _unit(compared: Compared) -> str:
+    return "points" if compared.margin.scale is Scale.POINTS else "%"
 
 
 def _decimals(largest: float) -> int:
-    """Return how many decimals show three digits of a number."""
+    """Return the number of decimals that shows three digits of `largest`."""
     return 0 if not 0 < largest < math.inf else min(6, max(0, 2 - math.floor(math.log10(largest))))

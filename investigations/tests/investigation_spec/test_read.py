@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Arm, Investigation, find, investigation as fields, known, read, template
 from evenkeel_lab.investigation_spec.read import check_name
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
     assert found.title == "Callback overhead"
     assert (found.primary, list(found.arms), found.session.looks) == ("p50", ["off", "on"], [6, 12, 24])
     assert found.margins["p50"].floor == 1.0
-    assert set(found.margins) <= set(FIGURES)
+    assert set(found.margins) <= set(METRICS)
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_a_new_investigation_is_valid(tmp_path: Path) -> None:
         ("prometheus", "promtheus", ("arms.on.promtheus", "Did you mean prometheus?")),
         ("[figures.p50]", "[figures.p51]", ("no figure 'p51'", "")),
         ('baseline = "off"', 'baseline = "of"', ("no arm 'of'", "")),
-        ("[6, 12, 24]", "[6, 12, 24, 48]", ("session: there are 1 to 3 looks", "")),
-        ("[6, 12, 24]", "[5]", ("5 pairs are no basis", "")),
+        ("[6, 12, 24]", "[6, 12, 24, 48]", ("session: expected 1 to 3 looks", "")),
+        ("[6, 12, 24]", "[5]", ("a look needs at least 6 pairs, got 5", "")),
         ("margin = 0.05\nfloor", "floor", ("figures.p50.margin is missing", "a share of the baseline")),
         ("margin = 0.05\nfloor", "margin = 0\nfloor", ("figures.p50.margin", "")),
         ("primary = true", "primary = false", ("exactly one figure is primary", "")),

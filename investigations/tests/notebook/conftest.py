@@ -12,7 +12,7 @@ from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT
 from evenkeel_lab.runner.measurement.latency_summary import TIMES, Sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.summary import Summary
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def summary_of(pairs: int = 8, *, limited: tuple[int, str] = (0, ""), **changes:
     investigation = Investigation.model_validate(PLAIN | changes)
     source = np.random.default_rng(1)
     done, sketches, now = {}, {}, START_NS
-    for meeting in meetings(investigation, pairs):
+    for meeting in schedule(investigation, pairs):
         runs = []
         for core, arm in enumerate(meeting.arms):
             value = P50[arm] + source.normal(0, 0.5)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.runner.measurement.run import Run
     from evenkeel_lab.runner.results.analysis import Judgement
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
     from evenkeel_lab.runner.targets import Target
 
 # A function in Python that is imported at once: of a seed it makes a number.
@@ -61,7 +61,7 @@ class Counting:
     def __init__(self) -> None:
         self.meetings = 0
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         self.meetings += 1
 
 

@@ -13,7 +13,7 @@ from evenkeel_lab.profiling.stacks import functions
 from evenkeel_lab.runner.measurement.latency_summary import EDGES_MS, GRID, SURE, TIMES, Sketch
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.summary import Summary
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,7 +102,7 @@ def simulate() -> Simulate:
         functions = investigation.arms[investigation.baseline].function
         levels = {"on": 1.2, "direct": 0.2} | dict(effects or {})
         source, done, sketches, now = np.random.default_rng(1), {}, {}, START
-        for meeting in meetings(investigation, pairs):
+        for meeting in schedule(investigation, pairs):
             common, runs = source.normal(0, 0.05), []
             sketches[meeting.name] = {}
             for core, arm in enumerate(meeting.arms):

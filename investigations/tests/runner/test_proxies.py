@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.runner.measurement.run import Run
     from evenkeel_lab.runner.results.analysis import Judgement
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
 
 pytestmark = pytest.mark.slow
 
-ASKED = Investigation.model_validate(
+REQUESTS_PER_WORKER = Investigation.model_validate(
     {
         "title": "A short one",
         "question": "Does it run?",
@@ -48,17 +48,17 @@ class Enough(Exception):
 
 class Listening:
     def __init__(self, stop_after: int | None = None) -> None:
-        self.heard: list[Meeting] = []
+        self.heard: list[ScheduledPair] = []
         self._stop_after = stop_after
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         self.heard.append(meeting)
         if len(self.heard) == self._stop_after:
             raise Enough
 
 
 def session(folder: Path, told: Listening) -> Session:
-    return Session("short", ASKED, Store(folder), Options(), Silent(), told, Event())
+    return Session("short", REQUESTS_PER_WORKER, Store(folder), Options(), Silent(), told, Event())
 
 
 async def test_two_proxies_meet_and_go_on_where_they_were_stopped(tmp_path: Path) -> None:

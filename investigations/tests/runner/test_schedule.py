@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evenkeel_lab.investigation_spec import Investigation
-from evenkeel_lab.runner.schedule import arms_of, meetings
+from evenkeel_lab.runner.schedule import arms_of, schedule
 
 PROXY = {"about": "a proxy"}
 
@@ -30,7 +30,7 @@ def investigation(arms: int = 3, **session: Any) -> Investigation:
 @given(st.integers(1, 5), st.integers(1, 30), st.integers(0, 2**31))
 def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: int) -> None:
     wanted = investigation(arms, seed=seed)
-    found = list(meetings(wanted, pairs))
+    found = list(schedule(wanted, pairs))
     times = Counter((one.pair, frozenset(one.arms)) for one in found if len(one.arms) == 2)
     assert set(times.values()) == {1}
     assert len(times) == pairs * len(wanted.comparisons)
@@ -44,8 +44,8 @@ def test_every_comparison_meets_once_in_every_pair(arms: int, pairs: int, seed: 
 def test_a_longer_session_begins_as_a_shorter_one(first: int, second: int) -> None:
     wanted = investigation()
     shorter, longer = sorted((first, second))
-    found = list(meetings(wanted, shorter))
-    assert list(meetings(wanted, longer))[: len(found)] == found
+    found = list(schedule(wanted, shorter))
+    assert list(schedule(wanted, longer))[: len(found)] == found
 
 
 def test_no_two_meetings_have_one_name() -> None:
@@ -54,18 +54,18 @@ def test_no_two_meetings_have_one_name() -> None:
         "baseline": "a",
         "ablation": {"full": "a-b", "switches": {"s": {"about": "x", "arm": "c"}}},
     }
-    found = list(meetings(Investigation.model_validate(told), 6))
+    found = list(schedule(Investigation.model_validate(told), 6))
     assert len({one.name for one in found}) == len(found)
     assert all(arms_of(one.name) == sorted(one.arms) for one in found)
 
 
 def test_either_arm_comes_first_as_often() -> None:
-    firsts = Counter(one.arms[0] for one in meetings(investigation(2, noise=False), 400))
+    firsts = Counter(one.arms[0] for one in schedule(investigation(2, noise=False), 400))
     assert firsts["a0"] == pytest.approx(200, abs=40)
 
 
 def test_the_noise_is_measured_unless_it_is_not_wanted() -> None:
     assert investigation(2).comparisons == [("a0", "a1"), ("a0", "again")]
     assert investigation(2, noise=False).comparisons == [("a0", "a1")]
-    alone = [one for one in meetings(investigation(2), 12) if one.arms == ("direct",)]
+    alone = [one for one in schedule(investigation(2), 12) if one.arms == ("direct",)]
     assert [one.pair for one in alone] == [1, 7]

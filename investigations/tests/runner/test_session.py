@@ -19,7 +19,7 @@ from evenkeel_lab.runner.results.analysis import Judgement, judge_session
 from evenkeel_lab.runner.results.provenance import Provenance
 from evenkeel_lab.runner.results.store import Store, digest
 from evenkeel_lab.runner.results.summary import gather
-from evenkeel_lab.runner.schedule import Meeting, meetings
+from evenkeel_lab.runner.schedule import ScheduledPair, schedule
 from evenkeel_lab.runner.session import Session
 from evenkeel_lab.runner.targets import Target
 from evenkeel_lab.runner.warm_up import COLD
@@ -66,7 +66,7 @@ class Listening:
         self.heard: list[str] = []
         self._stop_after = stop_after
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         self.heard.append(meeting.name)
         if len(self.heard) == self._stop_after:
             raise KeyboardInterrupt
@@ -216,7 +216,7 @@ def test_functions_are_called_one_after_the_other(tmp_path: Path) -> None:
         assert not first.cores
 
 
-def runs(meeting: Meeting, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
+def runs(meeting: ScheduledPair, value: float, limited: tuple[str, ...] = ()) -> list[Run]:
     base = 100 + meeting.pair % 3
     return [
         Run(arm, 0, 1.0, 100, {"p50": base * (value if arm in {"on", "again"} else 1.0)}, limited=limited)
@@ -240,7 +240,7 @@ def proxies() -> Investigation:
 
 def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> None:
     wanted = proxies()
-    done = {one.name: runs(one, 1.2 + one.pair / 1000) for one in meetings(wanted, 12)}
+    done = {one.name: runs(one, 1.2 + one.pair / 1000) for one in schedule(wanted, 12)}
     found = judge_session(wanted, done, 12)
     assert found.settled
     assert found.invalid == ["noise: p50 differs between two proxies that are the same"]
@@ -249,7 +249,7 @@ def test_a_difference_between_two_that_are_the_same_invalidates_everything() -> 
 
 def test_one_that_is_shown_to_be_within_the_margin_is_the_noise_floor() -> None:
     wanted = proxies()
-    done = {one.name: runs(one, 1.01 + one.pair / 10_000) for one in meetings(wanted, 12)}
+    done = {one.name: runs(one, 1.01 + one.pair / 10_000) for one in schedule(wanted, 12)}
     found = judge_session(wanted, done, 12)
     verdict = found.comparisons[-1].figures[0].verdict
     assert verdict is not None
@@ -259,11 +259,11 @@ def test_one_that_is_shown_to_be_within_the_margin_is_the_noise_floor() -> None:
 def test_runs_that_failed_a_gate_do_not_count_and_many_of_them_invalidate_everything() -> None:
     wanted = proxies()
     late = ("requests were sent late",)
-    done = {one.name: runs(one, 1.0, late if one.pair <= 2 else ()) for one in meetings(wanted, 12)}
+    done = {one.name: runs(one, 1.0, late if one.pair <= 2 else ()) for one in schedule(wanted, 12)}
     found = judge_session(wanted, done, 12)
     assert [one.pairs for one in found.comparisons] == [10, 10]
     assert found.invalid == []
-    done = {one.name: runs(one, 1.0, late if one.pair <= 4 else ()) for one in meetings(wanted, 12)}
+    done = {one.name: runs(one, 1.0, late if one.pair <= 4 else ()) for one in schedule(wanted, 12)}
     invalid = judge_session(wanted, done, 12).invalid
     assert len(invalid) == 2
     assert all(why.startswith("gates: 4 pairs") for why in invalid)
@@ -286,7 +286,7 @@ def test_no_pair_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
 class Slow(Listening):
     """Takes its time to hear of a meeting."""
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         super().meeting(meeting, runs, judgement, left)
         time.sleep(0.3)
 

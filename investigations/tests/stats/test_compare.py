@@ -12,7 +12,7 @@ from evenkeel_lab.cli.compare import compare, document, table
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.stats import Kind, Margin, Scale, wording
 from evenkeel_lab.stats.compare import compare as compare_runs
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 from evenkeel_lab.stats.run_set import Runs, read_runs
 
 if TYPE_CHECKING:
@@ -26,29 +26,29 @@ anything = st.floats(0, 1.7e308)
 CACHE_ON, CACHE_OFF = "rps,avg_ms\n9659.56,10.37\n", "rps,avg_ms\n9701.35,10.33\n"
 
 
-def told(tmp_path: Path, first: str, second: str, *arguments: str) -> Result:
+def compare_files(tmp_path: Path, first: str, second: str, *arguments: str) -> Result:
     (tmp_path / "a.csv").write_text(first)
     (tmp_path / "b.csv").write_text(second)
     return CliRunner().invoke(compare, [str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *arguments])
 
 
-def test_one_run_an_arm_is_no_basis_for_a_difference(tmp_path: Path) -> None:
-    answer = told(tmp_path, CACHE_OFF, CACHE_ON)
+def test_single_runs_get_no_verdict(tmp_path: Path) -> None:
+    answer = compare_files(tmp_path, CACHE_OFF, CACHE_ON)
     assert answer.exit_code == 3
     assert answer.stdout.count("no verdict: too few pairs: 1, of at least 6") == 2
-    found = json.loads(told(tmp_path, CACHE_OFF, CACHE_ON, "--json").stdout)
-    assert [one["verdict"] for one in found["figures"]] == [None, None]
+    result = json.loads(compare_files(tmp_path, CACHE_OFF, CACHE_ON, "--json").stdout)
+    assert [metric["verdict"] for metric in result["figures"]] == [None, None]
 
 
-def test_six_runs_an_arm_have_a_verdict_an_interval_and_what_they_lack(tmp_path: Path) -> None:
-    answer = told(tmp_path, OFF, ON, "--primary", "mean", "--json")
+def test_six_runs_per_arm_give_verdict_interval_and_missing_pairs(tmp_path: Path) -> None:
+    answer = compare_files(tmp_path, OFF, ON, "--primary", "mean", "--json")
     assert answer.exit_code == 0
-    found = {one["figure"]: one for one in json.loads(answer.stdout)["figures"]}
-    assert found["mean"]["effect"] == "+26.1 % [-2.8, +63.6]"
-    assert found["mean"]["said"] == "inconclusive: 11 further pairs would probably settle it"
-    assert found["p95"]["verdict"]["kind"] == Kind.UNCERTAIN
-    assert found["p95"]["verdict"]["more_pairs"] > 0
-    assert "+39.4 % [+3.0, +88.6]" in told(tmp_path, OFF, ON).stdout
+    result = {metric["figure"]: metric for metric in json.loads(answer.stdout)["figures"]}
+    assert result["mean"]["effect"] == "+26.1 % [-2.8, +63.6]"
+    assert result["mean"]["said"] == "inconclusive: 11 further pairs would probably settle it"
+    assert result["p95"]["verdict"]["kind"] == Kind.UNCERTAIN
+    assert result["p95"]["verdict"]["more_pairs"] > 0
+    assert "+39.4 % [+3.0, +88.6]" in compare_files(tmp_path, OFF, ON).stdout
 
 
 def test_swapping_the_arms_swaps_the_sign(tmp_path: Path) -> None:
@@ -61,57 +61,61 @@ def test_swapping_the_arms_swaps_the_sign(tmp_path: Path) -> None:
         assert (there.verdict.kind, there.verdict.mean) == (back.verdict.kind, pytest.approx(-back.verdict.mean))
 
 
-def test_what_never_matters_is_material_from_neither_side(tmp_path: Path) -> None:
+def test_a_difference_below_the_floor_is_material_in_neither_direction(tmp_path: Path) -> None:
     low, high = "database_calls\n" + "0.1\n" * 6, "database_calls\n.145\n.146\n.144\n.145\n.146\n.144\n"
     for first, second in ((low, high), (high, low)):
-        (found,) = json.loads(told(tmp_path, first, second, "--json").stdout)["figures"]
-        assert found["said"] == "real but negligible"
-        assert " 50.0 % " in told(tmp_path, first, second).stdout
+        (result,) = json.loads(compare_files(tmp_path, first, second, "--json").stdout)["figures"]
+        assert result["said"] == "real but negligible"
+        assert " 50.0 % " in compare_files(tmp_path, first, second).stdout
 
 
-def test_a_floor_stands_beside_figures_of_zero_in_their_own_unit(tmp_path: Path) -> None:
+def test_the_margin_of_zero_values_is_the_floor_in_their_own_unit(tmp_path: Path) -> None:
     zeros = "database_calls\n" + "0\n" * 6
-    answer = told(tmp_path, zeros, zeros)
+    answer = compare_files(tmp_path, zeros, zeros)
     assert answer.exit_code == 3
     assert " 0.05 " in answer.stdout
 
 
 def test_a_margin_may_be_widened(tmp_path: Path) -> None:
-    narrow = json.loads(told(tmp_path, OFF, ON, "--json").stdout)["figures"][0]["verdict"]["margin"]
-    wide = json.loads(told(tmp_path, OFF, ON, "--margin", "p95=20%", "--json").stdout)["figures"][0]["verdict"][
-        "margin"
-    ]
+    narrow = json.loads(compare_files(tmp_path, OFF, ON, "--json").stdout)["figures"][0]["verdict"]["margin"]
+    wide = json.loads(compare_files(tmp_path, OFF, ON, "--margin", "p95=20%", "--json").stdout)["figures"][0][
+        "verdict"
+    ]["margin"]
     assert wide > narrow
 
 
-def test_secondary_figures_share_what_chance_may_do() -> None:
+def test_secondary_metrics_are_corrected_together() -> None:
     shifts = {"p50": 0.1, "p90": 0.04, "p95": 0.04, "p99": 0.04, "mean": 0.04}
     noise = [0.03, -0.02, 0.01, 0.04, -0.03, -0.03]
     first = Runs("a", dict.fromkeys(shifts, [100.0] * 6))
-    second = Runs("b", {name: [100 * (1 + shift + one) for one in noise] for name, shift in shifts.items()})
+    second = Runs("b", {name: [100 * (1 + shift + error) for error in noise] for name, shift in shifts.items()})
     alone = compare_runs(Runs("a", {"p99": [100.0] * 6}), Runs("b", {"p99": second.figures["p99"]}))
     assert alone.figures[0].verdict is not None
     assert alone.figures[0].verdict.kind.is_real
-    kinds = {one.figure.name: one.verdict.kind for one in compare_runs(first, second).figures if one.verdict}
+    kinds = {
+        compared.metric.name: compared.verdict.kind
+        for compared in compare_runs(first, second).figures
+        if compared.verdict
+    }
     assert kinds["p50"].is_real
     assert not kinds["p99"].is_real
 
 
-def test_a_figure_of_zero_has_no_factor_but_it_has_points() -> None:
+def test_a_value_of_zero_is_compared_in_points_but_not_by_factor() -> None:
     zeros = {"error_rate": [0.0] * 6, "database_calls": [0.0] * 6}
-    by_name = {one.figure.name: one for one in compare_runs(Runs("a", zeros), Runs("b", zeros)).figures}
+    by_name = {compared.metric.name: compared for compared in compare_runs(Runs("a", zeros), Runs("b", zeros)).figures}
     assert by_name["error_rate"].verdict is not None
     assert by_name["error_rate"].verdict.kind is Kind.NONE
     assert by_name["database_calls"].why_not == "a figure of zero has no factor"
 
 
-def test_what_has_no_partner_is_told() -> None:
-    found = compare_runs(Runs("a", {"p50": [1.0] * 7}), Runs("b", {"p50": [1.0] * 6}))
-    assert found.pairs == 6
-    assert any(one.startswith("uneven") for one in found.warnings)
-    assert "uneven: run 7 of a has no partner in b and is left out" in found.warnings
+def test_runs_without_a_partner_are_reported() -> None:
+    result = compare_runs(Runs("a", {"p50": [1.0] * 7}), Runs("b", {"p50": [1.0] * 6}))
+    assert result.pairs == 6
+    assert any(warning.startswith("uneven") for warning in result.warnings)
+    assert "uneven: run 7 of a has no partner in b and is left out" in result.warnings
     nothing = compare_runs(Runs("a", {"p50": [1.0]}), Runs("b", {"p95": [1.0]})).warnings
-    assert any(one.startswith("no-common-figure") for one in nothing)
+    assert any(warning.startswith("no-common-figure") for warning in nothing)
 
 
 @pytest.mark.parametrize(
@@ -122,52 +126,52 @@ def test_what_has_no_partner_is_told() -> None:
         ([1.0, float("inf")], "not every value is a finite number"),
     ],
 )
-def test_what_cannot_be_judged_is_said_to_be_what_it_is(values: list[float], why_not: str) -> None:
-    (found,) = compare_runs(Runs("a", {"p50": values * 3}), Runs("b", {"p50": [1.0] * 6})).figures
-    assert (found.verdict, found.why_not) == (None, why_not)
+def test_a_metric_without_verdict_states_the_reason(values: list[float], why_not: str) -> None:
+    (result,) = compare_runs(Runs("a", {"p50": values * 3}), Runs("b", {"p50": [1.0] * 6})).figures
+    assert (result.verdict, result.why_not) == (None, why_not)
     document(compare_runs(Runs("a", {"p50": values * 3}), Runs("b", {"p50": [1.0] * 6})))
 
 
-def test_a_share_beyond_one_is_none() -> None:
-    (found,) = compare_runs(Runs("a", {"error_rate": [1.5] * 6}), Runs("b", {"error_rate": [0.5] * 6})).figures
-    assert (found.verdict, found.why_not) == (None, "a share is a number from 0 to 1")
+def test_a_share_above_one_gets_no_verdict() -> None:
+    (result,) = compare_runs(Runs("a", {"error_rate": [1.5] * 6}), Runs("b", {"error_rate": [0.5] * 6})).figures
+    assert (result.verdict, result.why_not) == (None, "a share is a number from 0 to 1")
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(anything, anything), min_size=6, max_size=8), st.sampled_from(["p50", "database_calls"]))
-def test_no_figure_is_too_large_or_too_small(pairs: list[tuple[float, float]], name: str) -> None:
+def test_values_of_any_size_are_compared(pairs: list[tuple[float, float]], name: str) -> None:
     first, second = zip(*pairs, strict=True)
     there, back = (
         compare_runs(Runs("a", {name: list(one)}), Runs("b", {name: list(other)}))
         for one, other in ((first, second), (second, first))
     )
-    for found in (there, back):
-        json.dumps(document(found), allow_nan=False)
-        results().print(table(found))
-        wording.sentence(found.figures[0], "a")
+    for result in (there, back):
+        json.dumps(document(result), allow_nan=False)
+        results().print(table(result))
+        wording.sentence(result.figures[0], "a")
     kinds = [one.figures[0].verdict.kind if one.figures[0].verdict else None for one in (there, back)]
     assert kinds[0] == kinds[1]
 
 
-def test_the_first_column_decides_and_the_output_says_so(tmp_path: Path) -> None:
-    answer = told(tmp_path, OFF, ON)
+def test_the_first_column_decides_and_the_output_names_it(tmp_path: Path) -> None:
+    answer = compare_files(tmp_path, OFF, ON)
     assert "b against a, 6 pairs; mean decides" in answer.stdout
-    found = json.loads(told(tmp_path, OFF, ON, "--primary", "p95", "--json").stdout)
-    assert found["primary"] == "p95"
-    assert [one["figure"] for one in found["figures"] if one["primary"]] == ["p95"]
+    result = json.loads(compare_files(tmp_path, OFF, ON, "--primary", "p95", "--json").stdout)
+    assert result["primary"] == "p95"
+    assert [metric["figure"] for metric in result["figures"] if metric["primary"]] == ["p95"]
 
 
-def test_a_figure_that_decides_and_is_not_there_leaves_no_verdict_to_another(tmp_path: Path) -> None:
-    answer = told(tmp_path, "p95_ms,mean_ms\n" + "1,2\n" * 6, "mean_ms\n" + "2\n" * 6, "--json")
-    found = json.loads(answer.stdout)
+def test_a_missing_primary_metric_is_not_replaced_by_another(tmp_path: Path) -> None:
+    answer = compare_files(tmp_path, "p95_ms,mean_ms\n" + "1,2\n" * 6, "mean_ms\n" + "2\n" * 6, "--json")
+    result = json.loads(answer.stdout)
     assert answer.exit_code == 3
-    assert (found["primary"], [one["primary"] for one in found["figures"]]) == ("p95", [False])
-    assert "untold: p95 of b cannot be told in every run" in found["warnings"]
-    assert any(one.startswith("no-primary: p95") for one in found["warnings"])
+    assert (result["primary"], [metric["primary"] for metric in result["figures"]]) == ("p95", [False])
+    assert "untold: p95 of b cannot be told in every run" in result["warnings"]
+    assert any(warning.startswith("no-primary: p95") for warning in result["warnings"])
 
 
 @pytest.mark.parametrize("option", [("--primary", "cpu_ms"), ("--margin", "cpu_ms=3%")])
-def test_a_figure_that_no_run_has_is_refused(
+def test_a_metric_that_no_run_has_is_refused(
     tmp_path: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a.csv", "b.csv"):
@@ -178,9 +182,9 @@ def test_a_figure_that_no_run_has_is_refused(
     assert "They have p95, mean." in said
 
 
-def test_wrong_use_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_is_reported_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["compare", str(tmp_path / "none"), str(tmp_path)]) == 2
-    assert "There is no" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     for margin in ("p50", "p50=x", "p50=-1%", "p59=1%"):
         assert cli(["compare", str(tmp_path), str(tmp_path), "--margin", margin]) == 2
     assert cli(["compare", str(tmp_path), str(tmp_path)]) == 2
@@ -190,8 +194,8 @@ def test_wrong_use_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[s
 SHARES = {"above_1s", "above_5s", "error_rate", "lock_waits", "journal_locked"}
 
 
-def test_every_figure_has_a_margin_that_makes_sense() -> None:
-    for name, figure in FIGURES.items():
+def test_every_metric_has_a_sensible_margin() -> None:
+    for name, figure in METRICS.items():
         assert figure.name == name
         assert isinstance(figure.usual, Margin)
         assert 0 < figure.usual.size < 1

@@ -5,14 +5,14 @@ import math
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from evenkeel_lab.stats import Margin, Scale, alpha_of, check_looks
+from evenkeel_lab.stats import Margin, Scale, alpha_per_look, check_looks
 
 figures = st.floats(0.001, 1e6)
 shares = st.floats(0, 1)
 
 
 @given(st.lists(st.tuples(figures, figures), min_size=1))
-def test_a_factor_and_its_inverse_are_equally_far_from_none(pairs: list[tuple[float, float]]) -> None:
+def test_a_factor_and_its_inverse_have_the_same_size(pairs: list[tuple[float, float]]) -> None:
     margin = Margin(Scale.FACTOR, 0.05)
     first, second = zip(*pairs, strict=True)
     there, back = margin.differences(first, second), margin.differences(second, first)
@@ -28,7 +28,7 @@ def test_shares_are_compared_in_points_and_may_be_zero(pairs: list[tuple[float, 
     assert margin.width(first, second) == 0.01
 
 
-def test_a_floor_widens_the_margin_of_small_figures_only() -> None:
+def test_a_floor_widens_the_margin_of_small_values_only() -> None:
     margin = Margin(Scale.FACTOR, 0.05, floor=1.0)
     assert margin.width([4.0, 5.0, 6.0], [7.0]) == pytest.approx(math.log1p(0.2))
     assert margin.width([100.0, 120.0], [90.0]) == pytest.approx(math.log1p(0.05))
@@ -36,7 +36,7 @@ def test_a_floor_widens_the_margin_of_small_figures_only() -> None:
 
 
 @given(figures, figures, st.floats(0.01, 1e6))
-def test_what_is_within_the_floor_is_within_the_margin_whichever_arm_is_the_baseline(
+def test_a_difference_within_the_floor_is_within_the_margin_for_either_baseline(
     first: float, second: float, floor: float
 ) -> None:
     margin = Margin(Scale.FACTOR, 1e-9, floor)
@@ -49,7 +49,7 @@ def test_what_is_within_the_floor_is_within_the_margin_whichever_arm_is_the_base
 
 
 @given(*[st.floats(5e-324, 1.7e308)] * 3)
-def test_figures_of_any_size_have_a_difference_and_a_margin(first: float, second: float, floor: float) -> None:
+def test_values_of_any_size_have_a_finite_difference_and_margin(first: float, second: float, floor: float) -> None:
     margin = Margin(Scale.FACTOR, 0.05, floor)
     (difference,) = margin.differences([first], [second])
     assert math.isfinite(difference)
@@ -58,11 +58,11 @@ def test_figures_of_any_size_have_a_difference_and_a_margin(first: float, second
 
 
 @pytest.mark.parametrize(("looks", "alpha"), [((6,), 0.05), ((6, 12), 0.027), ((6, 12, 24), 0.018)])
-def test_each_look_costs(looks: tuple[int, ...], alpha: float) -> None:
-    assert alpha_of(looks) == alpha
+def test_more_looks_lower_the_alpha_of_each(looks: tuple[int, ...], alpha: float) -> None:
+    assert alpha_per_look(looks) == alpha
 
 
 @pytest.mark.parametrize("looks", [(), (5,), (6, 6), (12, 6), (6, 8, 10, 12)])
-def test_looks_that_are_none(looks: tuple[int, ...]) -> None:
+def test_invalid_looks_are_refused(looks: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"look|pairs"):
         check_looks(looks)

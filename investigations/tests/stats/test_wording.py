@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel_lab.stats import Kind, wording
 from evenkeel_lab.stats.compare import Compared, compare
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 from evenkeel_lab.stats.run_set import Runs
 
 
@@ -33,7 +33,7 @@ def compared(effect: float, spread: float, *, runs: int = 12, figure: str = "p50
         (0.03, 0.2, Kind.INCONCLUSIVE, "It may be nothing, or more than the 5.0 % that matter"),
     ],
 )
-def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: Kind, says: str) -> None:
+def test_each_verdict_has_its_sentence(effect: float, spread: float, kind: Kind, says: str) -> None:
     one = compared(effect, spread)
     assert one.verdict is not None
     assert one.verdict.kind == kind
@@ -41,7 +41,7 @@ def test_each_verdict_is_said_as_what_it_is(effect: float, spread: float, kind: 
     assert ("further pair" in wording.meaning(one) or "thousand" in wording.meaning(one)) == (not kind.is_settled)
 
 
-def test_a_difference_is_said_with_its_direction_and_its_amounts() -> None:
+def test_a_sentence_states_direction_and_amounts() -> None:
     assert wording.sentence(compared(0.3, 0.0), "off") == (
         "Its p50 is 35.0 % higher than that of `off`, 135 ms against 100 ms; "
         "the interval of the difference is +35.0 to +35.0 %."
@@ -60,13 +60,13 @@ def test_an_interval_beyond_the_margin_is_explained_where_equivalence_is_claimed
     assert "judged by" not in wording.meaning(narrow)
 
 
-def test_without_a_verdict_nothing_is_made_up() -> None:
+def test_a_metric_without_verdict_has_no_effect() -> None:
     one = compared(0.3, 0.01, runs=5)
     assert wording.sentence(one, "off") == "Nothing can be said of its p50: too few pairs: 5, of at least 6."
     assert wording.meaning(one) == "No verdict is made up."
 
 
-def test_what_chance_explains_among_many_figures_is_said_to_be_that() -> None:
+def test_a_difference_that_correction_withdrew_is_explained_by_chance() -> None:
     one = compared(0.06, 0.05)
     assert one.verdict is not None
     held = replace(one, verdict=replace(one.verdict, kind=Kind.INCONCLUSIVE, more_pairs=None))
@@ -84,31 +84,31 @@ def test_what_chance_explains_among_many_figures_is_said_to_be_that() -> None:
     ],
 )
 def test_a_cost_has_three_digits(figure: str, amounts: tuple[float, float, float], said: str) -> None:
-    assert wording.change(FIGURES[figure], *amounts) == said
+    assert wording.change(METRICS[figure], *amounts) == said
 
 
-def test_what_is_the_same_is_neither_higher_nor_lower() -> None:
+def test_equal_values_are_neither_higher_nor_lower() -> None:
     assert wording.sentence(compared(0.0, 0.0), "off") == (
         "Its p50 is equal to that of `off`, 100 ms against 100 ms; the interval of the difference is +0.00 to +0.00 %."
     )
     assert "p50 is equal to that of `off`" in wording.sentence(compared(-1e-6, 0.01), "off")
 
 
-def test_nothing_has_no_sign() -> None:
+def test_zero_has_no_sign() -> None:
     assert wording.effect(compared(-1e-9, 0.0)) == "+0.00 % [+0.00, +0.00]"
 
 
 @pytest.mark.parametrize("factor", [1 - 1e-12, 1 + 1e-12])
 @pytest.mark.parametrize("size", [0.01, 0.0125, 0.225, 1.0])
-def test_a_margin_is_said_the_same_whatever_its_last_bits_are(size: float, factor: float) -> None:
+def test_a_margin_reads_the_same_whatever_its_last_bits_are(size: float, factor: float) -> None:
     one = compared(0.3, 0.05)
     here, there = (replace(one, margin=replace(one.margin, size=told)) for told in (size, size * factor))
     assert wording.margin(there) == wording.margin(here)
 
 
 @pytest.mark.parametrize("value", [0.125, 9.995, 99.95, 100.0, 1000.0, 1234.5])
-def test_an_amount_is_said_the_same_whatever_its_last_bits_are(value: float) -> None:
-    for figure in (FIGURES["p50"], FIGURES["error_rate"]):
+def test_an_amount_reads_the_same_whatever_its_last_bits_are(value: float) -> None:
+    for figure in (METRICS["p50"], METRICS["error_rate"]):
         said = {wording.size(figure, value * (1 + moved)) for moved in (0.0, -1e-12, 1e-12)}
         changes = {wording.change(figure, *[value * (1 + moved)] * 3) for moved in (0.0, -1e-12, 1e-12)}
         assert (len(said), len(changes)) == (1, 1)

@@ -17,8 +17,8 @@ from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import provenance
 from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.runner.results.summary import gather
-from evenkeel_lab.runner.schedule import Meeting, meetings
-from evenkeel_lab.stats.run_set import figures_of
+from evenkeel_lab.runner.schedule import ScheduledPair, schedule
+from evenkeel_lab.stats.run_set import metrics_of
 from evenkeel_load.analysis.summary import summarise
 from evenkeel_load.records.merge import merge
 
@@ -42,7 +42,7 @@ ASKED = {
 async def bench_report(steps: Steps) -> list[Metric]:
     """Measure."""
     asked = Investigation.model_validate(ASKED)
-    planned = list(meetings(asked, PAIRS))
+    planned = list(schedule(asked, PAIRS))
     each = MILLION // sum(len(one.arms) for one in planned)
     with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
         folder = Path(name)
@@ -65,13 +65,13 @@ async def bench_report(steps: Steps) -> list[Metric]:
     ]
 
 
-def _record(store: Store, planned: list[Meeting], each: int) -> None:
+def _record(store: Store, planned: list[ScheduledPair], each: int) -> None:
     for meeting in planned:
         for arm in meeting.arms:
             make_records(store.place(meeting, arm), each, meeting.seed, SLOWER if arm == "on" else 1.0)
 
 
-def _render(store: Store, planned: list[Meeting], place: Path) -> None:
+def _render(store: Store, planned: list[ScheduledPair], place: Path) -> None:
     for meeting in planned:
         runs = []
         for arm in meeting.arms:
@@ -80,7 +80,7 @@ def _render(store: Store, planned: list[Meeting], place: Path) -> None:
             summary = summarise(records)
             (step,) = summary.steps
             requests = sum(calls.requests for calls in step.calls.values())
-            runs.append(Run(arm, 0, step.seconds, requests, figures_of(summary)))
+            runs.append(Run(arm, 0, step.seconds, requests, metrics_of(summary)))
         store.add(meeting, runs)
     render(gather(store), place)
 

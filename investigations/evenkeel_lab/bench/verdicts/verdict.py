@@ -14,7 +14,7 @@ from scipy import stats
 
 from evenkeel_lab.bench.result import Metric
 from evenkeel_lab.bench.verdicts.simulation import Session, blocks, session
-from evenkeel_lab.stats import Kind, Margin, Scale, alpha_of, judge
+from evenkeel_lab.stats import Kind, Margin, Scale, alpha_per_look, equivalence_test
 from evenkeel_load.analysis.statistics import quantiles
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def claims(seed: int) -> dict[str, bool]:
     """Say of a session without any difference whether one is claimed."""
     found = session(_source(seed, "claims"), PAIRS)
     return {
-        name: judge(_differences(found, name), MARGINS[name].width([1.0], [1.0])).kind.is_real for name in QUANTILES
+        name: equivalence_test(_differences(found, name), MARGINS[name].width([1.0], [1.0])).kind.is_real
+        for name in QUANTILES
     }
 
 
@@ -118,7 +119,7 @@ def naive_claims(seed: int) -> dict[str, bool]:
 def _last_look(differences: Sequence[float], margin: Margin) -> Verdict:
     """Judge at each look, until it is settled."""
     for look in LOOKS:
-        found = judge(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_of(LOOKS))
+        found = equivalence_test(differences[:look], margin.width([1.0], [1.0]), alpha=alpha_per_look(LOOKS))
         if found.kind.is_settled:
             break
     return found

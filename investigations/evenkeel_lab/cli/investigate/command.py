@@ -308,7 +308,7 @@ def kept(found: Sequence[Criterion]) -> RenderableType:
     for name in ("arm", "figure", "asked", "mean of its pairs", ""):
         shown.add_column(name)
     for one in found:
-        shown.add_row(one.arm, one.level.figure.name, asked(one), str(one.level), str(one.outcome))
+        shown.add_row(one.arm, one.level.metric.name, asked(one), str(one.level), str(one.outcome))
     return shown
 
 
@@ -319,7 +319,7 @@ def told(found: Found) -> dict[str, object]:
         "criteria": [
             {
                 "arm": one.arm,
-                "figure": one.level.figure.name,
+                "figure": one.level.metric.name,
                 "bound": one.bound,
                 "pairs": one.level.pairs,
                 "mean": one.level.mean if one.level.is_told else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.runner.measurement.run import Run
     from evenkeel_lab.runner.results.analysis import Judgement
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
 
 MINUTE = 60
 
@@ -45,7 +45,7 @@ class View:
         if self._live is not None and self._live.is_started:
             self._live.stop()
 
-    def meeting(self, meeting: Meeting, runs: list[Run], judgement: Judgement, left: float) -> None:
+    def meeting(self, meeting: ScheduledPair, runs: list[Run], judgement: Judgement, left: float) -> None:
         """Show what a meeting has changed."""
         where = f"pair {meeting.pair}{self._of}, {_minutes(left)} left"
         limited = [f"{run.arm}: {why}" for run in runs for why in run.limited]

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
 from evenkeel_lab.report.plots.style import FAINT, INK, figure, headline, looks, named, quieten, short, styled
-from evenkeel_lab.stats import alpha_of, wording
+from evenkeel_lab.stats import alpha_per_look, wording
 from evenkeel_lab.stats.metrics import ordered
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def forest(summary: Summary, judgement: Judgement) -> Figure | None:
     arm_looks = looks(summary.investigation)
     for axes, groups_of_column in zip(all_axes, columns, strict=True):
         column(axes, [row for group in groups_of_column for row in group], far, arm_looks, tallest)
-    sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
+    sure = (1 - alpha_per_look(summary.investigation.session.looks)) * 100
     baseline = short(summary.investigation.baseline)
     headline(
         drawn,
@@ -81,7 +81,7 @@ def alt(summary: Summary, judgement: Judgement) -> str:
         if comparison.baseline == baseline and decisive:
             (compared,) = decisive
             effect = wording.effect(compared) or wording.NO_VERDICT
-            effects.append(f"{comparison.candidate} {compared.figure.name} {effect}, margin {wording.margin(compared)}")
+            effects.append(f"{comparison.candidate} {compared.metric.name} {effect}, margin {wording.margin(compared)}")
     return f"Forest plot of effects against {baseline} with intervals: {'; '.join(effects)}"
 
 
@@ -98,7 +98,7 @@ def _groups(summary: Summary, judgement: Judgement) -> list[list[Row]]:
             Row(_label(investigation.baseline, comparison), comparison.candidate, compared)
             for comparison in judgement.comparisons
             for compared in comparison.figures
-            if compared.figure.name == name
+            if compared.metric.name == name
         ]
         if rows:
             rows.sort(key=lambda row: row.arm == AGAIN)

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.report.plot_data import percent, shifts
 from evenkeel_lab.report.plots.style import FAINT, INK, figure, headline, looks, named, short, styled
-from evenkeel_lab.stats import alpha_of
+from evenkeel_lab.stats import alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def shift(summary: Summary, judgement: Judgement) -> Figure | None:
     for axes in panels[len(by_arm) :]:
         axes.set_visible(False)
     _label(panels[: len(by_arm)], shares, columns)
-    sure = (1 - alpha_of(summary.investigation.session.looks)) * 100
+    sure = (1 - alpha_per_look(summary.investigation.session.looks)) * 100
     banded = any(each.band for of_arm in by_arm.values() for each in of_arm)
     title = f"Latency against {short(summary.investigation.baseline)} at each quantile; thin: each pair"
     headline(drawn, f"{title}; dashed: {sure:.3g} % interval" if banded else title, judgement)

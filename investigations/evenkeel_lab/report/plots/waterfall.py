@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenkeel_lab.report.plots.style import COLOURS, FAINT, INK, QUIET, figure, headline, quieten, short, styled
 from evenkeel_lab.stats import Scale, wording
-from evenkeel_lab.stats.metrics import figure as figure_of
+from evenkeel_lab.stats.metrics import metric_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def waterfall(attribution: Attribution | None, judgement: Judgement) -> Figure |
     """Draw one bar per part, from the end of the bar above, with its interval as a line."""
     if attribution is None:
         return None
-    metric = figure_of(attribution.figure)
+    metric = metric_named(attribution.figure)
     bars = _bars(attribution)
     drawn = figure(len(bars) * ROW + REST)
     axes = drawn.subplots()
@@ -79,7 +79,7 @@ def alt(attribution: Attribution | None) -> str:
     """Return the alt text."""
     if attribution is None:
         return ""
-    metric = figure_of(attribution.figure)
+    metric = metric_named(attribution.figure)
     costs = [
         f"{bar.name} {wording.change(metric, bar.cost.mean, bar.cost.low, bar.cost.high)}" for bar in _bars(attribution)
     ]

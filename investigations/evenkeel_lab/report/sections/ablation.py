@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.report.report_data import ReportData
     from evenkeel_lab.runner.results.ablation import Amount
-    from evenkeel_lab.stats.metrics import Figure
+    from evenkeel_lab.stats.metrics import Metric
 
 HEAD = ("part", "what is taken away", "cost [interval]", "share of the cost", "left without it")
 
@@ -45,5 +45,5 @@ def ablation(data: ReportData, pictures: Mapping[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _amount(figure: Figure, amount: Amount) -> str:
+def _amount(figure: Metric, amount: Amount) -> str:
     return wording.change(figure, amount.mean, amount.low, amount.high)

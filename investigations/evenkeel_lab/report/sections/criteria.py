@@ -27,7 +27,7 @@ def criteria(data: ReportData, _: Mapping[str, str]) -> str:
     rows = [
         [
             outcome.arm,
-            outcome.level.figure.name,
+            outcome.level.metric.name,
             asked(outcome),
             str(outcome.level),
             str(outcome.level.pairs),

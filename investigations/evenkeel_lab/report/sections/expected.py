@@ -8,7 +8,7 @@ from evenkeel_lab.report.markdown import paragraph, table, text
 from evenkeel_lab.report.sections.tables import is_invalid, metrics_table
 from evenkeel_lab.stats import Scale, wording
 from evenkeel_lab.stats.compare import compare
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 from evenkeel_lab.stats.run_set import Runs
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _source(data: ReportData, claim: Expected) -> str:
 def _claim(data: ReportData, claim: Expected, name: str) -> list[str]:
     """Return a row with the claimed value of a metric beside ours."""
     value = claim.figures[name]
-    unit = "points" if FIGURES[name].usual.scale is Scale.POINTS else "%"
+    unit = "points" if METRICS[name].usual.scale is Scale.POINTS else "%"
     shown = f"{value * 100:+.3g} {unit}"
     ours = [
         compared
@@ -52,7 +52,7 @@ def _claim(data: ReportData, claim: Expected, name: str) -> list[str]:
         if comparison.candidate == claim.arm
         for compared in comparison.figures
     ]
-    compared = next((compared for compared in ours if compared.figure.name == name), None)
+    compared = next((compared for compared in ours if compared.metric.name == name), None)
     if compared is None:
         return [name, shown, "", "", "not judged here"]
     if compared.verdict is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.report.markdown import items, text
 from evenkeel_lab.stats import Scale, wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 from evenkeel_load.arrivals import CLOSED
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _closed_loop(data: ReportData) -> str:
     """Return a sentence on what latency means if clients send again at once."""
     loop = "Each client sends again as soon as it is answered"
     figures = {
-        compared.figure.name: compared
+        compared.metric.name: compared
         for comparison in data.candidates
         for compared in comparison.figures
         if compared.verdict
@@ -54,7 +54,7 @@ def _closed_loop(data: ReportData) -> str:
     if busy < SATURATED:
         return f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: most of a latency is the provider's."
     users = data.investigation.load_of(data.investigation.baseline).users
-    bears, mean = wording.size(FIGURES["throughput"], rate), wording.size(FIGURES["mean"], users / rate * 1000)
+    bears, mean = wording.size(METRICS["throughput"], rate), wording.size(METRICS["mean"], users / rate * 1000)
     return (
         f"{loop}, and the proxy is busy for {busy * 100:.0f} % of a core: a mean latency is the number of clients, "
         f"divided by what it bears ({users:,} / {bears} = {mean}). Latencies here say once more what is lost of that; "

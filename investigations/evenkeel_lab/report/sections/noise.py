@@ -9,7 +9,7 @@ from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.report.sections.tables import is_invalid
 from evenkeel_lab.stats import wording
-from evenkeel_lab.stats.metrics import FIGURES, ordered
+from evenkeel_lab.stats.metrics import METRICS, ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel_lab.report.report_data import ReportData
 
 # The share of the load and the mock is shown for latencies only.
-METRICS = ("p50", "p90", "p95", "p99", "mean")
+LATENCIES = ("p50", "p90", "p95", "p99", "mean")
 
 
 def noise(data: ReportData, _: Mapping[str, str]) -> str:
@@ -32,7 +32,7 @@ def _floor(data: ReportData) -> str:
         return ""
     rows = [
         [
-            f"**{compared.figure.name}**" if compared.primary else compared.figure.name,
+            f"**{compared.metric.name}**" if compared.primary else compared.metric.name,
             wording.effect(compared),
             wording.margin(compared),
             wording.detectable(compared),
@@ -58,10 +58,10 @@ def _mock_alone(data: ReportData) -> str:
     if not alone or not baseline:
         return ""
     rows = []
-    for name in ordered(METRICS):
+    for name in ordered(LATENCIES):
         if all(name in metrics for metrics in (*alone, *baseline)):
             first, second = _middle(name, alone), _middle(name, baseline)
-            amounts = [wording.size(FIGURES[name], value) for value in (first, second)]
+            amounts = [wording.size(METRICS[name], value) for value in (first, second)]
             rows.append([name, *amounts, f"{first / second * 100:.3g} %" if second else ""])
     if not rows:
         return ""
@@ -74,4 +74,4 @@ def _mock_alone(data: ReportData) -> str:
 
 
 def _middle(name: str, runs: Sequence[Mapping[str, float]]) -> float:
-    return wording.middle([run[name] for run in runs], FIGURES[name].usual.scale)
+    return wording.middle([run[name] for run in runs], METRICS[name].usual.scale)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.report.markdown import paragraph, table
 from evenkeel_lab.stats import wording
-from evenkeel_lab.stats.metrics import FIGURES
+from evenkeel_lab.stats.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ def _measured(point: Point) -> list[str]:
     return [
         point.arm,
         str(point.users),
-        wording.size(FIGURES["throughput"], point.throughput),
+        wording.size(METRICS["throughput"], point.throughput),
         f"{_ms(point.latency)} [{point.low:,.3g}, {point.high:,.3g}]",
         f"{point.in_system:.3g}",
     ]
@@ -60,4 +60,4 @@ def _model(server: Server, point: Point) -> str:
 
 
 def _ms(value: float) -> str:
-    return wording.size(FIGURES["mean"], value)
+    return wording.size(METRICS["mean"], value)

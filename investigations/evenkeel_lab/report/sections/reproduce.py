@@ -13,7 +13,7 @@ from evenkeel_lab.report.caveats import pairs_done
 from evenkeel_lab.report.markdown import fenced, paragraph, table, text
 from evenkeel_lab.report.plots import FIGURES
 from evenkeel_lab.report.report_data import confidence_level
-from evenkeel_lab.stats import alpha_of
+from evenkeel_lab.stats import alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def provenance(data: ReportData, _: Mapping[str, str]) -> str:
     """Return a table of the machine, versions, time and seeds."""
     origin, looks = data.summary.provenance, data.investigation.session.looks
     versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.get("versions", {}).items()))
-    alpha = alpha_of(looks)
+    alpha = alpha_per_look(looks)
     timed = data.investigation.session.seconds
     declared = "after as many pairs as there was time for" if timed else f"after {', '.join(map(str, looks))} pairs"
     functions = all(arm.subject is Kind.FUNCTION for arm in data.investigation.arms.values())

@@ -54,7 +54,7 @@ def metrics_table(comparison: Comparison, *, is_invalid: bool) -> str:
     head = ("figure", comparison.baseline, comparison.candidate, *RIGHT, "verdict")
     rows = [
         [
-            f"**{compared.figure.name}**" if compared.primary else compared.figure.name,
+            f"**{compared.metric.name}**" if compared.primary else compared.metric.name,
             *_amounts(compared),
             wording.effect(compared),
             wording.margin(compared),

@@ -8,7 +8,7 @@ from evenkeel_lab.formatting import counted
 from evenkeel_lab.report.markdown import items, paragraph, text
 from evenkeel_lab.report.report_data import confidence_level, primary
 from evenkeel_lab.report.sections.database import largest_difference
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of, wording
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +73,7 @@ def _hypothesis(data: ReportData) -> str:
 def _pairs_and_looks(data: ReportData) -> str:
     """Return sentences on the number of pairs, the declared looks and the caveats."""
     looks = data.investigation.session.looks
-    alpha = alpha_of(looks)
+    alpha = alpha_per_look(looks)
     valid = [comparison.pairs for comparison in data.judgement.comparisons]
     least, most = min(valid, default=0), max(valid, default=0)
     pairs = counted(most, "pair") if least == most else f"{least} to {counted(most, 'pair')}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Readings:
+class CounterSnapshot:
     """What the counters say now."""
 
     stolen: float
@@ -37,21 +37,21 @@ class Readings:
     """Writes of the journal that found its file locked, by worker; None if there is none, or not all have told."""
 
     @classmethod
-    async def before(cls, target: Target) -> Readings:
+    async def before(cls, target: Target) -> CounterSnapshot:
         """Read them before a load: first what a subject has to be asked for, so that its answers are not counted."""
         with _readable(target):
             locked = await _locked(target)
             return replace(await cls._of(target), locked=locked)
 
     @classmethod
-    async def after(cls, target: Target) -> Readings:
+    async def after(cls, target: Target) -> CounterSnapshot:
         """Read them after a load: what a subject has to be asked for comes last."""
         with _readable(target):
             found = await cls._of(target)
             return replace(found, locked=await _locked(target))
 
     @classmethod
-    async def _of(cls, target: Target) -> Readings:
+    async def _of(cls, target: Target) -> CounterSnapshot:
         return cls(
             stolen(),
             counters.spent(target.pid) if target.pid else None,
@@ -61,9 +61,9 @@ class Readings:
             await counters.commands(target.valkey_url) if target.valkey_url else None,
         )
 
-    def since(self, before: Readings) -> Readings:
+    def since(self, before: CounterSnapshot) -> CounterSnapshot:
         """Return what has been added; memory is as it is now."""
-        return Readings(
+        return CounterSnapshot(
             self.stolen - before.stolen,
             self.subject.since(before.subject) if self.subject and before.subject else None,
             self.provider - before.provider,

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from evenkeel_lab.runner.targets import Target
 
 # So many times for each worker, so that each of them has most likely been asked.
-ASKED = 4
+REQUESTS_PER_WORKER = 4
 
 
-async def with_newcomer(target: Target, wanted: Load) -> Target:
+async def with_fresh_key(target: Target, wanted: Load) -> Target:
     """Return a proxy with the key of somebody new; anything else as it is."""
-    if target.newcomer is None:
+    if target.create_key is None:
         return target
     options = wanted.options | {"models": wanted.models or MODEL}
     models = make_plan(SCENARIOS[wanted.scenario], wanted.users, "", options).models
     try:
-        key = await target.newcomer()
-        await ask(target.url, key, models.things[0], times=ASKED * target.workers, at_once=target.workers)
+        key = await target.create_key()
+        await ask(target.url, key, models.things[0], times=REQUESTS_PER_WORKER * target.workers, at_once=target.workers)
     except HTTPError as error:
         what = f"{target.name} does not answer between two runs: {str(error) or type(error).__name__}."
         raise RigFailure(what, hint="Its log says why.") from error

@@ -17,10 +17,10 @@ from pydantic import ConfigDict, TypeAdapter
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.investigation import DIRECT
 from evenkeel_lab.runner.measurement import counters
-from evenkeel_lab.runner.measurement.counter_snapshot import Readings
-from evenkeel_lab.runner.measurement.user_seeding import know
+from evenkeel_lab.runner.measurement.counter_snapshot import CounterSnapshot
+from evenkeel_lab.runner.measurement.user_seeding import seed_users
 from evenkeel_lab.stack.litellm.config import MODEL
-from evenkeel_lab.stats.run_set import figures_of
+from evenkeel_lab.stats.run_set import metrics_of
 from evenkeel_load.errors import LoadError
 from evenkeel_load.options import NO
 from evenkeel_load.plan import make_plan
@@ -102,8 +102,8 @@ async def measure(
 ) -> Run:
     """Load an arm from a given moment on, and read its counters before and after."""
     chosen = _options(target, wanted, seed, start_ns)
-    await know(target.database_url, make_plan(SCENARIOS[wanted.scenario], wanted.users, records.name, chosen))
-    before = await Readings.before(target)
+    await seed_users(target.database_url, make_plan(SCENARIOS[wanted.scenario], wanted.users, records.name, chosen))
+    before = await CounterSnapshot.before(target)
 
     def tell(_: Progress) -> None:
         if stop.is_set():
@@ -113,11 +113,11 @@ async def measure(
         summary = await asyncio.to_thread(_load, target, wanted, chosen, records, tell)
     if target.database_url:
         await asyncio.sleep(SECOND)
-    spent = (await Readings.after(target)).since(before)
+    spent = (await CounterSnapshot.after(target)).since(before)
     step = summary.steps[0]
     end_ns = start_ns + int(step.seconds * 1e9)
     requests = sum(one.requests for name, one in step.calls.items() if name != "all")
-    figures = figures_of(summary) | spent.figures(requests)
+    figures = metrics_of(summary) | spent.figures(requests)
     if seen.memory_mib:
         figures["memory_mib"] = seen.memory_mib
     if looks := [found for at, found in seen.locks if start_ns <= at <= end_ns]:
@@ -189,7 +189,7 @@ async def _watch(target: Target, seen: _Seen) -> None:
         await asyncio.sleep(SECOND)
 
 
-def _limits(summary: Summary, target: Target, gates: Gates, spent: Readings) -> tuple[str, ...]:
+def _limits(summary: Summary, target: Target, gates: Gates, spent: CounterSnapshot) -> tuple[str, ...]:
     """Return why a run says more about the rig than about its arm."""
     # The mock alone is loaded as fast as it goes, which no gate is about.
     found = [] if target.name == DIRECT else list(summary.limited)
@@ -240,6 +240,6 @@ def _load(target: Target, wanted: Load, chosen: dict[str, Any], records: Path, t
     return found
 
 
-def soon_ns() -> int:
+def next_start_ns() -> int:
     """Return a moment to begin at."""
     return time.time_ns() + int(LEAD_SECONDS * 1e9)

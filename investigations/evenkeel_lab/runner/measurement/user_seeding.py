@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 INSERT = 'INSERT INTO "LiteLLM_EndUserTable" (user_id) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING'
 
 
-async def know(database_url: str | None, plan: Plan) -> None:
+async def seed_users(database_url: str | None, plan: Plan) -> None:
     """Put there whom a load takes for known; nobody else."""
     ids = user_ids(plan)
     if not ids or database_url is None:

@@ -13,7 +13,7 @@ import numpy as np
 from statsmodels.stats.weightstats import DescrStatsW
 
 from evenkeel_lab.runner.results.analysis import paired
-from evenkeel_lab.stats import LEAST_PAIRS, alpha_of
+from evenkeel_lab.stats import LEAST_PAIRS, alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,7 +66,7 @@ def attribute(
     ablation = investigation.ablation
     if ablation is None:
         return None
-    alpha = alpha_of(investigation.session.looks)
+    alpha = alpha_per_look(investigation.session.looks)
 
     def costs(less: str, more: str) -> Costs:
         valid, _ = paired(investigation, done, pairs, less, more)

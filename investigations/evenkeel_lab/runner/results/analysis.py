@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.investigation_spec.investigation import AGAIN
-from evenkeel_lab.runner.schedule import meetings
-from evenkeel_lab.stats import Kind, alpha_of
+from evenkeel_lab.runner.schedule import schedule
+from evenkeel_lab.stats import Kind, alpha_per_look
 from evenkeel_lab.stats.compare import Comparison, compare
 from evenkeel_lab.stats.run_set import Runs
 
@@ -59,7 +59,7 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             primary=investigation.primary,
             margins=investigation.margins,
             described=investigation.described,
-            alpha=alpha_of(investigation.session.looks),
+            alpha=alpha_per_look(investigation.session.looks),
         )
         found.append(compared)
         share = len(dropped) / max(1, len(dropped) + len(valid))
@@ -67,7 +67,7 @@ def judge_session(investigation: Investigation, done: Mapping[str, Sequence[Run]
             invalid.append(f"gates: {len(dropped)} pairs of {candidate} against {baseline} are invalid: {dropped[0]}")
         if candidate == AGAIN:
             invalid += [
-                f"noise: {one.figure.name} differs between two proxies that are the same"
+                f"noise: {one.metric.name} differs between two proxies that are the same"
                 for one in compared.figures
                 # Two processes are never quite the same: what is shown to be within the margin is the noise floor.
                 if one.verdict is not None and one.verdict.kind in {Kind.MATERIAL, Kind.UNCERTAIN}
@@ -80,7 +80,7 @@ def paired(
 ) -> tuple[list[tuple[int, Run, Run]], list[str]]:
     """Return the valid pairs of two arms, each with its number, and why the others are not."""
     found, dropped = [], []
-    for meeting in meetings(investigation, pairs):
+    for meeting in schedule(investigation, pairs):
         if set(meeting.arms) != {baseline, candidate} or meeting.name not in done:
             continue
         runs = {run.arm: run for run in done[meeting.name]}

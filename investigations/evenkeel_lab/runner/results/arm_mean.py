@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.stats.weightstats import DescrStatsW
 
-from evenkeel_lab.runner.schedule import pair_of
-from evenkeel_lab.stats import alpha_of, wording
+from evenkeel_lab.runner.schedule import pair_number
+from evenkeel_lab.stats import alpha_per_look, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel_lab.investigation_spec import Investigation
     from evenkeel_lab.runner.measurement.run import Run
-    from evenkeel_lab.stats.metrics import Figure
+    from evenkeel_lab.stats.metrics import Metric
 
 LEAST_PAIRS = 3
 
@@ -28,7 +28,7 @@ LEAST_PAIRS = 3
 class Level:
     """One figure of one arm."""
 
-    figure: Figure
+    metric: Metric
     pairs: int
     """How many of them tell it. Of an arm that meets several others in each, the mean counts."""
     mean: float = 0.0
@@ -43,7 +43,7 @@ class Level:
     def __str__(self) -> str:
         if not self.is_told:
             return ""
-        mean, low, high = (wording.size(self.figure, value) for value in (self.mean, self.low, self.high))
+        mean, low, high = (wording.size(self.metric, value) for value in (self.mean, self.low, self.high))
         return f"{mean} [{low}, {high}]"
 
 
@@ -53,7 +53,7 @@ def level(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: 
     told: defaultdict[int, list[float]] = defaultdict(list)
     for meeting, runs in done.items():
         if not any(one.limited for one in runs):
-            told[pair_of(meeting)] += [run.figures.get(name, math.nan) for run in runs if run.arm == arm]
+            told[pair_number(meeting)] += [run.figures.get(name, math.nan) for run in runs if run.arm == arm]
     means = [fmean(values) for values in told.values() if values]
     # Runs that tell it may be those that fared better.
     if np.isnan(means).any() or len(means) < LEAST_PAIRS:
@@ -61,6 +61,6 @@ def level(investigation: Investigation, done: Mapping[str, Sequence[Run]], arm: 
     values = DescrStatsW(np.array(means))
     mean = float(values.mean)
     # Of pairs that are all the same, such as those without an error, there is no spread to go by.
-    alpha = alpha_of(investigation.session.looks)
+    alpha = alpha_per_look(investigation.session.looks)
     low, high = (mean, mean) if len(set(means)) == 1 else values.tconfint_mean(alpha)
     return Level(figure, len(means), mean, float(low), float(high))

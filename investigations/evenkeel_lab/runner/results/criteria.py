@@ -45,7 +45,7 @@ class Criterion:
         found = self.level
         if not found.is_told:
             return Outcome.UNTOLD
-        more_is_worse = found.figure.more_is_worse
+        more_is_worse = found.metric.more_is_worse
         ends = (found.low, found.high) if more_is_worse else (-found.high, -found.low)
         bound = self.bound if more_is_worse else -self.bound
         if ends[1] <= bound:
@@ -64,5 +64,5 @@ def criteria(investigation: Investigation, done: Mapping[str, Sequence[Run]]) ->
 
 def asked(one: Criterion) -> str:
     """Say how far a figure may go."""
-    figure = one.level.figure
+    figure = one.level.metric
     return f"{'at most' if figure.more_is_worse else 'at least'} {wording.size(figure, one.bound)}"

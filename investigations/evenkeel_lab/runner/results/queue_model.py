@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import least_squares
 from statsmodels.stats.weightstats import DescrStatsW
 
-from evenkeel_lab.stats import alpha_of
+from evenkeel_lab.stats import alpha_per_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def queueing(investigation: Investigation, done: Mapping[str, Sequence[Run]]) ->
     runs = {
         arm: [run for run in counted if run.arm == arm and "mean" in run.figures] for arm in investigation.queue.arms
     }
-    alpha = alpha_of(investigation.session.looks)
+    alpha = alpha_per_look(investigation.session.looks)
     points = [
         _point(arm, investigation.load_of(arm).users, found, alpha)
         for arm, found in runs.items()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evenkeel_lab.runner.schedule import Meeting
+    from evenkeel_lab.runner.schedule import ScheduledPair
 
 SCHEMA = 3
 HEAD, WARM_UP, MEETINGS, OVER = "session.json", "warm-up.json", "meetings.jsonl", "over"
@@ -189,13 +189,13 @@ class Store:
         )
         return {one.meeting: one.runs for one in found}
 
-    def place(self, meeting: Meeting, arm: str) -> Path:
+    def place(self, meeting: ScheduledPair, arm: str) -> Path:
         """Return an empty place for the records of a run: what a killed session has left there is no run."""
         folder = self.folder / meeting.name / arm
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def add(self, meeting: Meeting, runs: Sequence[Run]) -> None:
+    def add(self, meeting: ScheduledPair, runs: Sequence[Run]) -> None:
         """Write down a meeting that has come to its end."""
         told = {"meeting": meeting.name, "pair": meeting.pair, "runs": [one.document() for one in runs]}
         self._cut_torn_line()

@@ -9,10 +9,10 @@ import pytest
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.runner.measurement import counters
-from evenkeel_lab.runner.measurement.counter_snapshot import Readings
+from evenkeel_lab.runner.measurement.counter_snapshot import CounterSnapshot
 from evenkeel_lab.runner.targets import Target
 
-NOTHING = Readings(0.0, None, 0.0, {}, {}, None)
+NOTHING = CounterSnapshot(0.0, None, 0.0, {}, {}, None)
 
 
 def test_each_request_has_its_share_of_commands() -> None:
@@ -28,9 +28,9 @@ def test_what_a_closed_connection_has_carried_out_is_not_known() -> None:
 async def test_a_server_that_is_gone_is_said_in_a_sentence() -> None:
     gone = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", database_url="postgresql://x@127.0.0.1:1/x")
     with pytest.raises(RigFailure, match="What on has spent cannot be read"):
-        await Readings.before(gone)
+        await CounterSnapshot.before(gone)
     with pytest.raises(RigFailure, match="What on has spent cannot be read"):
-        await Readings.after(gone)
+        await CounterSnapshot.after(gone)
 
 
 def test_writes_that_found_their_file_locked_are_added_up_over_workers() -> None:
@@ -54,7 +54,7 @@ async def test_what_a_subject_is_asked_for_is_no_part_of_what_is_counted(monkeyp
     monkeypatch.setattr(counters, "locked", asked)
     monkeypatch.setattr(counters, "operations", counted)
     target = Target("on", "on", "http://127.0.0.1:1", "sk-a", "sk-a", engines=Path(), has_file=True)
-    before = await Readings.before(target)
-    after = await Readings.after(target)
+    before = await CounterSnapshot.before(target)
+    after = await CounterSnapshot.after(target)
     assert order == ["asked", "counted", "counted", "asked"]
     assert after.since(before).locked == {"7": 0}

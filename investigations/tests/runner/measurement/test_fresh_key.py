@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.investigation import Load
-from evenkeel_lab.runner.measurement.fresh_key import ASKED, with_newcomer
+from evenkeel_lab.runner.measurement.fresh_key import REQUESTS_PER_WORKER, with_fresh_key
 from evenkeel_lab.runner.targets import Target
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.http_client import client
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-async def newcomer() -> str:
+async def create_key() -> str:
     return "sk-new"
 
 
 async def test_a_proxy_has_been_asked_with_the_key_of_a_run(tmp_path: Path) -> None:
     async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
-        target = Target("on", "on", provider.url, "sk-old", "sk-admin", workers=2, newcomer=newcomer)
-        found = await with_newcomer(target, Load(requests=1, models="gpt-4o=2,gpt-4o-mini"))
+        target = Target("on", "on", provider.url, "sk-old", "sk-admin", workers=2, create_key=create_key)
+        found = await with_fresh_key(target, Load(requests=1, models="gpt-4o=2,gpt-4o-mini"))
         async with client(seconds=10) as asking:
             journal = (await asking.get(f"{provider.url}/_mock/journal")).text
     assert (found.api_key, found.admin_key) == ("sk-new", "sk-admin")
     asked = [json.loads(line)["model"] for line in journal.splitlines() if "chat" in line]
-    assert asked == ["gpt-4o"] * ASKED * 2
+    assert asked == ["gpt-4o"] * REQUESTS_PER_WORKER * 2
 
 
 async def test_who_is_met_cold_or_is_no_proxy_is_met_by_nobody_new() -> None:
     target = Target("on", "on", "http://127.0.0.1:1", "sk-old", "sk-admin")
-    assert await with_newcomer(target, Load(requests=1)) is target
+    assert await with_fresh_key(target, Load(requests=1)) is target
 
 
 async def test_a_proxy_that_is_gone_is_said_in_a_sentence() -> None:
-    target = Target("on", "on", "http://127.0.0.1:1", "sk-old", "sk-admin", newcomer=newcomer)
+    target = Target("on", "on", "http://127.0.0.1:1", "sk-old", "sk-admin", create_key=create_key)
     with pytest.raises(RigFailure, match="on does not answer between two runs"):
-        await with_newcomer(target, Load(requests=1))
+        await with_fresh_key(target, Load(requests=1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.diagnosis.diagnose import diagnose
 from evenkeel_lab.diagnosis.evidence import read
 from evenkeel_lab.investigation_spec.investigation import Gates, Load
-from evenkeel_lab.runner.measurement.run import FILE, measure, soon_ns
+from evenkeel_lab.runner.measurement.run import FILE, measure, next_start_ns
 from evenkeel_lab.runner.targets import Target
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.http_client import client
@@ -25,7 +25,7 @@ async def test_the_mock_alone_is_loaded_without_users_that_would_have_to_be_crea
     async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
         target = Target("direct", "direct", provider.url, "sk-a", "sk-a")
         wanted = Load(users=2, requests=10, user_mode="created", requests_per_user=1, key_mode="per-user")
-        arguments = (target, wanted, 1, soon_ns(), tmp_path / "direct", (), Gates(), threading.Event())
+        arguments = (target, wanted, 1, next_start_ns(), tmp_path / "direct", (), Gates(), threading.Event())
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert (run.requests, run.figures["error_rate"]) == (10, 0.0)
 
@@ -36,7 +36,7 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
         target = Target("off", "off", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
         wanted = Load(users=4, requests=40)
-        arguments = (target, wanted, 1, soon_ns(), records, (), Gates(), threading.Event())
+        arguments = (target, wanted, 1, next_start_ns(), records, (), Gates(), threading.Event())
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert run.requests == 40
     assert run.figures["memory_mib"] > 0
@@ -54,7 +54,7 @@ async def test_a_subject_is_asked_for_the_models_of_its_load(tmp_path: Path) -> 
     async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
         target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
         wanted = Load(users=2, requests=20, models="gpt-4o")
-        arguments = (target, wanted, 1, soon_ns(), tmp_path / "on", (), Gates(), threading.Event())
+        arguments = (target, wanted, 1, next_start_ns(), tmp_path / "on", (), Gates(), threading.Event())
         await asyncio.wait_for(measure(*arguments), 60)
         async with client(seconds=10) as asking:
             journal = (await asking.get(f"{provider.url}/_mock/journal")).text
@@ -65,7 +65,8 @@ async def test_a_run_of_which_nothing_went_well_does_not_count(tmp_path: Path) -
     settings = {"faults": [{"at": 0, "for": 1000, "account": "*", "fault": "status=500"}]}
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
         target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
-        arguments = (target, Load(users=2, requests=10), 1, soon_ns(), tmp_path / "on", (), Gates(), threading.Event())
+        load, stop = Load(users=2, requests=10), threading.Event()
+        arguments = (target, load, 1, next_start_ns(), tmp_path / "on", (), Gates(), stop)
         run = await asyncio.wait_for(measure(*arguments), 60)
     assert run.figures["error_rate"] == 1
     assert any("all of its requests failed" in why for why in run.limited)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.runner.measurement.user_seeding import know
+from evenkeel_lab.runner.measurement.user_seeding import seed_users
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 from evenkeel_lab.stack.servers.postgres import connect
 from evenkeel_load.entities import user_ids
@@ -29,9 +29,9 @@ async def test_who_is_created_is_there_and_nobody_else(below: Stack) -> None:
         everybody = await connection.fetchval('SELECT count(*) FROM "LiteLLM_EndUserTable"')
         # The same seed, and so the same users, once more: they are there already.
         for _ in range(2):
-            await know(url, created)
-        await know(url, make_plan(SCENARIOS["chat"], 3, "off", options | {"user_mode": "random"}))
-        await know(None, created)
+            await seed_users(url, created)
+        await seed_users(url, make_plan(SCENARIOS["chat"], 3, "off", options | {"user_mode": "random"}))
+        await seed_users(None, created)
         assert await connection.fetchval(COUNT, ids) == 3
         assert await connection.fetchval('SELECT count(*) FROM "LiteLLM_EndUserTable"') == everybody + 3
     finally:

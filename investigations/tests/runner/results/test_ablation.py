@@ -10,7 +10,7 @@ import pytest
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.ablation import Attribution, attribute
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 
 PAIRS = 12
 OFF, BUDGETS, METRICS = 100.0, 20.0, 5.0
@@ -43,7 +43,7 @@ def found(values: dict[str, float], noise: float = 1.0, limited: tuple[str, ...]
             Run(arm, 0, 1.0, 100, {"p50": values.get(arm, OFF) + source.normal(0, noise)}, limited=limited)
             for arm in one.arms
         ]
-        for one in meetings(asked, PAIRS)
+        for one in schedule(asked, PAIRS)
     }
     return attribute(asked, done, PAIRS, "p50")
 

@@ -12,7 +12,7 @@ from evenkeel_lab.investigation_spec import Investigation, template
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.provenance import Provenance, provenance
 from evenkeel_lab.runner.results.store import Store
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def test_a_session_says_with_what_it_went_on(tmp_path: Path) -> None:
     # What has measured nothing begins now.
     assert went_on("1") == ("1", [])
     assert went_on("2") == ("2", [])
-    first = next(meetings(wanted, 6))
+    first = next(schedule(wanted, 6))
     store.add(first, [Run(arm, 0, 1.0, 1, {}) for arm in first.arms])
     assert went_on("2") == ("2", [])
     assert went_on("3") == ("2", [{"kernel": "3"}])

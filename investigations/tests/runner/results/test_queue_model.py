@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.queue_model import Server, fit, queueing
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 
 servers = st.builds(Server, st.floats(0.01, 1000), st.floats(0.01, 1000))
 USERS = {"one": 1, "ten": 10, "forty": 40}
@@ -55,7 +55,7 @@ def test_what_a_queue_has_shown_is_found_again(service: float, delay: float, wro
 def runs(late: tuple[str, ...] = ()) -> dict[str, list[Run]]:
     """Run each arm as its queue would have it, within a percent."""
     source, found = np.random.default_rng(1), {}
-    for meeting in meetings(WANTED, 6):
+    for meeting in schedule(WANTED, 6):
         found[meeting.name] = [
             Run(
                 arm,

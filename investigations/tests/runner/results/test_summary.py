@@ -14,7 +14,7 @@ from evenkeel_lab.runner.measurement.run import Run
 from evenkeel_lab.runner.results.analysis import judge_session
 from evenkeel_lab.runner.results.store import Store
 from evenkeel_lab.runner.results.summary import gather, read, write
-from evenkeel_lab.runner.schedule import meetings
+from evenkeel_lab.runner.schedule import schedule
 from evenkeel_load.records.merge import merge
 from evenkeel_load.records.record import Record
 from evenkeel_load.records.recorder import Recorder
@@ -69,7 +69,7 @@ def session(folder: Path) -> Store:
     told = {"schema": 3, "name": "x", "investigation": wanted.model_dump(mode="json"), "provenance": PROVENANCE}
     (folder / "session.json").write_text(json.dumps(told))
     source = np.random.default_rng(1)
-    for meeting in meetings(wanted, 6):
+    for meeting in schedule(wanted, 6):
         runs = []
         for arm in meeting.arms:
             factor = 1.2 if arm == "on" else 1.0
