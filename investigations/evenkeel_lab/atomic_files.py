@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=BaseModel)
 
 
-class Refused(Protocol):
+class ErrorFactory(Protocol):
     """Makes a sentence an error."""
 
     def __call__(self, what: str, /) -> LabError:
@@ -35,7 +35,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
+def open_replacement(path: str, *, forbidden: str) -> Iterator[TextIO]:
     """Open a file for writing that replaces `path` at the end. It must not be the file `forbidden`."""
     place = os.path.realpath(path)
     # Not the paths' own methods, which raise for a name that is too long.
@@ -62,7 +62,7 @@ def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
             os.unlink(new)  # noqa: PTH108
 
 
-def text_of(path: Path, refused: Refused) -> str:
+def read_text(path: Path, refused: ErrorFactory) -> str:
     """Return a file's text."""
     try:
         return path.read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def text_of(path: Path, refused: Refused) -> str:
         raise refused(f"{path} cannot be read: {error}.") from error
 
 
-def understood(kind: type[T], text: str, where: str, refused: Refused, schema: int | None = None) -> T:
+def parse_json(kind: type[T], text: str, where: str, refused: ErrorFactory, schema: int | None = None) -> T:
     """Return what a text says, if it is of the schema that is expected."""
     try:
         told = json.loads(text)

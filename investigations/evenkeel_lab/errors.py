@@ -7,7 +7,7 @@ LabError
 │   ├── NotMeasured            an investigation that nobody has run yet
 │   └── CellFailed             a notebook's cell that failed, or shows what nobody could show again
 └── RigFailure        exit 3   the request was fine, the machine or a part let it down
-    ├── PartFailed             a part died or did not answer; carries the end of its log
+    ├── ProcessFailed             a part died or did not answer; carries the end of its log
     ├── MissingTool            a program that the lab needs is not to be had
     ├── NotReached             a store that does not answer now, and may in a moment
     ├── DiskFull               no room where the lab has to write
@@ -82,7 +82,7 @@ class RigFailure(LabError):
     """The machine or one of the parts failed."""
 
 
-class PartFailed(RigFailure):
+class ProcessFailed(RigFailure):
     """A part died, or did not answer in time. `details` holds the last lines of its log."""
 
 

@@ -13,7 +13,7 @@ from evenkeel_lab.cli.output import results
 from evenkeel_lab.cli.up import table
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.demo_traffic import NEEDED_BEYOND, SETTINGS, Latencies, Result, demonstrate, have_landed
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.stack import Options, stack
 
 CRITERION_FAILED = 1
@@ -29,10 +29,10 @@ async def run() -> int:
     """Do it; return the exit code."""
     start = time.monotonic()
     console = results()
-    subject = Subject(prometheus=Prometheus.STOCK, settings=SETTINGS)
+    subject = ProxySpec(prometheus=Prometheus.STOCK, settings=SETTINGS)
     steps = shown_on(Console(stderr=True))
     async with stack(Options.from_env(), steps=steps) as ground, ground.proxy(subject) as proxy:
-        console.print(table([*ground.parts, proxy.part]))
+        console.print(table([*ground.service_infos, proxy.info]))
         result = await demonstrate(proxy, steps)
         for shown in (latencies(result), gauges(result), spend(result)):
             console.print("", shown)

@@ -19,7 +19,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from evenkeel_lab.errors import CellFailed, PartFailed
+from evenkeel_lab.errors import CellFailed, ProcessFailed
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -72,7 +72,7 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
         if task is not None and task.cancelling():
             # nbclient takes Ctrl-C for the death of its kernel.
             raise asyncio.CancelledError from None
-        raise PartFailed(
+        raise ProcessFailed(
             f"The Python that executes {path} died or was silent{f' in cell {number}' if number else ' at once'}.",
             hint="See whether the machine has enough memory, and try again.",
             details="\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:]),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm import fixtures
 from evenkeel_lab.stack.servers.postgres import connect
@@ -104,9 +104,9 @@ async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
                 answer = await sending.post("/v1/chat/completions", json=body)
                 elapsed = time.perf_counter() - start
             if answer.is_error or (stream and "[DONE]" not in answer.text):
-                raise PartFailed(
+                raise ProcessFailed(
                     f"The proxy answered request {number} with {answer.status_code}: {answer.text[:300]}.",
-                    hint=f"See its log: {proxy.part.log}",
+                    hint=f"See its log: {proxy.info.log}",
                 )
             return elapsed
 

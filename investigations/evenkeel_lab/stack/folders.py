@@ -120,7 +120,7 @@ def log_folder() -> Path:
 
 
 @contextlib.asynccontextmanager
-async def made_once(folder: Path) -> AsyncIterator[Path | None]:
+async def create_once(folder: Path) -> AsyncIterator[Path | None]:
     """Let one process at a time make a folder of the cache. Gives None when it is already complete.
 
     What is given is empty; it counts as complete only if the block ends well.

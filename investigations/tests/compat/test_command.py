@@ -15,7 +15,7 @@ from evenkeel_lab.compat import environments, running
 from evenkeel_lab.compat.lookup import Break
 from evenkeel_lab.compat.outcome import Check, Outcome, TestRun
 from evenkeel_lab.compat.report import run_table
-from evenkeel_lab.errors import WRONG_USE, PartFailed, RigFailure
+from evenkeel_lab.errors import WRONG_USE, ProcessFailed, RigFailure
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.folders import cache_folder
 
@@ -115,7 +115,7 @@ async def test_without_a_network_no_other_version_is_recommended(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unreachable(*_: object) -> None:
-        raise PartFailed("uv", hint="", details="error sending request for url (https://somewhere/simple/litellm/)")
+        raise ProcessFailed("uv", hint="", details="error sending request for url (https://somewhere/simple/litellm/)")
 
     monkeypatch.setattr(environments, "requirements", unreachable)
     with pytest.raises(RigFailure, match="PyPI cannot be reached"):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec, Rotation
 
 if TYPE_CHECKING:
     from evenkeel_lab.stack.stack import Stack
@@ -27,7 +27,7 @@ def values(text: str, name: str) -> dict[str, float]:
 
 
 async def test_two_workers_are_one_truth(below: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    subject = Subject(prometheus=Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
+    subject = ProxySpec(prometheus=Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
     async with (
         below.proxy(subject, name="watched") as proxy,
         httpx.AsyncClient(base_url=proxy.url, trust_env=False, timeout=60) as client,

@@ -17,9 +17,9 @@ from evenkeel_lab.stack.folders import (
     cache_folder,
     cache_in_use,
     clear,
+    create_once,
     kept,
     log_folder,
-    made_once,
     require_room,
     stack_folder,
     traversable,
@@ -59,7 +59,7 @@ async def test_a_folder_of_the_cache_is_made_by_one_at_a_time(tmp_path: Path) ->
 
     async def make() -> None:
         nonlocal made
-        async with made_once(tmp_path / "env") as empty:
+        async with create_once(tmp_path / "env") as empty:
             if empty is not None:
                 made += 1
                 await asyncio.sleep(0.05)
@@ -70,17 +70,17 @@ async def test_a_folder_of_the_cache_is_made_by_one_at_a_time(tmp_path: Path) ->
 
 async def test_a_folder_that_was_left_half_made_is_made_anew(tmp_path: Path) -> None:
     async def fail() -> None:
-        async with made_once(tmp_path / "env") as empty:
+        async with create_once(tmp_path / "env") as empty:
             assert empty is not None
             (empty / "half").touch()
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fail()
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is not None
         assert list(empty.iterdir()) == []
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is None
 
 
@@ -124,10 +124,10 @@ def test_the_cache_of_a_running_stack_is_not_cleared(own_cache: Path) -> None:
 
 async def test_waiting_for_another_installation_can_be_interrupted(tmp_path: Path) -> None:
     async def wait() -> None:
-        async with made_once(tmp_path / "env"):
+        async with create_once(tmp_path / "env"):
             pass
 
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is not None
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(wait(), 0.2)

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from evenkeel_lab.stack.litellm import fixtures
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 from evenkeel_lab.stack.litellm.fixtures import admin
 from evenkeel_lab.stack.litellm.migrations import late_indexes
@@ -42,7 +42,7 @@ WHERE table_schema = 'public' AND udt_name IN ('jsonb', '_jsonb', 'json', '_json
 
 @pytest_asyncio.fixture(scope="module", params=["1.81.8", "1.81.9", "1.106.2", DEFAULT_VERSION, "1.110.2"])
 async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
-    async with below.proxy(Subject(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
+    async with below.proxy(ProxySpec(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
         yield running
 
 
@@ -110,7 +110,7 @@ async def test_the_database_has_the_indexes_that_the_version_builds_itself(proxy
     found = {row[0] for row in await rows(proxy, "SELECT indexname FROM pg_indexes")}
     late = {statement.split('"')[1] for statement in late_indexes(proxy.services.environment.migrations)}
     assert late <= found
-    assert bool(late) == (proxy.subject.litellm not in {"1.81.8", "1.81.9"})
+    assert bool(late) == (proxy.spec.litellm not in {"1.81.8", "1.81.9"})
 
 
 async def test_the_database_has_the_tables_that_the_version_asks_for(proxy: Proxy) -> None:
@@ -133,7 +133,7 @@ async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
 
 
 def engines(proxy: Proxy) -> list[psutil.Process]:
-    family = psutil.Process(proxy.part.pid).children(recursive=True)
+    family = psutil.Process(proxy.info.pid).children(recursive=True)
     return [process for process in family if "query-engine" in " ".join(process.cmdline())]
 
 
@@ -164,9 +164,9 @@ async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> N
 
 @pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
 async def test_several_workers_serve_and_all_of_them_go(below: Stack, version: str) -> None:
-    subject = Subject(version, Prometheus.STOCK, workers=2, settings=SETTINGS)
-    async with below.proxy(subject, name="several") as proxy:
-        family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
+    spec = ProxySpec(version, Prometheus.STOCK, workers=2, settings=SETTINGS)
+    async with below.proxy(spec, name="several") as proxy:
+        family = [process.pid for process in psutil.Process(proxy.info.pid).children(recursive=True)]
         assert len(family) > 2
         answers = await asyncio.gather(*(chat(proxy, proxy.master_key) for _ in range(20)))
         assert {answer.status_code for answer in answers} == {200}

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ async def counted(proxy: Proxy, number: int) -> None:
 
 @VERSIONS
 async def test_what_a_worker_has_counted_outlives_it(below: Stack, version: str) -> None:
-    subject = Subject(version, Prometheus.EVENKEEL, workers=2)
-    async with below.proxy(subject, name="ended") as proxy:
+    spec = ProxySpec(version, Prometheus.EVENKEEL, workers=2)
+    async with below.proxy(spec, name="ended") as proxy:
         folder = proxy.config.parent / "prometheus"
         await served(proxy, 40)
         await counted(proxy, 40)
@@ -108,8 +108,8 @@ async def test_what_a_worker_has_counted_outlives_it(below: Stack, version: str)
 
 @VERSIONS
 async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_once(below: Stack, version: str) -> None:
-    subject = Subject(version, Prometheus.EVENKEEL, workers=WORKERS)
-    async with below.proxy(subject, name="counted") as proxy:
+    spec = ProxySpec(version, Prometheus.EVENKEEL, workers=WORKERS)
+    async with below.proxy(spec, name="counted") as proxy:
         before = await journal(below)
         await served(proxy, REQUESTS)
         answered = await journal(below) - before

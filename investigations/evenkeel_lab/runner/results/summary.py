@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, model_validator
 
-from evenkeel_lab.atomic_files import replace_text, text_of, understood
+from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.investigation_spec.former_names import with_current_names
@@ -104,7 +104,7 @@ def write(summary: Summary, path: Path) -> None:
 
 def read(path: Path) -> Summary:
     """Read a summary."""
-    told = understood(Document, text_of(path, refused), str(path), refused, SCHEMA)
+    told = parse_json(Document, read_text(path, refused), str(path), refused, SCHEMA)
     return Summary(
         told.name,
         told.investigation,

@@ -1,4 +1,4 @@
-"""The YAML of a proxy: generated from what the stack knows, with the subject's own settings laid over it."""
+"""The YAML of a proxy: generated from what the stack knows, with the spec's own settings laid over it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evenkeel_lab.stack.litellm.accounts import Account
 
 MODEL = "gpt-4o-mini"
@@ -54,7 +50,7 @@ class Journal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Subject:
+class ProxySpec:
     """A proxy to be: everything that may differ between two arms of an experiment."""
 
     litellm: str = DEFAULT_VERSION
@@ -77,35 +73,35 @@ class Subject:
     is on its way is lost to its client, which a busy proxy does now and then."""
 
 
-CALLBACKS: Mapping[str, Callable[[Subject], bool]] = {
-    ROTATION: lambda subject: subject.rotation is Rotation.EVENKEEL,
-    "prometheus": lambda subject: subject.prometheus is Prometheus.STOCK,
-    PROMETHEUS: lambda subject: subject.prometheus is Prometheus.EVENKEEL,
-    JOURNAL: lambda subject: subject.journal is not Journal.OFF,
+CALLBACKS: Mapping[str, Callable[[ProxySpec], bool]] = {
+    ROTATION: lambda spec: spec.rotation is Rotation.EVENKEEL,
+    "prometheus": lambda spec: spec.prometheus is Prometheus.STOCK,
+    PROMETHEUS: lambda spec: spec.prometheus is Prometheus.EVENKEEL,
+    JOURNAL: lambda spec: spec.journal is not Journal.OFF,
 }
 """What a proxy may load, and when it does."""
 
 
-def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
+def proxy_config(spec: ProxySpec, mock_url: str) -> dict[str, Any]:
     """Return the whole configuration. Secrets are not in it: they reach the proxy through its environment."""
     config: dict[str, Any] = {
-        "model_list": model_list(subject, f"{mock_url}/v1"),
+        "model_list": model_list(spec, f"{mock_url}/v1"),
         "litellm_settings": {},
         "router_settings": {},
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
     }
-    callbacks = [name for name, wanted in CALLBACKS.items() if wanted(subject)]
+    callbacks = [name for name, wanted in CALLBACKS.items() if wanted(spec)]
     if callbacks:
         config["litellm_settings"]["callbacks"] = callbacks
-    if subject.journal is not Journal.OFF:
-        config["evenkeel"] = {"journal": {"store": subject.journal.value}}
-    return merged(config if subject.bare else merged(config, SERVICES), subject.settings)
+    if spec.journal is not Journal.OFF:
+        config["evenkeel"] = {"journal": {"store": spec.journal.value}}
+    return merged(config if spec.bare else merged(config, SERVICES), spec.settings)
 
 
-def model_list(subject: Subject, api_base: str) -> list[dict[str, Any]]:
+def model_list(spec: ProxySpec, api_base: str) -> list[dict[str, Any]]:
     """Return a deployment for each account."""
-    if subject.accounts:
-        return [account.deployment(MODEL, api_base) for account in subject.accounts]
+    if spec.accounts:
+        return [account.deployment(MODEL, api_base) for account in spec.accounts]
     params = {"model": f"openai/{MODEL}", "api_base": api_base, "api_key": "sk-mock-account"}
     return [{"model_name": MODEL, "litellm_params": params}]
 
@@ -120,8 +116,3 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
-
-
-def write_config(config: Mapping[str, Any], path: Path) -> None:
-    """Write a configuration where the proxy reads it."""
-    path.write_text(yaml.safe_dump(dict(config), sort_keys=False), encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stack.folders import made_once
+from evenkeel_lab.stack.folders import create_once
 from evenkeel_lab.stack.packages.npm import install_program, program_folder
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def stand_in(node: Node, log: Path) -> Engine:
     """Return the stand-in, installed into the cache on first use."""
     folder = program_folder("engine", SOURCE, node)
     shim = folder / "query-engine"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             hint = f"Mend the way to the npm registry, or name a native engine in {VARIABLE}."
             await install_program(SOURCE, empty, node, log, what="the Prisma stand-in", hint=hint)

@@ -18,8 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
-from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.errors import ProcessFailed, RigFailure, UnknownVersion
+from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, create_once, require_room
 from evenkeel_lab.stack.litellm.migrations import statements
 from evenkeel_lab.stack.litellm.requirements import (
     NO_NETWORK,
@@ -129,7 +129,7 @@ async def environment(version: str, node: Node, engine: Engine, log: Path) -> En
     digest = hashlib.sha256(recipe + platform.python_version().encode()).hexdigest()[:12]
     folder = cache_folder() / "subjects" / f"litellm-{version}-{digest}"
     made = Environment(version, folder / "bin" / "python", site_packages_of(folder), locked=lock.exists())
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             require_room(empty, ENVIRONMENT_MIB)
             await make_environment(empty, log)
@@ -147,7 +147,7 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
         wanted: list[str | Path] = ["--require-hashes", "-r", lock] if lock else []
         wanted = wanted or [*await requirements(made.version, made.python, made.site_packages, log)]
         await install(["--python", made.python], wanted, log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure(
                 f"LiteLLM {made.version} is not in the cache, and PyPI cannot be reached.",
@@ -173,7 +173,7 @@ async def _generate_client(made: Environment, node: Node, engine: Engine, log: P
         "prisma generate", [scripts / "prisma", "generate", "--schema", made.schema], env=env, cwd=scripts, log=log
     )
     # Two versions set up at once would otherwise install npm packages into one folder at the same time.
-    async with made_once(home) as first:
+    async with create_once(home) as first:
         if first is not None:
             await run(command)
             return
@@ -193,7 +193,7 @@ async def plugin_folder() -> Path:
     distribution = metadata.distribution("litellm-evenkeel")
     version = distribution.version
     folder = cache_folder() / "plugins" / f"{version}-{digest.hexdigest()[:12]}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             shutil.copytree(package, empty / "litellm_evenkeel", ignore=shutil.ignore_patterns("__pycache__"))
             about = empty / f"litellm_evenkeel-{version}.dist-info"

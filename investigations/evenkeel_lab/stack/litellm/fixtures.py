@@ -31,7 +31,7 @@ class Entities:
     customers: tuple[str, ...]
 
 
-class Admin:
+class ManagementApi:
     """A proxy's management API, as its master."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -50,17 +50,17 @@ class Admin:
 
 
 @contextlib.asynccontextmanager
-async def admin(proxy: Proxy) -> AsyncIterator[Admin]:
+async def management_api(proxy: Proxy) -> AsyncIterator[ManagementApi]:
     """Open a proxy's management API."""
     headers = {"Authorization": f"Bearer {proxy.master_key}"}
     async with client(seconds=ANSWER_SECONDS, base_url=proxy.url, headers=headers) as opened:
-        yield Admin(opened)
+        yield ManagementApi(opened)
 
 
 async def create(proxy: Proxy, *, customers: int = 3, max_budget: float = 100.0) -> Entities:
     """Make one of each kind, all with budgets."""
     mark = uuid.uuid4().hex[:8]
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         team = await api.post("/team/new", team_alias=f"team-{mark}", max_budget=max_budget, budget_duration="30d")
         user = await api.post(
             "/user/new", user_id=f"user-{mark}", max_budget=max_budget, budget_duration="30d", auto_create_key=False
@@ -90,7 +90,7 @@ async def remove(proxy: Proxy, entities: Entities) -> None:
         "/user/delete": {"user_ids": [entities.user]},
         "/team/delete": {"team_ids": [entities.team]},
     }
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         for path, body in everything.items():
             # One that is gone already must not keep the others.
             with contextlib.suppress(RigFailure):

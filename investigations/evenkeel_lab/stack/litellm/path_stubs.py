@@ -11,7 +11,7 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.stack.folders import cache_folder, create_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +20,12 @@ PRISMA = "#!/bin/sh\necho 'the stack applies migrations itself' >&2\nexit 1\n"
 OPENSSL = "#!/bin/sh\necho 'OpenSSL 3.0.0'\n"
 
 
-async def decoys() -> Path:
+async def stub_folder() -> Path:
     """Return a folder to put in front of a proxy's PATH."""
     wanted = {"prisma": PRISMA} | ({} if shutil.which("openssl") else {"openssl": OPENSSL})
     digest = hashlib.sha256("".join(sorted(wanted.values())).encode()).hexdigest()[:12]
     folder = cache_folder() / f"decoys-{digest}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         for name, script in wanted.items() if empty is not None else ():
             (folder / name).write_text(script)
             (folder / name).chmod(0o755)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.packages.python import install, make_environment
 
 PRISMA = "0.11.0"  # LiteLLM reaches into its `_Prisma__engine`, which later versions do not have
@@ -58,7 +58,7 @@ async def requirements(version: str, python: Path, site_packages: Path, log: Pat
 async def _resolves(wanted: list[str], python: Path, log: Path) -> bool:
     try:
         await install(["--python", python, "--dry-run"], list(wanted), log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if NO_SOLUTION in error.details and not re.search(NO_NETWORK, error.details):
             return False
         raise

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.stack.folders import made_once
+from evenkeel_lab.stack.folders import create_once
 from evenkeel_lab.stack.packages.npm import install_program, program_folder
 from evenkeel_lab.stack.processes.process import Command, run
 
@@ -23,7 +23,7 @@ SOURCE = Path(__file__).with_name("schema_engine")
 async def write_difference(before: Path, after: Path, sql: Path, node: Node, log: Path) -> None:
     """Write the SQL that turns the schema in the file `before` into the one in `after`; a comment if they are equal."""
     folder = program_folder("schema-engine", SOURCE, node)
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             hint = "Mend the way to the npm registry, or choose a release whose migrations are all on PyPI."
             await install_program(SOURCE, empty, node, log, what="Prisma's schema engine", hint=hint)

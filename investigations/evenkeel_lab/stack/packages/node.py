@@ -10,8 +10,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenkeel_lab.errors import MissingTool, PartFailed
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.errors import MissingTool, ProcessFailed
+from evenkeel_lab.stack.folders import cache_folder, create_once
 from evenkeel_lab.stack.packages.python import install
 
 OLDEST = 18
@@ -60,11 +60,11 @@ async def find_node(log: Path) -> Node:
     version = re.search(r"==([\d.]+)", LOCK.read_text())
     assert version is not None
     folder = cache_folder() / f"node-{version.group(1)}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             try:
                 await install(["--target", empty, "--require-hashes"], ["-r", LOCK], log)
-            except PartFailed as error:
+            except ProcessFailed as error:
                 raise MissingTool(
                     f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
                     hint="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import MissingTool, PartFailed
+from evenkeel_lab.errors import MissingTool, ProcessFailed
 from evenkeel_lab.stack.folders import cache_folder
 from evenkeel_lab.stack.processes.process import Command, run
 
@@ -35,7 +35,7 @@ async def install_program(source: Path, empty: Path, node: Node, log: Path, *, w
     env |= {"NODE_DISABLE_COMPILE_CACHE": "1"}
     try:
         await run(Command("npm ci", CI, env=env, cwd=empty, log=log))
-    except PartFailed as error:
+    except ProcessFailed as error:
         raise MissingTool(
             f"The npm packages of {what} cannot be installed.", hint=hint, details=error.details
         ) from error

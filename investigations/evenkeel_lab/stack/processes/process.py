@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, PartFailed, RigFailure
+from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, ProcessFailed, RigFailure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ class Child:
         what, details = f"{self.command.name} {why}.", log_tail(self.command.log)
         if re.search(NO_ROOM, details):
             return DiskFull(what, hint=DISK_FULL_HINT, details=details)
-        return PartFailed(what, hint=f"The whole log: {self.command.log}", details=details)
+        return ProcessFailed(what, hint=f"The whole log: {self.command.log}", details=details)
 
 
 def log_tail(log: Path, lines: int = LOG_LINES) -> str:
@@ -112,7 +112,7 @@ async def running(command: Command) -> AsyncIterator[Child]:
     try:
         word, _, rest = (await first_line(guardian)).partition(" ")
         if word != "pid":
-            raise PartFailed(
+            raise ProcessFailed(
                 f"{command.name} cannot be started: {rest or 'its guardian died'}.",
                 hint="Check that the program exists and may be executed.",
             )

@@ -10,25 +10,26 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import yaml
 
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, running, until_ready
-from evenkeel_lab.stack.service_info import Part
+from evenkeel_lab.stack.service_info import ServiceInfo
+from evenkeel_lab.stack.yaml_file import write_yaml
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-READY_SECONDS = 15.0
+# Reading the settings of 10,000 accounts takes seconds.
+READY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Mock:
     """A running mock provider."""
 
-    part: Part
+    info: ServiceInfo
     url: str
 
 
@@ -48,7 +49,7 @@ async def mock(
     """Run the mock provider, with the settings that its file would hold."""
     port = free_port(port)
     path = folder / "mock.yaml"
-    path.write_text(yaml.safe_dump(dict(settings or {})), encoding="utf-8")
+    write_yaml(settings or {}, path)
     command = Command(
         "The mock provider",
         [sys.executable, "-m", "evenkeel_mock", "--port", str(port), "--workers", str(workers), "--config", str(path)],
@@ -61,4 +62,4 @@ async def mock(
     url = f"http://{LOOPBACK}:{port}"
     async with running(command) as child:
         seconds = await until_ready(child, lambda: answers(f"{url}/_mock/health"), READY_SECONDS)
-        yield Mock(Part.of(child, "mock", metadata.version("litellm-evenkeel"), url, seconds), url)
+        yield Mock(ServiceInfo.of_process(child, "mock", metadata.version("litellm-evenkeel"), url, seconds), url)

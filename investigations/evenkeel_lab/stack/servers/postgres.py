@@ -24,7 +24,7 @@ from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.folders import server_uid, traversable
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, run, running, until_ready
-from evenkeel_lab.stack.service_info import Part
+from evenkeel_lab.stack.service_info import ServiceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Postgres:
         self._password = secrets.token_hex(16)
         self._uid = server_uid()
         self._server = contextlib.AsyncExitStack()
-        self.part: Part
+        self.info: ServiceInfo
 
     async def __aenter__(self) -> Self:
         """Create the data folder and start the server."""
@@ -125,7 +125,7 @@ class Postgres:
             seconds = await until_ready(child, self._answers, READY_SECONDS)
             version = await server_version(self.url)
             self._server = starting.pop_all()
-        self.part = Part.of(child, "postgres", version, f"{LOOPBACK}:{self._port}", seconds)
+        self.info = ServiceInfo.of_process(child, "postgres", version, f"{LOOPBACK}:{self._port}", seconds)
 
     def _command(self, program: str, arguments: Sequence[str | Path]) -> Command:
         return Command(
@@ -195,7 +195,7 @@ class ExternalPostgres:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.part: Part
+        self.info: ServiceInfo
 
     async def __aenter__(self) -> Self:
         """Make sure that it answers."""
@@ -207,7 +207,7 @@ class ExternalPostgres:
                 f"The Postgres of DATABASE_URL ({where}) does not answer: {type(error).__name__}.",
                 hint="Start it, mend DATABASE_URL, or unset it to get an embedded one.",
             ) from error
-        self.part = Part("postgres (yours)", version, where)
+        self.info = ServiceInfo("postgres (yours)", version, where)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -16,7 +16,7 @@ from evenkeel_lab.errors import MissingTool, RigFailure
 from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, running, until_ready
-from evenkeel_lab.stack.service_info import Part
+from evenkeel_lab.stack.service_info import ServiceInfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ SCHEMES = ("redis", "rediss")
 class Valkey:
     """A running Valkey, or Redis if it is the user's own."""
 
-    part: Part
+    info: ServiceInfo
     url: str
 
 
@@ -83,7 +83,7 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
 
         seconds = await until_ready(child, answers, READY_SECONDS)
         version = await server_version(url) or "unknown"
-        yield Valkey(Part.of(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
+        yield Valkey(ServiceInfo.of_process(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
 
 
 @contextlib.asynccontextmanager
@@ -96,4 +96,4 @@ async def external_valkey(url: str) -> AsyncIterator[Valkey]:
             f"The Redis or Valkey of REDIS_URL ({where}) does not answer.",
             hint="Start it, mend REDIS_URL, or unset it to get an embedded one.",
         )
-    yield Valkey(Part("valkey (yours)", version, where), url)
+    yield Valkey(ServiceInfo("valkey (yours)", version, where), url)

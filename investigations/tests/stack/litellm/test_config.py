@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from hypothesis import given, strategies as st
 
-from evenkeel_lab.stack.litellm.config import REDIS, Prometheus, Subject, merged, proxy_config, write_config
+from evenkeel_lab.stack.litellm.config import REDIS, Prometheus, ProxySpec, merged, proxy_config
+from evenkeel_lab.stack.yaml_file import write_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def test_laying_over_nothing_or_oneself_changes_nothing(base: dict[str, Any]) ->
 
 
 def test_no_secret_is_written(tmp_path: Path) -> None:
-    write_config(proxy_config(Subject(), "http://127.0.0.1:1"), tmp_path / "config.yaml")
+    write_yaml(proxy_config(ProxySpec(), "http://127.0.0.1:1"), tmp_path / "config.yaml")
     config = yaml.safe_load((tmp_path / "config.yaml").read_text())
     secrets = [config["general_settings"][name] for name in ("master_key", "database_url")]
     secrets += [config["litellm_settings"]["cache_params"]["url"], config["router_settings"]["redis_url"]]
@@ -51,23 +52,23 @@ def test_no_secret_is_written(tmp_path: Path) -> None:
 
 def test_prometheus_is_a_callback_only_when_asked_for() -> None:
     def callbacks(prometheus: Prometheus) -> object:
-        return proxy_config(Subject(prometheus=prometheus), "http://m")["litellm_settings"].get("callbacks")
+        return proxy_config(ProxySpec(prometheus=prometheus), "http://m")["litellm_settings"].get("callbacks")
 
     assert callbacks(Prometheus.OFF) is None
     assert callbacks(Prometheus.STOCK) == ["prometheus"]
 
 
 def test_what_is_bare_stands_on_the_provider_alone() -> None:
-    config = proxy_config(Subject(bare=True), "http://m")
+    config = proxy_config(ProxySpec(bare=True), "http://m")
     assert "database_url" not in config["general_settings"]
     assert "cache" not in config["litellm_settings"]
     assert "redis_url" not in config["router_settings"]
-    assert config["model_list"] == proxy_config(Subject(), "http://m")["model_list"]
+    assert config["model_list"] == proxy_config(ProxySpec(), "http://m")["model_list"]
 
 
 def test_settings_lie_over_the_generated_ones() -> None:
-    subject = Subject(settings={"router_settings": {"num_retries": 7}, "litellm_settings": {"cache": False}})
-    config = proxy_config(subject, "http://m")
+    spec = ProxySpec(settings={"router_settings": {"num_retries": 7}, "litellm_settings": {"cache": False}})
+    config = proxy_config(spec, "http://m")
     assert config["router_settings"]["num_retries"] == 7
     assert config["router_settings"]["redis_url"] == REDIS
     assert config["litellm_settings"]["cache"] is False

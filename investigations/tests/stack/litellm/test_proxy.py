@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stack.litellm.config import Journal, Subject
+from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
 from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, refusal_of, stops_within, why_it_died
 from litellm_evenkeel.journal.settings import JournalSettings
 
@@ -53,17 +53,17 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
 )
 def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
     nothing: Any = None
-    subject = Subject(journal=kind, settings=settings)
-    proxy = Proxy(nothing, subject, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
+    spec = ProxySpec(journal=kind, settings=settings)
+    proxy = Proxy(nothing, spec, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
     assert proxy.journal == (Path(file) if file else None)
 
 
 def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
     def seconds(drain: str) -> float:
         settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
-        return stops_within(Subject(journal=Journal.SQLITE, settings=settings))
+        return stops_within(ProxySpec(journal=Journal.SQLITE, settings=settings))
 
-    usual = stops_within(Subject(journal=Journal.SQLITE))
-    assert usual >= stops_within(Subject()) + JournalSettings().drain_timeout
+    usual = stops_within(ProxySpec(journal=Journal.SQLITE))
+    assert usual >= stops_within(ProxySpec()) + JournalSettings().drain_timeout
     assert seconds("2m") - seconds("1m") == 60
     assert seconds("nonsense") == usual

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.litellm.requirements import (
     OTHERS,
     of_extra,
@@ -99,5 +99,5 @@ async def test_of_another_its_packages_are_named_as_far_as_they_are_there(tmp_pa
 
 @pytest.mark.slow
 async def test_a_release_that_is_not_there_is_no_other_one(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed):
+    with pytest.raises(ProcessFailed):
         await wanted("1.107.0", tmp_path)

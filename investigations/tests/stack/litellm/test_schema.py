@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.errors import PartFailed, UnsafeDatabase
+from evenkeel_lab.errors import ProcessFailed, UnsafeDatabase
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.litellm.migrations import completion, migrate, require_completed
 from evenkeel_lab.stack.litellm.schema import SOURCE, write_difference
@@ -103,6 +103,6 @@ def test_the_npm_lock_holds_hashes_and_no_address() -> None:
 
 
 async def test_what_is_no_schema_is_an_error_that_says_where(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed) as error:
+    with pytest.raises(ProcessFailed) as error:
         await difference(BEFORE, HEAD + "model X {\n", tmp_path)
     assert "after.prisma" in error.value.details

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.processes.process import Command, log_tail, run, running, until_ready
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def test_run_returns_what_was_printed(tmp_path: Path) -> None:
 
 async def test_run_raises_with_the_end_of_the_log(tmp_path: Path) -> None:
     code = "import sys; [print(i) for i in range(100)]; sys.exit(7)"
-    with pytest.raises(PartFailed, match="exit code 7") as error:
+    with pytest.raises(ProcessFailed, match="exit code 7") as error:
         await run(python(code, tmp_path / "log"))
     assert error.value.details.splitlines()[-1] == "99"
     assert len(error.value.details.splitlines()) == 15
@@ -70,7 +70,7 @@ async def test_run_raises_with_the_end_of_the_log(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_does_not_exist_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed, match="/no/such/program"):
+    with pytest.raises(ProcessFailed, match="/no/such/program"):
         await run(Command("it", ["/no/such/program"], log=tmp_path / "log"))
 
 
@@ -166,11 +166,11 @@ async def test_until_ready_tells_a_death_from_a_silence(tmp_path: Path) -> None:
         return False
 
     async with running(python("import sys; sys.exit('no room')", tmp_path / "dead")) as child:
-        with pytest.raises(PartFailed, match="before it answered") as error:
+        with pytest.raises(ProcessFailed, match="before it answered") as error:
             await until_ready(child, never, 10)
         assert "no room" in error.value.details
     async with running(python("import time; time.sleep(600)", tmp_path / "silent")) as child:
-        with pytest.raises(PartFailed, match="did not answer within"):
+        with pytest.raises(ProcessFailed, match="did not answer within"):
             await until_ready(child, never, 0.1)
 
 

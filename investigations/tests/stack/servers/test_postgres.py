@@ -31,15 +31,15 @@ async def ask(url: str, query: str) -> object:
 async def test_a_server_keeps_its_data_over_a_restart_and_is_gone_afterwards(tmp_path: Path) -> None:
     async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
         await ask(server.url, "CREATE TABLE kept AS SELECT 42 AS answer")
-        before = server.part
+        before = server.info
         await server.restart()
-        assert server.part.pid != before.pid
-        assert server.part.address == before.address
+        assert server.info.pid != before.pid
+        assert server.info.address == before.address
         assert await ask(server.url, "SELECT answer FROM kept") == 42
-        assert server.part.version in str(await ask(server.url, "SELECT version()"))
-    assert server.part.pid is not None
-    assert not psutil.pid_exists(server.part.pid)
-    assert is_free(int(server.part.address.rpartition(":")[2]))
+        assert server.info.version in str(await ask(server.url, "SELECT version()"))
+    assert server.info.pid is not None
+    assert not psutil.pid_exists(server.info.pid)
+    assert is_free(int(server.info.address.rpartition(":")[2]))
 
 
 async def test_two_servers_run_side_by_side(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def test_two_servers_run_side_by_side(tmp_path: Path) -> None:
         Postgres(one, tmp_path) as first,
         Postgres(two, tmp_path) as second,
     ):
-        assert first.part.address != second.part.address
+        assert first.info.address != second.info.address
         assert await ask(first.url, "SELECT 1") == await ask(second.url, "SELECT 1")
 
 
@@ -70,7 +70,7 @@ async def test_root_runs_it_as_nobody_even_from_a_closed_folder(
     closed.chmod(0o700)
     monkeypatch.setattr(module, "binaries", lambda: closed / installed.relative_to(installed.parents[2]))
     async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
-        assert psutil.Process(server.part.pid).uids().real == NOBODY
+        assert psutil.Process(server.info.pid).uids().real == NOBODY
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
@@ -83,7 +83,7 @@ def test_a_user_without_a_name_is_told_so() -> None:
 async def test_a_server_of_the_users_own_is_left_running(tmp_path: Path) -> None:
     async with stack_folder() as folder, Postgres(folder, tmp_path) as server:
         async with ExternalPostgres(server.url + "&connection_limit=5&schema=public") as theirs:
-            assert theirs.part.pid is None
+            assert theirs.info.pid is None
         assert await ask(server.url, "SELECT 1") == 1
 
 

@@ -19,10 +19,10 @@ async def test_it_answers_with_its_password_and_is_left_alone_as_an_external_one
         async with Redis.from_url(server.url) as client:
             await client.set("kept", "1")
             async with external_valkey(server.url) as theirs:
-                assert theirs.part.pid is None
-                assert theirs.part.version == server.part.version
+                assert theirs.info.pid is None
+                assert theirs.info.version == server.info.version
             assert await client.get("kept") == b"1"
-        async with Redis.from_url(f"redis://{server.part.address}") as stranger:
+        async with Redis.from_url(f"redis://{server.info.address}") as stranger:
             with pytest.raises(AuthenticationError):
                 await stranger.get("kept")
 
