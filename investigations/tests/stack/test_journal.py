@@ -80,7 +80,7 @@ async def until(holds: Any) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> None:
+async def test_every_request_has_a_record_whatever_its_outcome(below: Stack) -> None:
     spec = ProxySpec(journal=Journal.SQLITE, rotation=Rotation.EVENKEEL)
     async with below.proxy(spec) as proxy:
         path = file_of(proxy)
@@ -113,7 +113,7 @@ async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> No
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: Path, workers: int) -> None:
+async def test_a_proxy_that_is_stopped_loses_no_record(below: Stack, tmp_path: Path, workers: int) -> None:
     # So long that only its end can have written them.
     settings = {"evenkeel": {"journal": {"flush_interval": 600}}}
     async with below.proxy(ProxySpec(journal=Journal.SQLITE, workers=workers, settings=settings)) as proxy:
@@ -133,7 +133,7 @@ async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: 
         assert len(rows(kept)) == len(statuses) <= await provided(proxy)
 
 
-async def test_a_proxy_that_is_killed_loses_what_came_last(below: Stack) -> None:
+async def test_a_killed_proxy_loses_only_its_last_records(below: Stack) -> None:
     async with below.proxy(ProxySpec(journal=Journal.SQLITE)) as proxy:
         path = file_of(proxy)
         await reset(proxy)
@@ -149,7 +149,7 @@ async def test_a_proxy_that_is_killed_loses_what_came_last(below: Stack) -> None
         assert 0 <= lost <= 2 * CLIENTS + 20
 
 
-async def test_postgres_keeps_rows_as_well(below: Stack) -> None:
+async def test_postgres_stores_records(below: Stack) -> None:
     async with below.proxy(ProxySpec(journal=Journal.POSTGRES)) as proxy:
         assert set(await asked(proxy, 30)) == {200}
         async with client(proxy) as sender:

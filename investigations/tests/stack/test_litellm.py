@@ -84,7 +84,7 @@ async def json_strings(proxy: Proxy) -> list[str]:
     return found
 
 
-async def test_entities_and_chats_land_in_the_database_as_they_should(proxy: Proxy) -> None:
+async def test_fixtures_and_chats_are_in_the_database(proxy: Proxy) -> None:
     made = await fixtures.create(proxy)
     answers = await asyncio.gather(
         *(chat(proxy, made.key, user=made.customers[n % 3], stream=n % 10 == 0) for n in range(CHATS))
@@ -147,7 +147,7 @@ async def writes_and_reads(proxy: Proxy) -> bool:
         return False
 
 
-async def test_a_killed_engine_is_survived(proxy: Proxy) -> None:
+async def test_the_proxy_survives_a_killed_engine(proxy: Proxy) -> None:
     before = engines(proxy)
     assert before
     for engine in before:
@@ -156,14 +156,14 @@ async def test_a_killed_engine_is_survived(proxy: Proxy) -> None:
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
-async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> None:
+async def test_the_proxy_survives_a_restart_of_postgres(below: Stack, proxy: Proxy) -> None:
     assert isinstance(below.postgres, Postgres)
     await below.postgres.restart()
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
 @pytest.mark.parametrize("version", [DEFAULT_VERSION, "1.110.2"])
-async def test_several_workers_serve_and_all_of_them_go(below: Stack, version: str) -> None:
+async def test_all_workers_serve_and_end(below: Stack, version: str) -> None:
     spec = ProxySpec(version, Prometheus.STOCK, workers=2, settings=SETTINGS)
     async with below.proxy(spec, name="several") as proxy:
         family = [process.pid for process in psutil.Process(proxy.info.pid).children(recursive=True)]

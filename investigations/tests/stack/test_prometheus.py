@@ -89,7 +89,7 @@ async def counted(proxy: Proxy, number: int) -> None:
 
 
 @VERSIONS
-async def test_what_a_worker_has_counted_outlives_it(below: Stack, version: str) -> None:
+async def test_counts_of_a_worker_remain_after_it_ends(below: Stack, version: str) -> None:
     spec = ProxySpec(version, Prometheus.EVENKEEL, workers=2)
     async with below.proxy(spec, name="ended") as proxy:
         folder = proxy.config.parent / "prometheus"
@@ -107,7 +107,7 @@ async def test_what_a_worker_has_counted_outlives_it(below: Stack, version: str)
 
 
 @VERSIONS
-async def test_of_several_workers_each_count_is_exact_and_each_gauge_is_there_once(below: Stack, version: str) -> None:
+async def test_workers_have_exact_counters_and_each_gauge_once(below: Stack, version: str) -> None:
     spec = ProxySpec(version, Prometheus.EVENKEEL, workers=WORKERS)
     async with below.proxy(spec, name="counted") as proxy:
         before = await journal(below)

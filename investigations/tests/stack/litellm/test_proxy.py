@@ -21,7 +21,7 @@ ERROR:    Application startup failed. Exiting.
 """
 
 
-def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
+def test_settings_that_the_plugin_refuses_are_wrong_use() -> None:
     found = refusal_of(LOG)
     assert isinstance(found, WrongUse)
     assert (found.what, found.hint) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
@@ -32,7 +32,7 @@ def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
 @pytest.mark.parametrize(
     "log", ["", "ImportError: Could not import x from y", "a line\nOSError: address already in use"]
 )
-def test_what_litellm_dies_of_is_not(log: str) -> None:
+def test_errors_of_litellm_at_boot_are_not_wrong_use(log: str) -> None:
     assert refusal_of(log) is None
     assert bool(why_it_died(log)) == ("Error" in log)
     assert bool(hint_of(log)) == ("Error" in log)
@@ -51,14 +51,14 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
         (Journal.OFF, {}, None),
     ],
 )
-def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
+def test_a_proxy_has_the_path_of_its_journal_file(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
     nothing: Any = None
     spec = ProxySpec(journal=kind, settings=settings)
     proxy = Proxy(nothing, spec, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
     assert proxy.journal == (Path(file) if file else None)
 
 
-def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
+def test_a_proxy_with_a_journal_has_time_to_write_queued_records() -> None:
     def seconds(drain: str) -> float:
         settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
         return stops_within(ProxySpec(journal=Journal.SQLITE, settings=settings))

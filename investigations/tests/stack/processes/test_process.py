@@ -74,7 +74,7 @@ async def test_a_program_that_does_not_exist_is_an_error_that_names_it(tmp_path:
         await run(Command("it", ["/no/such/program"], log=tmp_path / "log"))
 
 
-async def test_leaving_ends_a_whole_deaf_family(tmp_path: Path) -> None:
+async def test_leaving_kills_a_process_and_children_that_ignore_signals(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running(python(DEAF_FAMILY, log, grace=0.2)) as child:
         grandchild = int(await said(log))
@@ -102,7 +102,7 @@ async def test_the_stop_signal_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.001, 0.003, 0.01, 0.03, 0.1])
-async def test_an_interruption_while_starting_leaves_nothing(tmp_path: Path, moment: float) -> None:
+async def test_an_interruption_during_the_start_leaves_no_process(tmp_path: Path, moment: float) -> None:
     mark = f"evenkeel-test-{moment}-{time.time_ns()}"
 
     async def start() -> None:
@@ -127,7 +127,7 @@ async def test_secrets_in_the_environment_are_in_no_argument(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_parent_takes_everything_along(tmp_path: Path, number: signal.Signals) -> None:
+def test_all_processes_end_when_the_parent_is_killed(tmp_path: Path, number: signal.Signals) -> None:
     log = tmp_path / "log"
     script = f"""
 import asyncio, sys
@@ -150,7 +150,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-async def test_a_killed_guardian_takes_its_command_along_and_leaving_ends_the_rest(tmp_path: Path) -> None:
+async def test_the_command_ends_when_its_guardian_is_killed_and_leaving_ends_its_children(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running(python(DEAF_FAMILY, log)) as child:
         grandchild = int(await said(log))
@@ -161,7 +161,7 @@ async def test_a_killed_guardian_takes_its_command_along_and_leaving_ends_the_re
     assert gone(grandchild)
 
 
-async def test_until_ready_tells_a_death_from_a_silence(tmp_path: Path) -> None:
+async def test_until_ready_distinguishes_an_ended_process_from_a_silent_process(tmp_path: Path) -> None:
     async def never() -> bool:
         return False
 
@@ -174,5 +174,5 @@ async def test_until_ready_tells_a_death_from_a_silence(tmp_path: Path) -> None:
             await until_ready(child, never, 0.1)
 
 
-def test_the_tail_of_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_the_tail_of_a_missing_log_is_empty(tmp_path: Path) -> None:
     assert log_tail(tmp_path / "none") == ""
