@@ -18,7 +18,7 @@ import pytest_asyncio
 from evenkeel_lab.stack.litellm import fixtures
 from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
-from evenkeel_lab.stack.litellm.fixtures import admin
+from evenkeel_lab.stack.litellm.fixtures import management_api
 from evenkeel_lab.stack.litellm.migrations import late_indexes
 from evenkeel_lab.stack.servers.postgres import Postgres
 
@@ -121,7 +121,7 @@ async def test_the_database_has_the_tables_that_the_version_asks_for(proxy: Prox
 
 
 async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         key = (await api.post("/key/generate", max_budget=1e-9))["key"]
     assert (await chat(proxy, key)).status_code == 200
 

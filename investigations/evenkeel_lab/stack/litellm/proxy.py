@@ -1,4 +1,4 @@
-"""The proxy under test: an unmodified LiteLLM, started with a generated configuration."""
+"""A LiteLLM proxy, unmodified, started with a generated configuration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXT
 
 @dataclass(frozen=True)
 class Services:
-    """What a proxy stands on."""
+    """Services and tools that a proxy needs."""
 
     mock_url: str
     database_url: str
@@ -51,7 +51,7 @@ class Services:
     plugin: Path
     path_stubs: Path
     lag: Path | None = None
-    """Where the proxy's processes write how late their event loops are, if anybody wants to know."""
+    """File name prefix for measured event loop delays; `None` if they are not measured."""
 
 
 @dataclass(frozen=True)
@@ -68,36 +68,36 @@ class Proxy:
 
     @property
     def engines(self) -> Path:
-        """Where its query engines say that they are there."""
+        """Folder in which its query engines register."""
         return self.config.parent / ENGINES
 
     @property
     def journal(self) -> Path | None:
-        """The file that rows of requests go to, if they go to one."""
-        told = _of_journal(self.spec)
-        if told is None or Journal.SQLITE not in {told.get("store", Journal.SQLITE), told.get("copy_to")}:
+        """File of the journal, or `None` if it has no file."""
+        section = _journal_section(self.spec)
+        if section is None or Journal.SQLITE not in {section.get("store", Journal.SQLITE), section.get("copy_to")}:
             return None
-        return self.config.parent / str(told.get("path", JournalSettings().path))
+        return self.config.parent / str(section.get("path", JournalSettings().path))
 
 
-def _of_journal(spec: ProxySpec) -> Mapping[str, Any] | None:
-    """Return what is written for the journal, if there is one."""
+def _journal_section(spec: ProxySpec) -> Mapping[str, Any] | None:
+    """Return the settings of the journal, or `None` if it is off."""
     if spec.journal is Journal.OFF:
         return None
-    section: Mapping[str, Any] = proxy_config(spec, "").get("evenkeel") or {}
-    return section.get("journal") or {}
+    plugin: Mapping[str, Any] = proxy_config(spec, "").get("evenkeel") or {}
+    return plugin.get("journal") or {}
 
 
-def stops_within(spec: ProxySpec) -> float:
-    """Return after how many seconds a proxy that was told to end hangs; what waits for a store may still be written."""
-    told = _of_journal(spec)
-    if told is None:
+def stop_seconds(spec: ProxySpec) -> float:
+    """Return the seconds that a proxy has to stop, including those to write queued journal records."""
+    section = _journal_section(spec)
+    if section is None:
         return STOP_SECONDS
-    return STOP_SECONDS + FINAL_EVENTS_SECONDS + (span(told.get("drain_timeout")) or JournalSettings().drain_timeout)
+    return STOP_SECONDS + FINAL_EVENTS_SECONDS + (span(section.get("drain_timeout")) or JournalSettings().drain_timeout)
 
 
 def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) -> dict[str, str]:
-    """Return the whole environment of a proxy. Nothing of the user's own leaks into a measurement."""
+    """Return the environment of a proxy. It contains none of the user's variables except certificates."""
     folders = {name: home / name for name in ("home", "tmp", "prometheus", "prisma", ENGINES)}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,8 +119,8 @@ def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) 
         env |= {"DATABASE_URL": services.database_url, "REDIS_URL": services.redis_url}
     if services.lag:
         env["LAG_OF_PROXY"] = str(services.lag)
-        # When it starts, LiteLLM draws how often it writes what was spent, once in 10 to 15 seconds: as long as they
-        # live, two proxies that are the same would cost more or less by it. Several workers had better not agree on it.
+        # At its start, LiteLLM draws the interval at which it writes spend, 10 to 15 seconds. Without a seed, identical
+        # proxies would differ in cost. Several workers must not share the interval.
         if spec.workers == 1:
             env |= {"SEED_OF_PROXY": SEED, "PYTHONHASHSEED": SEED}
     if spec.patch:
@@ -131,13 +131,15 @@ def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) 
     if schema and not spec.bare:
         env["DATABASE_SCHEMA"] = schema
     if spec.workers > 1:
-        # By default a worker that does not answer within 5 s is killed and started anew. Where many boot at once none
-        # comes further than that, for ever.
+        # By default, a worker that does not answer within 5 s is killed and restarted. If many boot at once, none would
+        # ever finish.
         env["TIMEOUT_WORKER_HEALTHCHECK"] = str(int(READY_SECONDS))
     if spec.workers > 1 and spec.prometheus is not Prometheus.OFF:
         env["PROMETHEUS_MULTIPROC_DIR"] = str(folders["prometheus"])
-    if taken := env.keys() & spec.env.keys():
-        raise WrongUse(f"{', '.join(sorted(taken))} cannot be set: the stack does.", hint="Leave it out of env.")
+    if reserved := env.keys() & spec.env.keys():
+        raise WrongUse(
+            f"{', '.join(sorted(reserved))} cannot be set in env: the stack sets it.", hint="Remove it from env."
+        )
     return env | dict(spec.env)
 
 
@@ -145,12 +147,12 @@ def proxy_env(services: Services, spec: ProxySpec, home: Path, master_key: str) 
 async def proxy(
     services: Services, spec: ProxySpec, folder: Path, logs: Path, *, port: int | None = None, name: str = "litellm"
 ) -> AsyncIterator[Proxy]:
-    """Run a proxy until it is left. A proxy that dies at boot is an error with the end of its log."""
+    """Run a proxy during the block. If it ends at boot, raise an error with the end of its log."""
     port = free_port(port)
     home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
     config = home / "config.yaml"
     write_yaml(proxy_config(spec, services.mock_url), config)
-    # Not one of the well-known keys, which LiteLLM refuses.
+    # LiteLLM refuses well-known keys.
     master_key = "sk-" + secrets.token_hex(24)
     python = services.environment.python
     arguments = ["--config", config, "--host", LOOPBACK, "--port", port, "--num_workers", spec.workers]
@@ -162,7 +164,7 @@ async def proxy(
         env=proxy_env(services, spec, home, master_key),
         cwd=home,
         log=logs / f"{name}.log",
-        grace=stops_within(spec),
+        grace=stop_seconds(spec),
         folder=folder,
     )
     url = f"http://{LOOPBACK}:{port}"
@@ -173,40 +175,40 @@ async def proxy(
 
 
 async def boot(child: Child, url: str) -> float:
-    """Wait until a proxy serves; say what its log says if it never does."""
+    """Wait until a proxy serves, and return the seconds. Raise an error with the cause from its log if it does not."""
     try:
         return await until_ready(child, lambda: answers(f"{url}/health/readiness"), READY_SECONDS)
     except ProcessFailed as error:
-        refused = refusal_of(error.details)
-        if refused is not None:
-            raise refused from None
-        what = " ".join([error.what.rstrip("."), *why_it_died(error.details)])
+        refusal = refusal_of(error.details)
+        if refusal is not None:
+            raise refusal from None
+        what = " ".join([error.what.rstrip("."), *last_exception(error.details)])
         raise ProcessFailed(f"{what}.", hint=hint_of(error.details) or error.hint, details=error.details) from None
 
 
 def refusal_of(log: str) -> WrongUse | None:
-    """Return what the plugin has against its settings, or against its LiteLLM; it says the hint itself."""
-    found = re.findall(r"^litellm_evenkeel\.errors\.\w+: (.+)$", log, re.MULTILINE)
-    if not found:
+    """Return the error with which the plugin refused its settings or its LiteLLM, or `None`."""
+    errors = re.findall(r"^litellm_evenkeel\.errors\.\w+: (.+)$", log, re.MULTILINE)
+    if not errors:
         return None
-    what, _, hint = found[-1].partition(". ")
-    return WrongUse(f"{what.rstrip('.')}.", hint=hint or "Mend it in the settings.")
+    what, _, hint = errors[-1].partition(". ")
+    return WrongUse(f"{what.rstrip('.')}.", hint=hint or "Correct the settings.")
 
 
-def why_it_died(log: str) -> list[str]:
-    """Return the last exception that the end of a log tells of, if there is one."""
-    found = re.findall(r"^([\w.]*(?:Error|Exception): .+)$", log, re.MULTILINE)
-    return [f"({found[-1].strip()})"] if found else []
+def last_exception(log: str) -> list[str]:
+    """Return the last exception in the end of a log, or an empty list."""
+    exceptions = re.findall(r"^([\w.]*(?:Error|Exception): .+)$", log, re.MULTILINE)
+    return [f"({exceptions[-1].strip()})"] if exceptions else []
 
 
 def hint_of(log: str) -> str | None:
-    """Return the hint for the commonest reasons why a proxy does not boot."""
+    """Return the hint for a common cause of failed boots, or `None`."""
     return next((hint for pattern, hint in BOOT_HINTS if re.search(pattern, log)), None)
 
 
 BOOT_HINTS = (
-    (r"address already in use", "Something took its port: start again, or name another port."),
+    (r"address already in use", "Another process uses the port: start again, or use another port."),
     (r"Could not import \S+ from", "Check the names in litellm_settings.callbacks."),
-    (r"Duplicated timeseries", "A callback is loaded twice: name it once in litellm_settings.callbacks."),
+    (r"Duplicated timeseries", "A callback is loaded twice: list it once in litellm_settings.callbacks."),
     (r"No module named", "Its environment lacks a package: evenkeel cache --clear, then again."),
 )

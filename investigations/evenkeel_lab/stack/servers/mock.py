@@ -1,4 +1,4 @@
-"""The mock provider, as a process of its own."""
+"""The mock provider, in its own process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mock:
 
 
 async def answers(url: str) -> bool:
-    """Whether a GET is answered with 200 now."""
+    """Return whether a GET request is answered with status 200."""
     try:
         async with client(seconds=2) as asking:
             return (await asking.get(url)).status_code == httpx.codes.OK
@@ -46,7 +46,7 @@ async def answers(url: str) -> bool:
 async def mock(
     folder: Path, logs: Path, *, port: int | None = None, settings: Mapping[str, Any] | None = None, workers: int = 1
 ) -> AsyncIterator[Mock]:
-    """Run the mock provider, with the settings that its file would hold."""
+    """Run the mock provider with `settings`, the content of its settings file."""
     port = free_port(port)
     path = folder / "mock.yaml"
     write_yaml(settings or {}, path)
@@ -54,7 +54,7 @@ async def mock(
         "The mock provider",
         [sys.executable, "-m", "evenkeel_mock", "--port", str(port), "--workers", str(workers), "--config", str(path)],
         log=logs / "mock.log",
-        # What it keeps in files goes with the stack's folder, also when it is killed.
+        # So its files are removed with the stack's folder, also if it is killed.
         env=dict(os.environ) | {"TMPDIR": str(folder)},
         cwd=folder,
         folder=folder,

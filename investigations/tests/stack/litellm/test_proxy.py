@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
-from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, refusal_of, stops_within, why_it_died
+from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, last_exception, refusal_of, stop_seconds
 from litellm_evenkeel.journal.settings import JournalSettings
 
 LOG = """Traceback (most recent call last):
@@ -34,7 +34,7 @@ def test_settings_that_the_plugin_refuses_are_wrong_use() -> None:
 )
 def test_errors_of_litellm_at_boot_are_not_wrong_use(log: str) -> None:
     assert refusal_of(log) is None
-    assert bool(why_it_died(log)) == ("Error" in log)
+    assert bool(last_exception(log)) == ("Error" in log)
     assert bool(hint_of(log)) == ("Error" in log)
 
 
@@ -61,9 +61,9 @@ def test_a_proxy_has_the_path_of_its_journal_file(kind: Journal, settings: dict[
 def test_a_proxy_with_a_journal_has_time_to_write_queued_records() -> None:
     def seconds(drain: str) -> float:
         settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
-        return stops_within(ProxySpec(journal=Journal.SQLITE, settings=settings))
+        return stop_seconds(ProxySpec(journal=Journal.SQLITE, settings=settings))
 
-    usual = stops_within(ProxySpec(journal=Journal.SQLITE))
-    assert usual >= stops_within(ProxySpec()) + JournalSettings().drain_timeout
+    usual = stop_seconds(ProxySpec(journal=Journal.SQLITE))
+    assert usual >= stop_seconds(ProxySpec()) + JournalSettings().drain_timeout
     assert seconds("2m") - seconds("1m") == 60
     assert seconds("nonsense") == usual
