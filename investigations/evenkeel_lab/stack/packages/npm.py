@@ -20,7 +20,7 @@ CI = ["npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", 
 
 
 def program_folder(name: str, source: Path, node: Node) -> Path:
-    """Return where a program lies with its packages, named after its content and the Node that runs it."""
+    """Return the folder of a program and its packages, named after its content and its Node."""
     digest = hashlib.sha256(f"{node.version} {node.bin}".encode())
     for path in _sources(source):
         digest.update(path.name.encode() + path.read_bytes())
