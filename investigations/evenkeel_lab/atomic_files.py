@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all, and read with a clear error if they are not what is expected."""
+"""Files that are replaced atomically, and read with a clear error if their content is invalid."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=BaseModel)
 
 
-class Refused(Protocol):
-    """Makes a sentence an error."""
+class ErrorFactory(Protocol):
+    """Makes an error from a sentence."""
 
     def __call__(self, what: str, /) -> LabError:
-        """Return it."""
+        """Return the error for the sentence `what`."""
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file that is whole at any moment, whoever is killed meanwhile."""
+    """Replace the file `path` atomically, so that it is complete even if the process is killed."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
 @contextlib.contextmanager
-def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
-    """Open a file for writing that replaces `path` at the end. It must not be the file `forbidden`."""
-    place = os.path.realpath(path)
-    # Not the paths' own methods, which raise for a name that is too long.
-    if not os.path.isdir(os.path.dirname(place)):  # noqa: PTH112, PTH120
+def open_replacement(path: str, *, forbidden: str) -> Iterator[TextIO]:
+    """Open a new file that replaces `path` at the end of the block. `path` must not be the file `forbidden`."""
+    target = os.path.realpath(path)
+    # The methods of `Path` raise for a name that is too long.
+    if not os.path.isdir(os.path.dirname(target)):  # noqa: PTH112, PTH120
         raise WrongUse(f"There is no folder for {path}.", hint="Make it, or name a file elsewhere.")
-    if os.path.exists(forbidden) and os.path.exists(place) and os.path.samefile(forbidden, place):  # noqa: PTH110, PTH121
+    if os.path.exists(forbidden) and os.path.exists(target) and os.path.samefile(forbidden, target):  # noqa: PTH110, PTH121
         raise WrongUse(f"{path} is the journal itself.", hint="Name another file to write to.")
-    if os.path.exists(place) and not os.path.isfile(place):  # noqa: PTH110, PTH113
-        # A pipe or a device is no place for another file.
-        with open(place, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
+    if os.path.exists(target) and not os.path.isfile(target):  # noqa: PTH110, PTH113
+        # A pipe or a device cannot be replaced.
+        with open(target, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
             yield file
         return
-    new = f"{place}.{os.getpid()}.new"
+    new = f"{target}.{os.getpid()}.new"
     try:
         with open(new, "x", encoding="utf-8", newline="") as file:  # noqa: PTH123
             yield file
-        os.replace(new, place)  # noqa: PTH105
+        os.replace(new, target)  # noqa: PTH105
     except OSError as error:
         raise RigFailure(
             f"Cannot write {path}: {error.strerror}.", hint="See that its folder may be written to and has room."
@@ -62,27 +62,27 @@ def replacing(path: str, *, forbidden: str) -> Iterator[TextIO]:
             os.unlink(new)  # noqa: PTH108
 
 
-def text_of(path: Path, refused: Refused) -> str:
-    """Return a file's text."""
+def read_text(path: Path, make_error: ErrorFactory) -> str:
+    """Return the text of the file `path`."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise refused(f"{path} cannot be read: {error}.") from error
+        raise make_error(f"{path} cannot be read: {error}.") from error
 
 
-def understood(kind: type[T], text: str, where: str, refused: Refused, schema: int | None = None) -> T:
-    """Return what a text says, if it is of the schema that is expected."""
+def parse_json(kind: type[T], text: str, where: str, make_error: ErrorFactory, schema: int | None = None) -> T:
+    """Return the JSON `text` as a `kind`, if it is valid and has the number `schema`; `where` names it in errors."""
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
-        raise refused(f"{where} cannot be read: {error}.") from error
+        raise make_error(f"{where} cannot be read: {error}.") from error
     if schema is not None:
-        found = told.pop("schema", None) if isinstance(told, dict) else None
-        if found != schema:
-            raise refused(f"{where} is of schema {found}, this evenkeel reads {schema}.")
+        actual = document.pop("schema", None) if isinstance(document, dict) else None
+        if actual != schema:
+            raise make_error(f"{where} is of schema {actual}, this evenkeel reads {schema}.")
     try:
-        return kind.model_validate(told)
+        return kind.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "all of it"
-        raise refused(f"{where} is not what was written: {place}: {first['msg'].lower()}.") from error
+        location = ".".join(map(str, first["loc"])) or "all of it"
+        raise make_error(f"{where} is not what was written: {location}: {first['msg'].lower()}.") from error

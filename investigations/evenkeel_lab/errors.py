@@ -1,17 +1,17 @@
-"""What can go wrong in the lab, as one tree. Each error says what happened and what cures it.
+"""Errors of the lab. Each states what happened, and has a hint with the remedy.
 
 LabError
-├── WrongUse          exit 2   the user asked for something that cannot be
+├── WrongUse          exit 2   the request is invalid
 │   ├── UnknownVersion         a LiteLLM version that does not exist or is refused
-│   ├── UnsafeDatabase         a database of the user's own that would have to be changed
-│   ├── NotMeasured            an investigation that nobody has run yet
-│   └── CellFailed             a notebook's cell that failed, or shows what nobody could show again
-└── RigFailure        exit 3   the request was fine, the machine or a part let it down
-    ├── PartFailed             a part died or did not answer; carries the end of its log
-    ├── MissingTool            a program that the lab needs is not to be had
-    ├── NotReached             a store that does not answer now, and may in a moment
-    ├── DiskFull               no room where the lab has to write
-    └── ScheduleMissed         a load that came too late to show anything
+│   ├── UnsafeDatabase         a database of the user's own would have to be changed
+│   ├── NotMeasured            an investigation without results
+│   └── CellFailed             a cell of a notebook failed, or its output is not reproducible
+└── RigFailure        exit 3   the request is valid, but the machine or a process failed
+    ├── ProcessFailed             a process ended or did not answer; has the end of its log
+    ├── MissingTool            a program that the lab needs cannot be installed
+    ├── NotReached             a store does not answer at the moment
+    ├── DiskFull               no free space where the lab has to write
+    └── ScheduleMissed         a load was too late for a valid measurement
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 WRONG_USE = 2
 RIG_INVALID = 3
 DISK_FULL_HINT = (
-    "Free some room where it lies: sessions in data/ of the project; stacks in TMPDIR, environments in EVENKEEL_CACHE, "
-    "which may point to another disk."
+    "Free some space: sessions are in data/ of the project, stacks in TMPDIR, environments in EVENKEEL_CACHE. "
+    "TMPDIR and EVENKEEL_CACHE may name another disk."
 )
 
 
-def nearest(name: str, there: Iterable[str]) -> str:
-    """Return the hint for a name that is not there: the one that may have been meant, or all there are."""
-    known = list(there)
+def nearest(name: str, known_names: Iterable[str]) -> str:
+    """Return a hint for an unknown `name`: the most similar of `known_names`, or all of them."""
+    known = list(known_names)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}."
 
 
 class LabError(Exception):
-    """Base of every error that a user is told about in one sentence."""
+    """Base of all errors that are shown to the user as one sentence and a hint."""
 
     exit_code: ClassVar[int] = RIG_INVALID
 
@@ -52,51 +52,51 @@ class LabError(Exception):
         return f"{self.what} {self.hint}"
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in place of a stack trace."""
+        """Return the lines that a notebook shows instead of a stack trace."""
         return [str(self)]
 
 
 class WrongUse(LabError):
-    """The request itself cannot be carried out."""
+    """The request is invalid."""
 
     exit_code = WRONG_USE
 
 
 class UnknownVersion(WrongUse):
-    """A LiteLLM version that does not exist, does not install, or is refused."""
+    """The LiteLLM version does not exist, cannot be installed, or is refused."""
 
 
 class UnsafeDatabase(WrongUse):
-    """The user's own database would have to be changed without leave."""
+    """The user's own database would have to be changed without permission."""
 
 
 class NotMeasured(WrongUse):
-    """There is no summary of an investigation yet."""
+    """The investigation has no summary yet."""
 
 
 class CellFailed(WrongUse):
-    """A notebook's cell raised, took too long, or shows what differs from one execution to the next."""
+    """A notebook's cell raised, took too long, or has output that differs between executions."""
 
 
 class RigFailure(LabError):
-    """The machine or one of the parts failed."""
+    """The machine or a process failed."""
 
 
-class PartFailed(RigFailure):
-    """A part died, or did not answer in time. `details` holds the last lines of its log."""
+class ProcessFailed(RigFailure):
+    """A process ended, or did not answer in time. `details` has the last lines of its log."""
 
 
 class MissingTool(RigFailure):
-    """A program that the lab needs is neither installed nor installable."""
+    """A program that the lab needs is not installed and cannot be installed."""
 
 
 class ScheduleMissed(RigFailure):
-    """The machine was too busy for a load to keep its schedule, or for a proxy to serve it: nothing is shown."""
+    """The machine was too busy for a load to keep its schedule, or for a proxy to serve it. The result is invalid."""
 
 
 class NotReached(RigFailure):
-    """A store does not answer now, and may in a moment."""
+    """A store does not answer at the moment."""
 
 
 class DiskFull(RigFailure):
-    """There is no room where the lab has to write."""
+    """There is no free space where the lab has to write."""

@@ -1,14 +1,14 @@
-"""Numbers as text: times, rates, shares and counts, with as many digits as matter."""
+"""Numbers as text: durations, rates, shares and counts, rounded to their significant digits."""
 
 from __future__ import annotations
 
 SECOND = 1000.0
-LEAST_SHARE = 0.001
+MIN_SHARE = 0.001
 MINUTE_SECONDS = 60
 
 
 def ms(value: float) -> str:
-    """Return milliseconds with their unit, or seconds from ten on."""
+    """Return `value` milliseconds with the unit; in seconds from 10 s on."""
     if abs(value) >= 10 * SECOND:
         return f"{value / SECOND:,.1f} s"
     return f"{value:,.0f} ms" if abs(value) >= 10 else f"{value:.2g} ms"  # noqa: PLR2004  # two digits are enough
@@ -25,24 +25,24 @@ def mean(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Return a share of a whole in percent."""
-    if 0 < value < LEAST_SHARE:
-        return f"under {LEAST_SHARE:.1%}"
+    """Return the share `value`, from 0 to 1, in percent."""
+    if 0 < value < MIN_SHARE:
+        return f"under {MIN_SHARE:.1%}"
     return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"  # noqa: PLR2004  # as above
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with its noun, in the plural unless it is one."""
+    """Return `number` with the noun `what`, in the plural unless `number` is 1."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def how_often(number: int) -> str:
-    """Return how often: `once`, `twice`, `3 times`."""
+    """Return a number of times: `once`, `twice`, `3 times`."""
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in seconds, or in minutes from two on."""
+    """Return a duration in seconds; in minutes from two minutes on."""
     return (
         counted(round(seconds), "second")
         if seconds < 2 * MINUTE_SECONDS

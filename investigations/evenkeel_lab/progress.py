@@ -1,4 +1,4 @@
-"""Saying what is going on: a spinner on a terminal, a line for each step elsewhere; always on standard error."""
+"""Progress of steps on standard error: spinners on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Steps(Protocol):
-    """Somebody who wants to know what is being done."""
+    """Display of steps."""
 
     def step(self, what: str) -> contextlib.AbstractContextManager[None]:
-        """Announce a step for as long as it takes."""
+        """Show the step `what` during the block."""
 
 
 class Silent:
-    """Nobody wants to know."""
+    """Display that shows nothing."""
 
     def step(self, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
         """Do nothing."""
@@ -30,14 +30,14 @@ class Silent:
 
 
 class Lines:
-    """A line when a step begins, and one when it has ended: for logs and pipes."""
+    """Display for logs and pipes: a line when a step begins, and a line when it ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Print both."""
+        """Print a line before and after the block."""
         start = time.monotonic()
         self._console.print(f"... {what}", highlight=False)
         yield
@@ -45,47 +45,47 @@ class Lines:
 
 
 class Spinners:
-    """All steps under way, each with a spinner and its time; a finished one stays as a line above.
+    """Display for terminals: a spinner and the time for each running step, and a line for each finished step.
 
-    The display exists only while a step does: what is printed between steps finds the terminal untouched.
+    Spinners exist only while a step runs, so that they do not mix with output between steps.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._shown: Progress | None = None
-        self._under_way = 0
+        self._progress: Progress | None = None
+        self._running_steps = 0
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Show it as long as it takes."""
+        """Show a spinner during the block, and a line after it if it succeeds."""
         start = time.monotonic()
         progress = self._begin()
         task = progress.add_task(what, total=None)
-        well = False
+        succeeded = False
         try:
             yield
-            well = True
+            succeeded = True
         finally:
             progress.remove_task(task)
             self._end(progress)
-            if well:
+            if succeeded:
                 self._console.print(f"[green]ok[/]  {what} [dim]({time.monotonic() - start:.1f} s)[/]", highlight=False)
 
     def _begin(self) -> Progress:
-        self._under_way += 1
-        if self._shown is None:
+        self._running_steps += 1
+        if self._progress is None:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-            self._shown = Progress(*columns, console=self._console, transient=True)
-            self._shown.start()
-        return self._shown
+            self._progress = Progress(*columns, console=self._console, transient=True)
+            self._progress.start()
+        return self._progress
 
     def _end(self, progress: Progress) -> None:
-        self._under_way -= 1
-        if self._under_way == 0:
+        self._running_steps -= 1
+        if self._running_steps == 0:
             progress.stop()
-            self._shown = None
+            self._progress = None
 
 
 def shown_on(console: Console) -> Steps:
-    """Return what shows steps on a console as well as it can."""
+    """Return the display of steps that fits `console`."""
     return Spinners(console) if console.is_terminal else Lines(console)

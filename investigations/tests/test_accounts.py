@@ -199,7 +199,7 @@ def test_an_account_can_be_released(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         (("--key", "admin", "--release", "norht"), "Did you mean north?"),
-        (("--key", "viewer", "--release", "north"), "no admin's"),
+        (("--key", "viewer", "--release", "north"), "not an admin's"),
         (("--key", "admin", "--release", " "), "evenkeel accounts lists"),
         (("--key", "admin", "--release", "north", "--watch"), "--release"),
     ],
@@ -226,9 +226,9 @@ def test_the_environment_says_which_proxy_and_key(
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--key", "user"), WRONG_USE, "no admin's"),
+        (("--key", "user"), WRONG_USE, "not an admin's"),
         (("--key", "nobody"), WRONG_USE, "refuses the key"),
-        ((), WRONG_USE, "wants a key"),
+        ((), WRONG_USE, "requires a key"),
     ],
 )
 def test_a_key_that_is_no_admins_is_refused_with_a_cure(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.stack.litellm.config import Subject
+from evenkeel_lab.stack.litellm.config import ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ COUNTS = {
 
 @pytest_asyncio.fixture(scope="module")
 async def proxy(below: Stack) -> AsyncIterator[Proxy]:
-    async with below.proxy(Subject(DEFAULT_VERSION), name="loaded") as running:
+    async with below.proxy(ProxySpec(DEFAULT_VERSION), name="loaded") as running:
         yield running
 
 

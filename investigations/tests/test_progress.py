@@ -19,7 +19,7 @@ def printed(on: Console) -> str:
     return on.file.getvalue()
 
 
-def test_a_log_gets_a_line_at_the_beginning_and_one_at_the_end() -> None:
+def test_a_log_has_a_line_at_the_beginning_and_at_the_end_of_a_step() -> None:
     log = console(terminal=False)
     steps = shown_on(log)
     assert isinstance(steps, Lines)
@@ -28,7 +28,7 @@ def test_a_log_gets_a_line_at_the_beginning_and_one_at_the_end() -> None:
     assert printed(log).startswith("... hoisting\nok  hoisting (0.0 s)")
 
 
-def test_a_terminal_keeps_a_line_for_each_step_that_went_well() -> None:
+def test_a_terminal_keeps_a_line_for_each_successful_step() -> None:
     terminal = console(terminal=True)
     steps = shown_on(terminal)
     assert isinstance(steps, Spinners)
@@ -38,7 +38,7 @@ def test_a_terminal_keeps_a_line_for_each_step_that_went_well() -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_step_that_failed_is_not_ok(terminal: bool) -> None:  # noqa: FBT001
+def test_a_failed_step_has_no_ok_line(terminal: bool) -> None:  # noqa: FBT001
     shown = console(terminal=terminal)
 
     def fail() -> None:
@@ -50,6 +50,6 @@ def test_a_step_that_failed_is_not_ok(terminal: bool) -> None:  # noqa: FBT001
     assert "ok" not in printed(shown)
 
 
-def test_silence() -> None:
+def test_silent_progress_prints_nothing() -> None:
     with Silent().step("anything"):
         pass

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import LabError, WrongUse
-from evenkeel_lab.proxy_admin_client import Admin, with_proxy
+from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 from litellm_evenkeel.admin.handlers import DEFAULT_ACCOUNTS, MAX_ACCOUNTS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ ALONE = (
 )
 @click.option("--release", metavar="NAME", help="End the cooldown or quarantine of this one.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the table.")
-@with_proxy
+@proxy_options
 def accounts(  # one for each option
     *,
     watch: bool,
@@ -77,7 +77,7 @@ def accounts(  # one for each option
     """
     if watch and as_json:
         raise WrongUse("--watch and --json do not go together.", hint="Leave one of them out.")
-    admin = Admin.of(url, key)
+    admin = ProxyAdminClient.from_options(url, key)
     if release is not None:
         if watch or state or account:
             raise WrongUse(
@@ -100,7 +100,7 @@ def accounts(  # one for each option
         console.print(page(document, console.width))
 
 
-def released(admin: Admin, name: str, *, as_json: bool) -> None:
+def released(admin: ProxyAdminClient, name: str, *, as_json: bool) -> None:
     """Release an account, and say which workers know of it."""
     if not name.strip():
         raise WrongUse("--release: this is no name.", hint="Write --release NAME; evenkeel accounts lists all of them.")
@@ -114,7 +114,7 @@ def released(admin: Admin, name: str, *, as_json: bool) -> None:
     results().print(Text(f"{document['released']} is released{told}"))
 
 
-def watching(admin: Admin, wanted: Mapping[str, Any], every: float, console: Console) -> None:
+def watching(admin: ProxyAdminClient, wanted: Mapping[str, Any], every: float, console: Console) -> None:
     """Show them again and again: in place on a terminal, one below the other elsewhere. Ctrl-C is its end, no error."""
     document = admin.get("/evenkeel/accounts", wanted)
     try:

@@ -12,8 +12,8 @@ from rich.table import Table
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.cli.up import table
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.stack.demo_traffic import NEEDED_BEYOND, SETTINGS, Latencies, Result, demonstrate, have_landed
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.demo_traffic import MIN_BEYOND_QUANTILE, SETTINGS, Latencies, Result, demonstrate, have_landed
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.stack import Options, stack
 
 CRITERION_FAILED = 1
@@ -29,10 +29,10 @@ async def run() -> int:
     """Do it; return the exit code."""
     start = time.monotonic()
     console = results()
-    subject = Subject(prometheus=Prometheus.STOCK, settings=SETTINGS)
+    subject = ProxySpec(prometheus=Prometheus.STOCK, settings=SETTINGS)
     steps = shown_on(Console(stderr=True))
     async with stack(Options.from_env(), steps=steps) as ground, ground.proxy(subject) as proxy:
-        console.print(table([*ground.parts, proxy.part]))
+        console.print(table([*ground.service_infos, proxy.info]))
         result = await demonstrate(proxy, steps)
         for shown in (latencies(result), gauges(result), spend(result)):
             console.print("", shown)
@@ -55,7 +55,7 @@ def plain_table(first: str, *numbers: str) -> Table:
 def latencies(result: Result) -> Table:
     """Return the quantiles, as far as so few requests support them."""
     shown = plain_table("requests", "n", "p50", "p90", "max")
-    shown.caption = f"A quantile is shown where at least {NEEDED_BEYOND} requests lie beyond it."
+    shown.caption = f"A quantile is shown where at least {MIN_BEYOND_QUANTILE} requests lie beyond it."
 
     def milliseconds(seconds: float) -> str:
         return f"{1000 * seconds:.1f} ms"

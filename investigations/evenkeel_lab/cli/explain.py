@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evenkeel_lab.cli.accounts import STYLES, span
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.proxy_admin_client import Admin, with_proxy
+from evenkeel_lab.proxy_admin_client import ProxyAdminClient, proxy_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--stream", is_flag=True, help="It is a stream.")
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="Show so many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document with all of them instead of the table.")
-@with_proxy
+@proxy_options
 def explain(  # noqa: PLR0913  # one for each option
     model: str,
     *,
@@ -61,7 +61,7 @@ def explain(  # noqa: PLR0913  # one for each option
         "stream": "true" if stream else None,
     }
     asked = {name: value for name, value in given.items() if value is not None}
-    document = Admin.of(url, key).get("/evenkeel/explain", asked)
+    document = ProxyAdminClient.from_options(url, key).get("/evenkeel/explain", asked)
     if as_json:
         click.echo(json.dumps(document))
     else:

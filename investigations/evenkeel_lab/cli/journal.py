@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel_lab.atomic_files import replacing
+from evenkeel_lab.atomic_files import open_replacement
 from evenkeel_lab.cli.accounts import span
 from evenkeel_lab.cli.output import results
 from evenkeel_lab.errors import NotReached, WrongUse
@@ -156,7 +156,7 @@ def export(address: Address, *, since: int, path: str | None, form: str | None) 
         if path is None:
             WRITERS[kind](records, sys.stdout)
             return
-        with replacing(path, forbidden=found.path) as file:
+        with open_replacement(path, forbidden=found.path) as file:
             number = WRITERS[kind](records, file)
     click.echo(f"{number:,} rows in {path}", err=True)
 

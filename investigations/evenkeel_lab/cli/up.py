@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from evenkeel_lab.cli.output import results
-from evenkeel_lab.errors import PartFailed, WrongUse
+from evenkeel_lab.errors import ProcessFailed, WrongUse
 from evenkeel_lab.progress import shown_on
-from evenkeel_lab.stack.litellm.accounts import MOST_ACCOUNTS, provider, unequal
-from evenkeel_lab.stack.litellm.config import Journal, Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.accounts import MAX_ACCOUNTS, mock_settings, unequal_accounts
+from evenkeel_lab.stack.litellm.config import Journal, Prometheus, ProxySpec, Rotation
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, require_allowed
 from evenkeel_lab.stack.ports import free_port
 from evenkeel_lab.stack.processes.process import log_tail
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel_lab.stack.litellm.proxy import Proxy
-    from evenkeel_lab.stack.service_info import Part
+    from evenkeel_lab.stack.service_info import ServiceInfo
     from evenkeel_lab.stack.stack import Stack
 
 LOOK_SECONDS = 0.5
@@ -52,7 +52,7 @@ def _one_of(
 @_one_of("--journal", Journal.OFF, "Where the plugin writes requests down.")
 @click.option(
     "--accounts",
-    type=click.IntRange(1, MOST_ACCOUNTS),
+    type=click.IntRange(1, MAX_ACCOUNTS),
     help="Accounts of the mock provider, of unequal limits; one without any if not given.",
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
@@ -84,8 +84,8 @@ def up(  # noqa: PLR0913  # one for each option
     # What can be refused is refused before anything starts.
     require_allowed(version)
     free_port(port)
-    chosen = unequal(accounts) if accounts else ()
-    subject = Subject(
+    chosen = unequal_accounts(accounts) if accounts else ()
+    subject = ProxySpec(
         version,
         Prometheus(prometheus),
         workers,
@@ -96,7 +96,7 @@ def up(  # noqa: PLR0913  # one for each option
     )
     options = Options.from_env(allow_migrate=allow_migrate)
     if chosen:
-        options = options.with_mock(provider(chosen), workers=1)
+        options = options.with_mock(mock_settings(chosen), workers=1)
     asyncio.run(serve(subject, options, port, as_json=as_json))
 
 
@@ -116,14 +116,14 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     return settings
 
 
-async def serve(subject: Subject, options: Options, port: int | None, *, as_json: bool) -> None:
+async def serve(subject: ProxySpec, options: Options, port: int | None, *, as_json: bool) -> None:
     """Run the stack until a signal says stop."""
     console = Console(stderr=True)
     stop = asyncio.Event()
     async with stack(options, steps=shown_on(console)) as ground, ground.proxy(subject, port=port) as proxy:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        parts = [*ground.parts, proxy.part]
+        parts = [*ground.service_infos, proxy.info]
         if as_json:
             click.echo(json.dumps(document(parts, proxy, ground.engine.kind)))
         else:
@@ -133,12 +133,12 @@ async def serve(subject: Subject, options: Options, port: int | None, *, as_json
         console.print("stopping")
 
 
-async def first_of(stop: asyncio.Event, parts: list[Part]) -> None:
+async def first_of(stop: asyncio.Event, parts: list[ServiceInfo]) -> None:
     """Wait for the signal to stop; a part that dies before it is an error."""
     while not stop.is_set():
         for part in parts:
             if part.pid is not None and not psutil.pid_exists(part.pid):
-                raise PartFailed(
+                raise ProcessFailed(
                     f"{part.name} has died.",
                     hint=f"The whole log: {part.log}",
                     details=log_tail(part.log) if part.log else "",
@@ -147,7 +147,7 @@ async def first_of(stop: asyncio.Event, parts: list[Part]) -> None:
             await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 
 
-def table(parts: list[Part]) -> Table:
+def table(parts: list[ServiceInfo]) -> Table:
     """Return the one table that tells where everything is."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("part", "version", "address", "pid", "started", "ready after", "log"):
@@ -178,7 +178,7 @@ def usage(proxy: Proxy, ground: Stack) -> str:
     )
 
 
-def document(parts: list[Part], proxy: Proxy, engine: str) -> dict[str, Any]:
+def document(parts: list[ServiceInfo], proxy: Proxy, engine: str) -> dict[str, Any]:
     """Return the same for a program."""
     rows = [dataclasses.asdict(part) | {"log": str(part.log) if part.log else None} for part in parts]
     return {

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from evenkeel_lab.compat.outcome import Check
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.http_client import client
-from evenkeel_lab.stack.litellm.accounts import Account, provider
-from evenkeel_lab.stack.litellm.config import MODEL, write_config
+from evenkeel_lab.stack.litellm.accounts import Account, mock_settings
+from evenkeel_lab.stack.litellm.config import MODEL
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, running, until_ready
 from evenkeel_lab.stack.servers.mock import answers, mock
+from evenkeel_lab.stack.yaml_file import write_yaml
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,18 +52,18 @@ BOOTS, SERVES, METRICS, SHOWS, ROWS = (
 async def checked(installed: Installed, folder: Path, logs: Path) -> tuple[Check, ...]:
     """Run a proxy with the plugin, send requests, and return what held."""
     folder.mkdir(parents=True, exist_ok=True)
-    provided = provider(ACCOUNTS)
+    provided = mock_settings(ACCOUNTS)
     for account in provided["accounts"]:
         if account["name"] == DEAD:
             account["revoked"] = True
     key, journal = "sk-" + secrets.token_hex(24), folder / "journal.sqlite"
     async with mock(folder, logs, settings={"latency": {"ttft_ms": 1, "length": 4}, **provided}) as below:
         config = folder / "config.yaml"
-        write_config(configuration(f"{below.url}/v1", journal), config)
+        write_yaml(configuration(f"{below.url}/v1", journal), config)
         try:
             async with proxy(installed, config, key, logs) as url:
                 found = [Check(name=BOOTS, ok=True), *await _used(url, key)]
-        except PartFailed as error:
+        except ProcessFailed as error:
             return (Check(name=BOOTS, ok=False, details=_last_error(error.details) or error.what),)
     # What a proxy has not written when it has ended is lost.
     return (*found, _rows(journal))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.compat.releases import UNREACHED
-from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion, WrongUse
-from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.errors import ProcessFailed, RigFailure, UnknownVersion, WrongUse
+from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, create_once, require_room
 from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stack.litellm.requirements import NO_NETWORK, PRISMA, requirements, site_packages_of
 from evenkeel_lab.stack.packages.python import install, make_environment, uv_command
@@ -43,7 +43,7 @@ async def installed(version: str, folder: Path, log: Path) -> Installed:
     """
     require_allowed(version)
     shared = cache_folder() / "subjects" / f"plain-litellm-{version}-py{platform.python_version()}"
-    async with made_once(shared) as empty:
+    async with create_once(shared) as empty:
         if empty is not None:
             require_room(empty, ENVIRONMENT_MIB)
             await _install(version, await make_environment(empty, log), log)
@@ -60,7 +60,7 @@ async def _install(version: str, python: Path, log: Path) -> None:
         # Only a proxy with a database needs it.
         plain = [one for one in wanted if one != f"prisma=={PRISMA}"]
         await install(["--python", python], [*plain, *TEST_TOOLS], log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             what = f"An environment with LiteLLM {version} is not in the cache, and PyPI cannot be reached."
             raise RigFailure(what, hint=UNREACHED, details=error.details) from error
@@ -99,7 +99,7 @@ async def _wheel(log: Path) -> Path:
     if not (ROOT / "plugin" / "tests").is_dir():
         raise WrongUse("The plugin's tests are not here.", hint="Run it in a clone of the project, after make setup.")
     folder = cache_folder() / "plugins" / f"wheel-{plugin_digest()}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             options: list[str | Path] = ["--wheel", "--no-build-isolation", "--python", sys.executable]
             await run(uv_command("uv build", ["build", *options, "--out-dir", empty, ROOT], log))

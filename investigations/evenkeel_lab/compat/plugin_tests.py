@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from evenkeel_lab.compat.environments import ROOT
 from evenkeel_lab.compat.outcome import TestRun
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.processes.process import Command, run
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def tested(installed: Installed, folder: Path, logs: Path) -> TestRun:
     )
     try:
         await run(command)
-    except PartFailed:
+    except ProcessFailed:
         if not report.exists():
             raise
     return read(report)

@@ -6,8 +6,8 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
-from evenkeel_lab.stack.folders import cache_folder, made_once, require_room
+from evenkeel_lab.errors import ProcessFailed, RigFailure, UnknownVersion
+from evenkeel_lab.stack.folders import cache_folder, create_once, require_room
 from evenkeel_lab.stack.litellm.environment import require_allowed
 from evenkeel_lab.stack.litellm.requirements import NO_NETWORK
 from evenkeel_lab.stack.packages.python import install, uv_command
@@ -31,7 +31,7 @@ async def newest(line: str, log: Path) -> str | None:
     answer = log.with_name(f"newest-{line or 'all'}.log")
     try:
         await run(uv_command("uv pip compile", ["pip", "compile", wanted, *arguments, "litellm", "--quiet"], answer))
-    except PartFailed as error:
+    except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure("PyPI cannot be reached.", hint=UNREACHED, details=error.details) from error
         return None
@@ -49,7 +49,7 @@ async def sources(version: str, log: Path) -> Path:
     """Return a folder with the Python sources of a release, fetched on first use. Nothing of it is run."""
     require_allowed(version)
     folder = cache_folder() / "wheels" / f"litellm-{version}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             require_room(empty, UNPACKED_MIB)
             await _unpack(version, empty, log)
@@ -59,7 +59,7 @@ async def sources(version: str, log: Path) -> Path:
 async def _unpack(version: str, folder: Path, log: Path) -> None:
     try:
         await install(["--target", folder], ["--no-deps", "--only-binary", "litellm", f"litellm=={version}"], log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             what = f"LiteLLM {version} is not in the cache, and PyPI cannot be reached."
             raise RigFailure(what, hint=UNREACHED, details=error.details) from error

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from evenkeel_lab import formatting
 from evenkeel_lab.diagnosis.finding import Confidence, Finding, Impact, Location, unknown
 from evenkeel_lab.doctor.callbacks import JOURNAL, ROTATION, STOCK_PROMETHEUS, entries
-from evenkeel_lab.doctor.config_file import resolved
+from evenkeel_lab.doctor.config_file import resolve_values
 from evenkeel_lab.errors import WrongUse
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.journal.settings import StoreKind
@@ -52,7 +52,7 @@ class Setup:
     def plugin_settings(self) -> Settings:
         """Settings of the plugin."""
         try:
-            return settings(resolved(self.config.values.get(SECTION), self.environment), self.environment)
+            return settings(resolve_values(self.config.values.get(SECTION), self.environment), self.environment)
         except SettingsError as wrong:
             raise WrongUse(
                 f"{self.config.path}: {wrong}", hint="Run `evenkeel doctor --config` for details."
@@ -66,7 +66,7 @@ class Setup:
     @cached_property
     def deployments(self) -> list[Mapping[str, Any]]:
         """Deployments of `model_list`."""
-        models = resolved(self.config.values.get("model_list"), self.environment)
+        models = resolve_values(self.config.values.get("model_list"), self.environment)
         return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
     @property
@@ -91,7 +91,7 @@ class Setup:
 
     def litellm_setting(self, section: str, name: str) -> Any:
         """Return a setting of LiteLLM, or `None` if it is not set."""
-        return resolved(self.config.section(section).get(name), self.environment)
+        return resolve_values(self.config.section(section).get(name), self.environment)
 
     def is_on(self, option: str) -> bool:
         """Whether the environment variable `option` enables an option of LiteLLM's command line."""

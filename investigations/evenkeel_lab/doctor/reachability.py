@@ -1,4 +1,4 @@
-"""Whether it answers. Each question has a time limit, and an answer that holds no secret: None, or why not."""
+"""Checks that a server answers. Each returns `None`, or the reason why not, without secrets, within a time limit."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ R = TypeVar("R")
 
 
 class DaemonThreads(ThreadPoolExecutor):
-    """Threads that nobody waits for at the end: the lookup of a name cannot be cancelled, and can take a minute."""
+    """An executor whose threads do not delay the exit: a name lookup cannot be cancelled, and can take a minute."""
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
-        """Run it in a thread of its own."""
+        """Run `fn` in a new thread."""
         future: Future[R] = Future()
 
         def run() -> None:
@@ -45,7 +45,7 @@ class DaemonThreads(ThreadPoolExecutor):
                 return
             try:
                 result = fn(*args, **kwargs)
-            except BaseException as trouble:  # noqa: BLE001 - it belongs to whoever awaits the future
+            except BaseException as trouble:  # noqa: BLE001 - the future passes it on
                 future.set_exception(trouble)
             else:
                 future.set_result(result)
@@ -54,31 +54,31 @@ class DaemonThreads(ThreadPoolExecutor):
         return future
 
 
-async def port_answers(host: str, port: int, seconds: float = PORT_SECONDS) -> str | None:
-    """Try to connect over TCP."""
+async def port_problem(host: str, port: int, seconds: float = PORT_SECONDS) -> str | None:
+    """Try to connect over TCP. Return `None`, or why that failed."""
     try:
         async with asyncio.timeout(seconds):
             _, writer = await asyncio.open_connection(host, port)
     except (OSError, ValueError, OverflowError) as trouble:
-        return _words(trouble)
+        return _reason(trouble)
     writer.close()
     return None
 
 
-async def redis_answers(target: RedisTarget) -> str | None:
-    """Send a PING, with the password if there is one."""
+async def redis_problem(target: RedisTarget) -> str | None:
+    """Send PING to a Redis. Return `None`, or why that failed."""
     try:
         if target.port_only:
-            return await port_answers(*target.host_and_port)
+            return await port_problem(*target.host_and_port)
         async with asyncio.timeout(2 * REDIS_SECONDS), _redis_client(target.options) as client:
             await client.ping()
     except (redis.RedisError, OSError, ValueError, TypeError, OverflowError) as trouble:
-        return _words(trouble)
+        return _reason(trouble)
     return None
 
 
-async def database_answers(url: str) -> str | None:
-    """Send a SELECT 1."""
+async def database_problem(url: str) -> str | None:
+    """Send `SELECT 1` to a Postgres. Return `None`, or why that failed."""
     try:
         plain = _postgres_address(url)
         async with asyncio.timeout(2 * DATABASE_SECONDS):
@@ -88,14 +88,14 @@ async def database_answers(url: str) -> str | None:
             finally:
                 await connection.close(timeout=1)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as trouble:
-        return _words(trouble)
+        return _reason(trouble)
     return None
 
 
-async def output_of(
+async def run_program(
     argv: Sequence[str], environment: Mapping[str, str], seconds: float, *, text: str = ""
 ) -> tuple[int | None, str]:
-    """Run a program; return its exit code and all it wrote. None is the code of one that had to be ended."""
+    """Run a program. Return its exit code, or `None` if it exceeded `seconds` and was killed, and its output."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.PIPE,
@@ -118,25 +118,25 @@ async def output_of(
 
 
 def _redis_client(options: Mapping[str, Any]) -> Redis:
-    """Make a client that gives up soon."""
-    given = dict(options)
-    url = given.pop("url", None)
-    # The older protocol, which any Redis speaks and which needs no exchange before the password.
-    given |= {"protocol": 2, "socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
-    # The client would retry, and with that wait longer than it was told to.
-    given["retry"] = Retry(NoBackoff(), 0)
+    """Return a client with short timeouts and without retries."""
+    arguments = dict(options)
+    url = arguments.pop("url", None)
+    # Every Redis supports the older protocol, which needs no exchange before the password.
+    arguments |= {"protocol": 2, "socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
+    # With retries, the client would exceed its timeouts.
+    arguments["retry"] = Retry(NoBackoff(), 0)
     if url is not None:
         if host_and_port(url, REDIS_PORT) is None and not url.startswith("unix:"):
             raise ValueError(UNREADABLE)
-        return Redis.from_url(url, **given)
-    given |= {name: int(given[name]) for name in ("port", "db") if name in given}
-    if "ssl" in given:
-        given["ssl"] = str(given["ssl"]).lower() in {"true", "1", "yes"}
-    return Redis(**given)
+        return Redis.from_url(url, **arguments)
+    arguments |= {name: int(arguments[name]) for name in ("port", "db") if name in arguments}
+    if "ssl" in arguments:
+        arguments["ssl"] = str(arguments["ssl"]).lower() in {"true", "1", "yes"}
+    return Redis(**arguments)
 
 
 def _postgres_address(url: str) -> str:
-    """Return the URL without what only Prisma understands."""
+    """Return `url` without the parameters that only Prisma understands."""
     parts = urlsplit(url)
     if parts.scheme not in POSTGRES_SCHEMES:
         raise UnknownSchemeError
@@ -145,23 +145,23 @@ def _postgres_address(url: str) -> str:
     return driver_url(url)
 
 
-def _words(trouble: BaseException) -> str:
-    """Put an exception in words of our own: its text may quote the address."""
+def _reason(trouble: BaseException) -> str:
+    """Return a reason for an exception, without its own text, which may quote the address."""
     if type(trouble) is redis.ConnectionError:
         trouble = trouble.__cause__ or trouble.__context__ or trouble
-    return next((words for kind, words in WORDS if isinstance(trouble, kind)), "it cannot be reached")
+    return next((reason for kind, reason in REASONS if isinstance(trouble, kind)), "it cannot be reached")
 
 
 class UnknownSchemeError(ValueError):
-    """A database that LiteLLM does not know."""
+    """A kind of database that LiteLLM does not support."""
 
 
-# The first that fits counts.
-WORDS: tuple[tuple[type[BaseException], str], ...] = (
+# The first entry that matches is used.
+REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (redis.AuthenticationError, "it refuses the password, or wants one"),
     (redis.ResponseError, "it refuses PING"),
     (redis.TimeoutError, "it does not answer in time"),
-    # A wrong password is one of these.
+    # Includes a wrong password.
     (asyncpg.InvalidAuthorizationSpecificationError, "it refuses the user or the password"),
     (asyncpg.InvalidCatalogNameError, "it has no such database"),
     (asyncpg.PostgresError, "it refuses SELECT 1"),

@@ -1,4 +1,4 @@
-"""Where the rotation is named: whether it is asked, understands what it is told, and knows what other workers know."""
+"""Checks of the rotation: LiteLLM calls it, its settings are valid, and its workers share state."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import ROTATION, entries
-from evenkeel_lab.doctor.config_file import resolved
+from evenkeel_lab.doctor.config_file import resolve_values
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
-from evenkeel_lab.doctor.plugin_section import understood
+from evenkeel_lab.doctor.plugin_section import plugin_settings
 from evenkeel_lab.doctor.stores import RedisTarget
 from litellm_evenkeel.errors import SettingsError
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from evenkeel_lab.doctor.config_file import ProxyConfig
     from litellm_evenkeel.rotation.settings import RotationSettings
 
-# The strategies whose choice awaits the hooks; with any other the router takes its old synchronous path.
+# The strategies with which the router calls the hooks. With any other, it takes its old synchronous path.
 ASYNC_STRATEGIES = frozenset(
     {"simple-shuffle", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing", "least-busy"}
 )
 
-# How the nodes of a cluster are called below `cache_params`.
+# The names of a cluster's nodes in `cache_params`.
 CLUSTER_NODES = ("redis_startup_nodes", "startup_nodes")
 
 
 def rotation(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> list[Finding]:
-    """Check it."""
+    """Check the rotation, if it is loaded."""
     if not any(entry.name == ROTATION for entry in entries(config)):
         return [ok("routing", "left to LiteLLM, the rotation is not named", config.path.name)]
-    asked = list(_asked(config)) or [
+    routing = list(_routing_findings(config)) or [
         ok("routing", "nothing stands between the rotation and the choice", config.path.name)
     ]
-    return [*asked, *_understood(config, environment, workers)]
+    return [*routing, *_settings_findings(config, environment, workers)]
 
 
-def _asked(config: ProxyConfig) -> Iterator[Finding]:
-    """Check that it is asked, and that its choice stands."""
+def _routing_findings(config: ProxyConfig) -> Iterator[Finding]:
+    """Warn of settings with which LiteLLM does not call the rotation, or overrides its pick."""
     router = config.section("router_settings")
     strategy = router.get("routing_strategy")
     if isinstance(strategy, str) and strategy not in ASYNC_STRATEGIES:
@@ -63,20 +63,20 @@ def _asked(config: ProxyConfig) -> Iterator[Finding]:
         )
 
 
-def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> Iterator[Finding]:
-    """Check what is written for it, in the settings and beside the deployments."""
-    told = understood(config, environment, ROTATION)
-    if told is None:
-        # That is told elsewhere.
+def _settings_findings(config: ProxyConfig, environment: Mapping[str, str], workers: int) -> Iterator[Finding]:
+    """Check the settings of the rotation, and those in the entries of deployments."""
+    plugin = plugin_settings(config, environment, ROTATION)
+    if plugin is None:
+        # `plugin_section` reports it.
         return
-    settings = told.rotation
+    settings = plugin.rotation
     models = config.values.get("model_list")
     for number, deployment in enumerate(models if isinstance(models, list) else ()):
-        if not _is_whole(deployment):
-            # That is told elsewhere.
+        if not _has_params(deployment):
+            # `config_file` reports it.
             continue
         try:
-            DeploymentSpec.from_litellm(resolved(deployment, environment), settings.accounts)
+            DeploymentSpec.from_litellm(resolve_values(deployment, environment), settings.accounts)
         except SettingsError as wrong:
             yield error(
                 "rotation",
@@ -85,7 +85,11 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
                 hint="The proxy does not start before. Mend it.",
             )
             return
-    usable = [resolved(one, environment) for one in models or () if _is_whole(one)] if isinstance(models, list) else []
+    usable = (
+        [resolve_values(item, environment) for item in models or () if _has_params(item)]
+        if isinstance(models, list)
+        else []
+    )
     for doubt in settings_warnings(settings.accounts, usable, f"{SECTION}.rotation.accounts"):
         yield warning("rotation", f"{doubt.path}: {doubt.message.rstrip('.')}", config.where(SECTION), hint=doubt.hint)
     if _uses_proxys_redis(settings) and _is_cluster(config, environment):
@@ -99,21 +103,21 @@ def _understood(config: ProxyConfig, environment: Mapping[str, str], workers: in
 
 
 def rotation_targets(config: ProxyConfig, environment: Mapping[str, str]) -> list[RedisTarget]:
-    """Return every Redis that the rotation has an address of its own for."""
-    found = understood(config, environment, ROTATION)
-    if found is None:
+    """Return the Redis servers that the rotation has addresses of its own for."""
+    plugin = plugin_settings(config, environment, ROTATION)
+    if plugin is None:
         return []
-    shared, affinity = found.rotation.shared.redis_url, found.rotation.affinity
-    told = {
+    shared, affinity = plugin.rotation.shared.redis_url, plugin.rotation.affinity
+    urls = {
         "shared.redis_url": None if shared is None or shared.is_litellm else shared.get_secret_value(),
         "affinity.url": affinity.url.get_secret_value()
         if affinity.backend is SessionBackend.REDIS and not affinity.url.is_litellm
         else None,
     }
     where = config.where(SECTION, "rotation")
-    # A socket has neither host nor port to knock at.
-    knockable = {name: url for name, url in told.items() if url and not url.startswith("unix:")}
-    return [RedisTarget(f"`{name}`", where, {"url": url}) for name, url in knockable.items()]
+    # A Unix socket has neither host nor port.
+    with_port = {name: url for name, url in urls.items() if url and not url.startswith("unix:")}
+    return [RedisTarget(f"`{name}`", where, {"url": url}) for name, url in with_port.items()]
 
 
 def _uses_proxys_redis(settings: RotationSettings) -> bool:
@@ -124,8 +128,8 @@ def _uses_proxys_redis(settings: RotationSettings) -> bool:
 
 def _is_cluster(config: ProxyConfig, environment: Mapping[str, str]) -> bool:
     cache = config.section("litellm_settings").get("cache_params")
-    told = cache if isinstance(cache, Mapping) else {}
-    return bool(environment.get("REDIS_CLUSTER_NODES") or any(told.get(name) for name in CLUSTER_NODES))
+    params = cache if isinstance(cache, Mapping) else {}
+    return bool(environment.get("REDIS_CLUSTER_NODES") or any(params.get(name) for name in CLUSTER_NODES))
 
 
 def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> Finding:
@@ -139,7 +143,7 @@ def _sharing(config: ProxyConfig, settings: RotationSettings, workers: int) -> F
     return ok("rotation", f"strategy {settings.strategy}, settings and limits understood", config.where(SECTION))
 
 
-def _is_whole(deployment: object) -> bool:
+def _has_params(deployment: object) -> bool:
     return isinstance(deployment, Mapping) and all(
         isinstance(deployment.get(name) or {}, Mapping) for name in ("litellm_params", "model_info")
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.doctor.config_file import Key, ProxyConfig, resolve
+from evenkeel_lab.doctor.config_file import Key, ProxyConfig, resolve_value
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 from litellm_evenkeel import Account
 
@@ -41,14 +41,14 @@ class Deployment:
 def deployments(config: ProxyConfig) -> list[Deployment]:
     """Return what the router would choose from."""
     models = config.values.get("model_list")
-    found = []
+    findings = []
     for index, model in enumerate(models if isinstance(models, list) else []):
         params = model.get("litellm_params") if isinstance(model, Mapping) else None
         if isinstance(params, Mapping):
             info = model.get("model_info")
             info = info if isinstance(info, Mapping) else {}
-            found.append(Deployment(str(model.get("model_name", "")), index, params, info))
-    return found
+            findings.append(Deployment(str(model.get("model_name", "")), index, params, info))
+    return findings
 
 
 def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, set[Account]]:
@@ -57,7 +57,7 @@ def accounts(config: ProxyConfig, environment: Mapping[str, str]) -> dict[str, s
     for deployment in deployments(config):
         params = {
             # A reference that leads nowhere is told apart by its own text.
-            field: resolve(value, environment) or value
+            field: resolve_value(value, environment) or value
             for field, value in deployment.params.items()
             if field in {"api_base", "api_key"}
         }
@@ -77,10 +77,10 @@ def account_findings(config: ProxyConfig, environment: Mapping[str, str]) -> lis
             (deployment.info.get("account"), deployment.params.get("api_base"), deployment.params.get("api_key"))
         ):
             nameless[deployment.group].append(deployment.index)
-    found = []
+    findings = []
     for group, indexes in nameless.items():
         if len(indexes) > 1:
-            found.append(
+            findings.append(
                 warning(
                     check,
                     f"{len(indexes)} deployments of {group} have neither api_base nor api_key and count as one account",
@@ -89,7 +89,7 @@ def account_findings(config: ProxyConfig, environment: Mapping[str, str]) -> lis
                 )
             )
     distinct = len(set().union(*groups.values()))
-    return found or [
+    return findings or [
         ok(check, f"{_counted(distinct, 'account')} in {_counted(len(groups), 'model group')}", config.path.name)
     ]
 
@@ -113,13 +113,13 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
         for setting, value, place in _limits(config, group, default, where):
             if value < len(members) - 1:
                 short[setting, value, place].append((len(members), group))
-    found = []
+    findings = []
     for (setting, value, place), groups in short.items():
         most = max(groups)[0]
         untold = f" and {len(groups) - GROUPS_NAMED} more groups" if len(groups) > GROUPS_NAMED else ""
         names = ", ".join(f"{group} ({count} accounts)" for count, group in sorted(groups, reverse=True)[:GROUPS_NAMED])
         stated = f"is {value}" if configured is not None or setting != "num_retries" else f"is {value} by default"
-        found.append(
+        findings.append(
             warning(
                 check,
                 f"`{setting}` {stated}, too few for {names}{untold}: a request can fail while accounts are untried",
@@ -128,12 +128,12 @@ def retries(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding
                 f"to {most - 1}.",
             )
         )
-    return found or [ok(check, f"`num_retries` is {default}, enough to try every account", where)]
+    return findings or [ok(check, f"`num_retries` is {default}, enough to try every account", where)]
 
 
 def _configured_retries(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[object, str]:
     for section in ("router_settings", "litellm_settings"):
-        value = resolve(config.section(section).get("num_retries"), environment)
+        value = resolve_value(config.section(section).get("num_retries"), environment)
         if value is not None:
             return value, config.where(section, "num_retries")
     return None, config.where("router_settings")

@@ -1,4 +1,4 @@
-"""All checks, at the same time."""
+"""Runs all checks in parallel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from evenkeel_lab.doctor.machine import check_machine
 from evenkeel_lab.doctor.plugin_names import file_beside, names_in, plugin_modules
 from evenkeel_lab.doctor.rotation import rotation_targets
 from evenkeel_lab.doctor.settings import MULTIPROCESS_VARIABLES
-from evenkeel_lab.doctor.static_checks import Facts, check_wiring
-from evenkeel_lab.doctor.stores import POSTGRES_PORT, RedisTarget, database_url, redis_targets, shown, unusable_database
+from evenkeel_lab.doctor.static_checks import Facts, check_config
+from evenkeel_lab.doctor.stores import (
+    POSTGRES_PORT,
+    RedisTarget,
+    database_url,
+    printable_address,
+    redis_targets,
+    unusable_database,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,16 +35,16 @@ if TYPE_CHECKING:
 async def run_checks(
     config: ProxyConfig | None, environment: Mapping[str, str], *, workers: int | None = None
 ) -> list[Finding]:
-    """Check the machine and, if there is one, a proxy's configuration; return what was found, in a fixed order."""
+    """Check the machine and, unless it is `None`, the configuration of a proxy. The order of findings is fixed."""
     asyncio.get_running_loop().set_default_executor(reachability.DaemonThreads())
     if config is None:
         return await check_machine(environment)
-    here, answers = await asyncio.gather(check_machine(environment), reachable(config, environment))
-    return [*here, *check_wiring(config, environment, facts(config, environment, workers)), *answers]
+    machine, answers = await asyncio.gather(check_machine(environment), reachable(config, environment))
+    return [*machine, *check_config(config, environment, facts(config, environment, workers)), *answers]
 
 
 def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | None = None) -> Facts:
-    """Look up what the wiring has to be compared with."""
+    """Return the facts about this machine that `check_config` needs."""
     folder = config.path.absolute().parent
     beside = {entry.module: file_beside(folder, entry.module) for entry in entries(config)}
     try:
@@ -58,20 +65,20 @@ def facts(config: ProxyConfig, environment: Mapping[str, str], workers: int | No
 
 
 async def reachable(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
-    """Ask each Redis and each database that the proxy would use."""
+    """Check that each Redis and each database of the proxy answers."""
     targets, _ = redis_targets(config, environment)
     targets += rotation_targets(config, environment)
-    questions = [_redis(target) for target in targets]
-    if not unusable_database(config):  # which is reported with the wiring
-        questions.append(_database(*database_url(config, environment)))
+    checks = [_redis(target) for target in targets]
+    if not unusable_database(config):  # `check_config` reports it
+        checks.append(_database(*database_url(config, environment)))
     own = journal_database(config, environment)
     if own is not None:
-        questions.append(_postgres("journal", *own))
-    return list(await asyncio.gather(*questions))
+        checks.append(_postgres("journal", *own))
+    return list(await asyncio.gather(*checks))
 
 
 async def _redis(target: RedisTarget) -> Finding:
-    trouble = await reachability.redis_answers(target)
+    trouble = await reachability.redis_problem(target)
     what = f"{target.name}, {target.address}"
     if trouble is None:
         return ok("redis", f"{what}: {'its port answers' if target.port_only else 'it answers'}", target.where)
@@ -86,9 +93,12 @@ async def _database(url: str | None, where: str) -> Finding:
 
 
 async def _postgres(check: str, url: str, where: str) -> Finding:
-    trouble = await reachability.database_answers(url)
+    trouble = await reachability.database_problem(url)
     if trouble is None:
-        return ok(check, f"{shown(url, POSTGRES_PORT)} answers", where)
+        return ok(check, f"{printable_address(url, POSTGRES_PORT)} answers", where)
     return error(
-        check, f"{shown(url, POSTGRES_PORT)}: {trouble}", where, hint="Start it, or mend its address and password."
+        check,
+        f"{printable_address(url, POSTGRES_PORT)}: {trouble}",
+        where,
+        hint="Start it, or mend its address and password.",
     )

@@ -1,4 +1,4 @@
-"""Whether what a configuration leans on is there: variables, the master key, the workers' shared folder."""
+"""Checks of what a configuration refers to: environment variables, the master key, the workers' shared folder."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenkeel_lab.doctor.callbacks import PROMETHEUS, STOCK_PROMETHEUS, entries
-from evenkeel_lab.doctor.config_file import Key, ProxyConfig, reference, resolve
+from evenkeel_lab.doctor.config_file import Key, ProxyConfig, reference, resolve_value
 from evenkeel_lab.doctor.finding import Finding, error, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WELL_KNOWN_KEYS = frozenset({"sk-1234"})
-"""LiteLLM refuses to start with these."""
-SHORTEST_KEY = 16
+"""Keys with which LiteLLM refuses to start."""
+MIN_KEY_LENGTH = 16
 PERMIT_SETTING = "dangerously_permit_weak_or_unset_master_key"
 PERMIT_VARIABLE = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"
 WORKERS_VARIABLES = ("NUM_WORKERS", "DEFAULT_NUM_WORKERS_LITELLM_PROXY")
 MULTIPROCESS_VARIABLES = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
-DEEPEST = 20
+MAX_DEPTH = 20
 
 
 def references(config: ProxyConfig, environment: Mapping[str, str]) -> list[Finding]:
-    """Check that every `os.environ/NAME` leads to something."""
+    """Check that the variable of every `os.environ/NAME` is set."""
     check = "references"
     used: dict[str, list[tuple[Key, ...]]] = {}
     for path, name in _references(config.values, ()):
@@ -34,13 +34,13 @@ def references(config: ProxyConfig, environment: Mapping[str, str]) -> list[Find
     if system:
         return [ok(check, f"{len(used)} are read from a secret manager, not checked here", config.path.name)]
     own = config.section("environment_variables")
-    found = []
+    findings = []
     for name, paths in used.items():
         if environment.get(name) or ("general_settings", "master_key") in paths:
             continue  # the master key has a check of its own
         where = config.where(*paths[0])
         if own.get(name):
-            found.append(
+            findings.append(
                 warning(
                     check,
                     f"{name} is set under `environment_variables` only, which LiteLLM reads after it has "
@@ -51,26 +51,28 @@ def references(config: ProxyConfig, environment: Mapping[str, str]) -> list[Find
             )
         else:
             state = "empty" if name in environment else "not set"
-            found.append(
+            findings.append(
                 warning(check, f"{name} is {state} here", where, hint="Set it in the environment of the proxy.")
             )
-    return found or [ok(check, f"all {len(used)} variables are set", config.path.name)]
+    return findings or [ok(check, f"all {len(used)} variables are set", config.path.name)]
 
 
 def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
-    """Check that there is a master key that LiteLLM accepts. The key itself is not told."""
+    """Check that LiteLLM would accept the master key. Findings do not contain the key."""
     check = "master key"
     general = config.section("general_settings")
     written = "master_key" in general
     where = config.where("general_settings", "master_key") if written else "LITELLM_MASTER_KEY"
     value = general["master_key"] if written else environment.get("LITELLM_MASTER_KEY")
     name = reference(value)
-    key = resolve(value, environment)
+    key = resolve_value(value, environment)
     if key is None and name and general.get("key_management_system"):
         return ok(check, "it is read from a secret manager, not checked here", where)
     if isinstance(key, str) and key.strip() and key.strip() not in WELL_KNOWN_KEYS:
-        if len(key.strip()) < SHORTEST_KEY:
-            return warning(check, f"it has fewer than {SHORTEST_KEY} characters", where, hint="Take a long random one.")
+        if len(key.strip()) < MIN_KEY_LENGTH:
+            return warning(
+                check, f"it has fewer than {MIN_KEY_LENGTH} characters", where, hint="Take a long random one."
+            )
         return ok(check, "it is set", where)
     if key is None:
         what = f"{name} is not set" if name else "it is not set"
@@ -84,10 +86,10 @@ def master_key(config: ProxyConfig, environment: Mapping[str, str]) -> Finding:
     return error(check, f"{what}: the proxy would refuse to start", where, hint=hint)
 
 
-def worker_count(environment: Mapping[str, str], asked: int | None) -> int | None:
-    """Return how many workers the proxy would start; None if the environment names no number."""
-    if asked is not None:
-        return asked
+def worker_count(environment: Mapping[str, str], option: int | None) -> int | None:
+    """Return the number of workers: `option`, else the environment's; `None` if that is not a number."""
+    if option is not None:
+        return option
     text = next((environment[name] for name in WORKERS_VARIABLES if environment.get(name)), "1")
     return int(text) if text.strip().isascii() and text.strip().isdigit() else None
 
@@ -95,7 +97,7 @@ def worker_count(environment: Mapping[str, str], asked: int | None) -> int | Non
 def workers(
     config: ProxyConfig, environment: Mapping[str, str], count: int | None, *, folder_usable: bool | None
 ) -> Finding:
-    """Check that several workers can add up their metrics."""
+    """Check that the metrics of several workers are added up."""
     check = "workers"
     if count is None:
         return error(check, "it is not a number", WORKERS_VARIABLES[0], hint="Set it to the number of workers.")
@@ -105,13 +107,13 @@ def workers(
         return ok(check, f"{count}, without Prometheus metrics")
     stock = all(entry.name == STOCK_PROMETHEUS for entry in prometheus)
     ours = all(entry.name == PROMETHEUS for entry in prometheus)
-    if variable and not folder_usable and not (stock and count > 1):  # that case LiteLLM makes the folder for
+    if variable and not folder_usable and not (stock and count > 1):  # LiteLLM creates it then
         return error(
             check, "the folder of the workers' metrics is missing or not writable", variable, hint="Create it."
         )
     if variable or count == 1 or ours:
-        place = "a shared folder" if variable else "memory" if count == 1 else "a folder that the callback makes"
-        return ok(check, f"{count}, with metrics in {place}")
+        storage = "a shared folder" if variable else "memory" if count == 1 else "a folder that the callback makes"
+        return ok(check, f"{count}, with metrics in {storage}")
     hint = f"Set {MULTIPROCESS_VARIABLES[0]} to an empty folder that the workers can write to."
     if stock:
         return warning(
@@ -131,13 +133,13 @@ def workers(
 
 
 def _references(value: Any, path: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], str]]:
-    """Find them where LiteLLM resolves them: in values of mappings, not in items of lists."""
-    if len(path) > DEEPEST:
+    """Yield the references that LiteLLM resolves: values of mappings, but not items of lists."""
+    if len(path) > MAX_DEPTH:
         return
     if isinstance(value, Mapping):
         for key, item in value.items():
             name = reference(item)
-            # LiteLLM leaves `*_ref` fields alone: they are looked up when they are used.
+            # LiteLLM resolves `*_ref` fields later, when it uses them.
             if name is not None and not str(key).endswith("_ref"):
                 yield (*path, key), name
             yield from _references(item, (*path, key))

@@ -1,4 +1,4 @@
-"""Everything that can be told about a configuration by reading it. No file, network or process is touched here."""
+"""Checks that need only the text of a configuration. They use no file, no network and no process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel_lab.doctor.callbacks import Modules, callbacks
 from evenkeel_lab.doctor.finding import Finding, ok, warning
-from evenkeel_lab.doctor.journal import Folder, journal
+from evenkeel_lab.doctor.journal import JournalFolder, journal
 from evenkeel_lab.doctor.plugin_section import section
 from evenkeel_lab.doctor.rotation import rotation
 from evenkeel_lab.doctor.routing import account_findings, deployments, retries
@@ -22,25 +22,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """What has to be known about the world besides the configuration and the environment."""
+    """Facts that checks need in addition to the configuration and the environment."""
 
     modules: Modules = field(default_factory=Modules)
     workers: int | None = None
-    """How many the user says there are."""
+    """The option `--workers`; `None` if it is not given."""
     multiprocess_folder_usable: bool | None = None
-    journal_folder: Folder | None = None
-    """Where the journal's file would be, if it has one."""
+    journal_folder: JournalFolder | None = None
+    """`None` if the journal has no file."""
 
 
-def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Facts) -> list[Finding]:
-    """Check a configuration; the findings come in a fixed order."""
+def check_config(config: ProxyConfig, environment: Mapping[str, str], facts: Facts) -> list[Finding]:
+    """Check a configuration. The order of findings is fixed."""
     count = worker_count(environment, facts.workers)
-    found = list(config.problems)
-    if not any(problem.check == "config" for problem in found):
+    findings = list(config.problems)
+    if not any(problem.check == "config" for problem in findings):
         files = len(config.files)
-        found.insert(0, ok("config", "read" + (f", with {files - 1} included" if files > 1 else ""), config.path.name))
+        findings.insert(
+            0, ok("config", "read" + (f", with {files - 1} included" if files > 1 else ""), config.path.name)
+        )
     return [
-        *found,
+        *findings,
         *references(config, environment),
         master_key(config, environment),
         *callbacks(config, facts.modules),
@@ -56,10 +58,10 @@ def check_wiring(config: ProxyConfig, environment: Mapping[str, str], facts: Fac
 
 
 def _shared_state(config: ProxyConfig, environment: Mapping[str, str], count: int) -> list[Finding]:
-    """Check that several workers can know what the others know."""
-    targets, found = redis_targets(config, environment)
-    if targets or found:
-        return found
+    """Check that several workers can share their state."""
+    targets, findings = redis_targets(config, environment)
+    if targets or findings:
+        return findings
     groups = [deployment.group for deployment in deployments(config)]
     if count > 1 and len(groups) > len(set(groups)):
         return [

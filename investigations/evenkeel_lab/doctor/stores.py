@@ -1,4 +1,4 @@
-"""Which Redis and which database the proxy would use, told from the configuration, without asking them."""
+"""The Redis servers and the database that a configuration names."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from evenkeel_lab.doctor.config_file import ProxyConfig, reference, resolve
+from evenkeel_lab.doctor.config_file import ProxyConfig, reference, resolve_value
 from evenkeel_lab.doctor.finding import Finding, error, warning
 
 REDIS_PORT = 6379
 POSTGRES_PORT = 5432
-# What is passed to the Redis client; each can also come from REDIS_<NAME>.
+# Arguments of the Redis client. Each can also come from the variable REDIS_<NAME>.
 REDIS_FIELDS = ("url", "host", "port", "username", "password", "db", "ssl")
-# Credentials that only a cloud's own library can fetch: then only the port is tried.
+# With these, a cloud's own library fetches the credentials, so only the port is checked.
 BORROWED_CREDENTIALS = ("aws_iam_auth", "gcp_service_account", "azure_redis_ad_token")
 UNREADABLE = "an address that cannot be read"
 
 
 @dataclass(frozen=True)
 class RedisTarget:
-    """A Redis to be asked."""
+    """A Redis server that a configuration names."""
 
     name: str
     where: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What the client needs: secrets are in it."""
+    """Arguments of the client. They contain secrets."""
     port_only: bool = False
     required: bool = True
-    """Whether the proxy was told to use it, or would merely take it because it is there."""
+    """Whether the configuration names it; false if it comes from the environment alone."""
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        """Where to knock. Raises ValueError if that cannot be told."""
+        """Host and port. Raises `ValueError` if the address cannot be parsed."""
         if "url" not in self.options:
             return str(self.options["host"]), int(self.options.get("port", REDIS_PORT))
         address = host_and_port(str(self.options["url"]), REDIS_PORT)
@@ -44,7 +44,7 @@ class RedisTarget:
 
     @property
     def address(self) -> str:
-        """Host and port, nothing else of it."""
+        """Host and port as text, without credentials."""
         try:
             host, port = self.host_and_port
         except (ValueError, TypeError, OverflowError):
@@ -53,38 +53,38 @@ class RedisTarget:
 
 
 def host_and_port(url: str, default_port: int) -> tuple[str, int] | None:
-    """Take host and port out of a URL; None if there are none or the URL is not sound."""
+    """Return host and port of `url`, or `None` if it has no host or is malformed."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or default_port
     except ValueError:
         return None
-    # A `/`, `?` or `#` in a password that was not escaped: what looks like the host may be half a secret.
+    # With an unescaped `/`, `?` or `#` in the password, the host would be a part of the password.
     if "@" in parts.path + parts.query + parts.fragment:
         return None
     return (host, port) if host else None
 
 
-def shown(url: str, default_port: int) -> str:
-    """Return what of a URL may be printed."""
+def printable_address(url: str, default_port: int) -> str:
+    """Return host and port of `url` as text, without credentials."""
     address = host_and_port(url, default_port)
     return f"{address[0]}:{address[1]}" if address else UNREADABLE
 
 
 def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[list[RedisTarget], list[Finding]]:
-    """Return every Redis that the proxy would use, and what is wrong with how they are named."""
-    # LiteLLM sets these after it has resolved references and before it makes a client.
+    """Return the Redis servers that the proxy would use, and findings about their settings."""
+    # LiteLLM sets these variables after it resolves references and before it creates a client.
     later = {**environment, **_own_variables(config)}
     targets: list[RedisTarget] = []
-    found: list[Finding] = []
-    for section, name, params in _redis_blocks(config, found):
+    findings: list[Finding] = []
+    for section, name, params in _redis_blocks(config, findings):
         where = config.where(section, name)
         if unusable := _unusable(config, (section, name), "", params, environment):
-            found += unusable
+            findings += unusable
             continue
         target = _redis_target(name, where, params, environment, later)
         if target is None:
-            found.append(
+            findings.append(
                 error(
                     "redis",
                     f"`{name}` names no host, and neither REDIS_HOST nor REDIS_URL is set",
@@ -99,12 +99,12 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
         key: router[f"redis_{key}"] for key in ("url", "host", "port", "password", "db") if router.get(f"redis_{key}")
     }
     if unusable := _unusable(config, ("router_settings",), "redis_", params, environment):
-        found += unusable
+        findings += unusable
     elif "url" in params or {"host", "port"} <= params.keys():
         target = _redis_target("router_settings", config.where("router_settings"), params, environment, later)
         targets += [target] if target else []
     elif params.keys() & {"host", "port"}:
-        found.append(
+        findings.append(
             warning(
                 "redis",
                 "the router ignores `redis_host` without `redis_port`, and the other way round",
@@ -115,13 +115,13 @@ def redis_targets(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[
     if not any(target.name != "router_settings" for target in targets):
         target = _redis_target("REDIS_* variables", "environment", {}, environment, later, required=False)
         targets += [target] if target else []
-    return targets, found
+    return targets, findings
 
 
 def database_url(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the address of the proxy's database and where it comes from; the configuration goes first."""
+    """Return the URL of the proxy's database, or `None`, and its source. The configuration precedes variables."""
     written = config.section("general_settings").get("database_url")
-    value = resolve(written, environment)
+    value = resolve_value(written, environment)
     if isinstance(value, str) and value:
         name = reference(written)
         where = config.where("general_settings", "database_url")
@@ -137,7 +137,7 @@ def database_url(config: ProxyConfig, environment: Mapping[str, str]) -> tuple[s
 
 
 def unusable_database(config: ProxyConfig) -> list[Finding]:
-    """Report an address of the database that is not text."""
+    """Report a `database_url` that is not text."""
     written = config.section("general_settings").get("database_url")
     if not written or isinstance(written, str):
         return []
@@ -149,10 +149,10 @@ def unusable_database(config: ProxyConfig) -> list[Finding]:
 def _unusable(
     config: ProxyConfig, path: tuple[str, ...], prefix: str, params: Mapping[str, Any], environment: Mapping[str, str]
 ) -> list[Finding]:
-    """Report what cannot be part of an address."""
-    found = []
+    """Report values of the wrong type."""
+    findings = []
     for key in ("url", "host", "port", "db"):
-        value = resolve(params.get(key), environment)
+        value = resolve_value(params.get(key), environment)
         if value is None or value == "":
             continue
         if key in {"url", "host"}:
@@ -162,8 +162,8 @@ def _unusable(
         if not fits:
             where = config.where(*path, f"{prefix}{key}")
             what = f"`{prefix}{key}` of `{path[-1]}` is not {kind}"
-            found.append(error("redis", what, where, hint=f"Write {kind}, or remove it."))
-    return found
+            findings.append(error("redis", what, where, hint=f"Write {kind}, or remove it."))
+    return findings
 
 
 def _is_number(value: object) -> bool:
@@ -180,7 +180,7 @@ def _own_variables(config: ProxyConfig) -> dict[str, str]:
     }
 
 
-def _redis_blocks(config: ProxyConfig, found: list[Finding]) -> list[tuple[str, str, Mapping[str, Any]]]:
+def _redis_blocks(config: ProxyConfig, findings: list[Finding]) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Return the blocks that describe a Redis: section, key, parameters."""
     blocks: list[tuple[str, str, Mapping[str, Any]]] = []
     coordination = config.section("general_settings").get("coordination_redis")
@@ -193,7 +193,7 @@ def _redis_blocks(config: ProxyConfig, found: list[Finding]) -> list[tuple[str, 
         if params.get("type", "redis") in ("redis", "redis-semantic"):
             blocks.append(("litellm_settings", "cache_params" if params else "cache", params))
     elif params:
-        found.append(
+        findings.append(
             warning(
                 "redis",
                 "`cache_params` has no effect without `cache: true`",
@@ -213,8 +213,8 @@ def _redis_target(
     *,
     required: bool = True,
 ) -> RedisTarget | None:
-    """Put together what LiteLLM would: the block's own values over REDIS_* variables; a named host beats REDIS_URL."""
-    own = {key: resolve(value, environment) for key, value in params.items()}
+    """Return the server that LiteLLM would use: `params` precede REDIS_* variables, and a host precedes REDIS_URL."""
+    own = {key: resolve_value(value, environment) for key, value in params.items()}
     own = {key: value for key, value in own.items() if value not in (None, "")}
     inherited = {key: later[f"REDIS_{key.upper()}"] for key in REDIS_FIELDS if later.get(f"REDIS_{key.upper()}")}
     if "url" not in own and own.keys() & {"host", "startup_nodes", "sentinel_nodes"}:
@@ -236,7 +236,7 @@ def _redis_target(
 
 
 def _first_node(nodes: object) -> tuple[str, int] | None:
-    """Return host and port of the first node of a cluster, however it is written."""
+    """Return host and port of the first node of a cluster, or `None`; `nodes` may be JSON or a list."""
     if isinstance(nodes, str):
         try:
             nodes = json.loads(nodes)

@@ -19,7 +19,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from evenkeel_lab.errors import CellFailed, PartFailed
+from evenkeel_lab.errors import CellFailed, ProcessFailed
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -73,7 +73,7 @@ async def _execute(notebook: NotebookNode, path: Path, seconds: int, own: Path) 
             # nbclient mistakes Ctrl-C for a dead kernel.
             raise asyncio.CancelledError from None
         when = f"in cell {number}" if number else "at its start"
-        raise PartFailed(
+        raise ProcessFailed(
             f"The Python that executes {path} ended or did not answer {when}.",
             hint="Check that the machine has enough memory, and try again.",
             details="\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:]),

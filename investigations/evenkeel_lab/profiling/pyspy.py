@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.profiling.probes import asked, probed
 from evenkeel_lab.profiling.sampler import RATE, CannotSample, Samples, Subject, cpu, pythons
 from evenkeel_lab.profiling.stacks import Stack, apart, effective, parsed, weighted, weights, with_unseen
@@ -84,7 +84,7 @@ async def _attach(stack: contextlib.AsyncExitStack, program: Path, process: psut
 
     try:
         await until_ready(child, samples, READY_SECONDS)
-    except PartFailed as error:
+    except ProcessFailed as error:
         said = log.read_text(errors="replace")
         denied = re.search(NO_PERMISSION, said)
         why = "has no permission to look at other processes (ptrace)" if denied else "could not read the process"

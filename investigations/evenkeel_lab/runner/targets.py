@@ -11,10 +11,10 @@ import psutil
 from evenkeel_lab.errors import RigFailure
 from evenkeel_lab.investigation_spec.arm import Kind
 from evenkeel_lab.investigation_spec.investigation import AGAIN, DIRECT, Subjects
-from evenkeel_lab.stack.litellm.accounts import fleet
-from evenkeel_lab.stack.litellm.config import Journal, Subject
+from evenkeel_lab.stack.litellm.accounts import unlimited_accounts
+from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
 from evenkeel_lab.stack.litellm.fixtures import create
-from evenkeel_lab.stack.stack import together
+from evenkeel_lab.stack.stack import task_group
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -80,11 +80,11 @@ async def targets(
     async with contextlib.AsyncExitStack() as running:
 
         async def start(number: int, group: Sequence[str], name: str) -> Target:
-            wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", apart=number)
+            wired = below.proxy(subject_of(known[name]), name=f"{name}-{number}", database_number=number)
             proxy = await running.enter_async_context(wired)
-            key = proxy.master_key if proxy.subject.bare else (await create(proxy)).key
+            key = proxy.master_key if proxy.spec.bare else (await create(proxy)).key
             # One that is met cold has not even been asked.
-            is_known = proxy.subject.bare or investigation.session.subjects is Subjects.FRESH
+            is_known = proxy.spec.bare or investigation.session.subjects is Subjects.FRESH
 
             async def create_key() -> str:
                 return (await create(proxy, customers=0)).key
@@ -96,19 +96,19 @@ async def targets(
                 proxy.url,
                 key,
                 proxy.master_key,
-                proxy.part.pid,
-                below.mock.part.pid,
+                proxy.info.pid,
+                below.mock.info.pid,
                 investigation.mock.workers,
                 proxy.engines,
                 proxy.services.database_url,
                 proxy.services.redis_url,
                 proxy.services.lag,
-                proxy.subject.workers,
-                proxy.subject.journal is Journal.SQLITE,
+                proxy.spec.workers,
+                proxy.spec.journal is Journal.SQLITE,
                 None if is_known else create_key,
             )
 
-        async with together() as tasks:
+        async with task_group() as tasks:
             started = {
                 (frozenset(group), name): tasks.create_task(start(number, group, name))
                 for number, (group, name) in enumerate(wanted, 1)
@@ -131,16 +131,16 @@ def require_memory(count: int) -> None:
         )
 
 
-def subject_of(arm: Arm) -> Subject:
+def subject_of(arm: Arm) -> ProxySpec:
     """Return the proxy that an arm asks for."""
-    return Subject(
+    return ProxySpec(
         litellm=arm.litellm,
         prometheus=arm.prometheus,
         workers=arm.workers,
         settings=arm.settings,
         rotation=arm.rotation,
         journal=arm.journal,
-        accounts=fleet(arm.accounts, arm.groups),
+        accounts=unlimited_accounts(arm.accounts, arm.groups),
         patch=arm.patch,
         bare=arm.bare,
         env=arm.env,

@@ -1,1 +1,1 @@
-"""A real stack on demand: one module for each part, each an async context manager."""
+"""Stacks of real services, each an async context manager: Postgres, Valkey, the mock provider and LiteLLM proxies."""

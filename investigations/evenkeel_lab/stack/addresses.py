@@ -1,4 +1,4 @@
-"""Addresses of the user's own servers: checked before they are used, and told without their passwords."""
+"""Addresses of the user's own servers, checked before use and printed without passwords."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def address_of(url: str, variable: str, schemes: Sequence[str], *, default_port: int) -> str:
-    """Return where a server is, password left out; raise if that is no address of such a server."""
+    """Return host, port and path of `url`, without credentials. Raise `WrongUse` if `url` is not an address."""
     hint = f"Write {schemes[0]}://USER:PASSWORD@HOST:PORT/NAME, with / ? # @ in the password as %2F %3F %23 %40."
     try:
         address = urlsplit(url)
         port = address.port or default_port
     except ValueError:
-        raise WrongUse(f"{variable} cannot be read as an address.", hint=hint) from None
+        raise WrongUse(f"{variable}: expected an address.", hint=hint) from None
     if address.scheme not in schemes or not (address.hostname or "host=" in address.query):
-        raise WrongUse(f"{variable} is not an address that begins with {schemes[0]}://.", hint=hint)
+        raise WrongUse(f"{variable}: expected an address that begins with {schemes[0]}://.", hint=hint)
     return f"{address.hostname or 'a socket'}:{port}{address.path}"

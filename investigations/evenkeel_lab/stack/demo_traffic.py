@@ -1,4 +1,4 @@
-"""The demonstration: a real proxy, 200 requests with a virtual key, and where their cost went."""
+"""The demonstration: 200 requests with a virtual key to a real proxy, their latency and their spend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm import fixtures
 from evenkeel_lab.stack.servers.postgres import connect
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 REQUESTS = 200
 STREAMED = 20
-NEEDED_BEYOND = 20
+MIN_BEYOND_QUANTILE = 20
 CONCURRENCY = 10
 SPEND_SECONDS = 60.0
-# LiteLLM writes spend every 10 s; a demonstration should not have to wait for that.
+# LiteLLM writes spend every 10 s; the demonstration should not wait that long.
 SETTINGS = {"general_settings": {"proxy_batch_write_at": 2}}
 BUDGET_GAUGES = ("litellm_remaining_{}_budget_metric", "litellm_{}_max_budget_metric")
 SPEND = (
@@ -40,22 +40,22 @@ SPEND = (
 
 @dataclass(frozen=True)
 class Latencies:
-    """How long the requests took, in seconds."""
+    """Latencies of requests, in seconds."""
 
     seconds: tuple[float, ...]
 
     def supports(self, percent: int) -> bool:
-        """Whether enough requests lie beyond a quantile for it to mean something."""
-        return len(self.seconds) * (100 - percent) / 100 >= NEEDED_BEYOND
+        """Return whether enough requests lie beyond the quantile `percent` to report it."""
+        return len(self.seconds) * (100 - percent) / 100 >= MIN_BEYOND_QUANTILE
 
     def quantile(self, percent: int) -> float:
-        """Return one of the quantiles from 1 to 99 percent."""
+        """Return the quantile `percent`, from 1 to 99."""
         return statistics.quantiles(self.seconds, n=100, method="inclusive")[percent - 1]
 
 
 @dataclass(frozen=True)
 class Landing:
-    """Where spend was written: rows and dollars of one table."""
+    """Rows and spend, in dollars, of one table."""
 
     where: str
     rows: int
@@ -64,7 +64,7 @@ class Landing:
 
 @dataclass(frozen=True)
 class Result:
-    """All that the demonstration shows."""
+    """Result of the demonstration."""
 
     plain: Latencies
     streamed: Latencies
@@ -73,7 +73,7 @@ class Result:
 
 
 async def demonstrate(proxy: Proxy, steps: Steps) -> Result:
-    """Send the requests and look at what came of them."""
+    """Send the requests, and return their latencies, gauges and spend."""
     with steps.step("a team, a user, a key, customers with budgets"):
         made = await fixtures.create(proxy)
     try:
@@ -87,39 +87,39 @@ async def demonstrate(proxy: Proxy, steps: Steps) -> Result:
 
 
 async def send(proxy: Proxy, made: Entities) -> tuple[Latencies, Latencies]:
-    """Send all requests, some at a time."""
-    places = asyncio.Semaphore(CONCURRENCY)
+    """Send all requests, CONCURRENCY at a time."""
+    slots = asyncio.Semaphore(CONCURRENCY)
     headers = {"Authorization": f"Bearer {made.key}"}
     async with client(seconds=60, base_url=proxy.url, headers=headers) as sending:
 
-        async def one(number: int, *, stream: bool) -> float:
+        async def send_request(number: int, *, stream: bool) -> float:
             body: dict[str, Any] = {
                 "model": proxy.model,
                 "stream": stream,
                 "user": made.customers[number % len(made.customers)],
                 "messages": [{"role": "user", "content": f"Request {number}: how is the sea?"}],
             }
-            async with places:
+            async with slots:
                 start = time.perf_counter()
                 answer = await sending.post("/v1/chat/completions", json=body)
                 elapsed = time.perf_counter() - start
             if answer.is_error or (stream and "[DONE]" not in answer.text):
-                raise PartFailed(
+                raise ProcessFailed(
                     f"The proxy answered request {number} with {answer.status_code}: {answer.text[:300]}.",
-                    hint=f"See its log: {proxy.part.log}",
+                    hint=f"See its log: {proxy.info.log}",
                 )
             return elapsed
 
         every = REQUESTS // STREAMED
         kinds = [number % every == 0 for number in range(REQUESTS)]
-        seconds = await asyncio.gather(*(one(number, stream=kind) for number, kind in enumerate(kinds)))
+        seconds = await asyncio.gather(*(send_request(number, stream=kind) for number, kind in enumerate(kinds)))
     pairs = list(zip(seconds, kinds, strict=True))
     plain = tuple(taken for taken, stream in pairs if not stream)
     return Latencies(plain), Latencies(tuple(taken for taken, stream in pairs if stream))
 
 
 async def budget_gauges(proxy: Proxy) -> dict[str, float]:
-    """Read the budget gauges that dashboards rely on."""
+    """Return the budget gauges at /metrics."""
     headers = {"Authorization": f"Bearer {proxy.master_key}"}
     async with client(seconds=30, follow_redirects=True, headers=headers) as reading:
         text = (await reading.get(f"{proxy.url}/metrics")).text
@@ -134,23 +134,23 @@ async def budget_gauges(proxy: Proxy) -> dict[str, float]:
 
 
 async def landed(database_url: str, made: Entities) -> list[Landing]:
-    """Wait until every request is in the log and no table lags behind it; return what each holds."""
+    """Wait until all tables agree, at most SPEND_SECONDS; return their rows and spend."""
     connection = await connect(database_url)
     deadline = time.monotonic() + SPEND_SECONDS
     try:
         while True:
-            found = []
+            landings = []
             for where, query, entity in SPEND:
                 row = await connection.fetchrow(query, getattr(made, entity))
-                found.append(Landing(where, row[0], float(row[1] or 0)) if row else Landing(where, 0, 0.0))
-            if have_landed(found) or time.monotonic() > deadline:
-                return found
+                landings.append(Landing(where, row[0], float(row[1] or 0)) if row else Landing(where, 0, 0.0))
+            if have_landed(landings) or time.monotonic() > deadline:
+                return landings
             await asyncio.sleep(0.5)
     finally:
         await connection.close()
 
 
-def have_landed(found: list[Landing]) -> bool:
-    """Whether every request is in the log, and no table lags behind it."""
-    log, *_ = found
-    return log.rows >= REQUESTS and all(abs(one.dollars - log.dollars) < 0.01 * log.dollars for one in found)
+def have_landed(landings: list[Landing]) -> bool:
+    """Return whether every request is in the log, and every table has the spend of the log."""
+    log, *_ = landings
+    return log.rows >= REQUESTS and all(abs(table.dollars - log.dollars) < 0.01 * log.dollars for table in landings)

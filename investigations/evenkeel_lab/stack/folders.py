@@ -1,4 +1,4 @@
-"""The only two places where the lab writes: a temporary folder for each stack, and the user's cache folder."""
+"""The two folders that the lab writes to: a temporary folder for each stack, and the user's cache folder."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, RigFailure, WrongUse
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-JANITOR = Path(__file__).parent / "processes" / "folder_cleanup.py"
+FOLDER_CLEANUP = Path(__file__).parent / "processes" / "folder_cleanup.py"
 NOBODY = 65534
 STACK_MIB = 300
 ENVIRONMENT_MIB = 1500
 LOG_FOLDERS_KEPT = 20
 POLL_SECONDS = 0.02
-# What the lab makes in the cache folder, and so may remove from it.
-OURS = (
+# Folders that the lab creates in the cache folder, and may remove.
+CACHE_PATTERNS = (
     *("subjects", "plugins", "wheels", "matrix", "npm", "logs"),
     *("engine-*", "schema-engine-*", "node-*", "decoys-*", "prisma-home-*"),
 )
@@ -38,45 +38,45 @@ IN_USE = ".in-use"
 
 
 def cache_path() -> Path:
-    """Return where what is worth keeping between runs lies, or would: environments, the engine, logs."""
+    """Return the path of the cache folder, for environments, the engine and logs. It may not exist."""
     named = os.environ.get("EVENKEEL_CACHE")
     return Path(named) if named else platformdirs.user_cache_path("litellm-evenkeel")
 
 
 def cache_folder() -> Path:
-    """Return that folder, made if need be."""
+    """Return the cache folder; create it if it does not exist."""
     folder = cache_path()
-    with _room_for(folder):
+    with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 
 
 def server_uid() -> int | None:
-    """Return whom Postgres runs as: nobody where we are root, because it refuses root; else ourselves."""
+    """Return the user id of nobody if this process is root, because Postgres refuses root, else `None`."""
     return NOBODY if os.geteuid() == 0 else None
 
 
 def traversable(folder: Path, uid: int | None) -> bool:
-    """Whether a process of that user can reach what lies in the folder."""
+    """Return whether a process of user `uid`, or of this user if `None`, can enter the folder."""
     if uid is None:
         return os.access(folder, os.X_OK)
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in (folder, *folder.parents))
 
 
 def temporary_parent(uid: int | None) -> Path:
-    """Return the first temporary folder that the servers' user can reach."""
+    """Return the first temporary folder that user `uid` can enter."""
     candidates = dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")))  # noqa: S108
     for candidate in candidates:
         resolved = candidate.resolve()
         if resolved.is_dir() and os.access(resolved, os.W_OK) and traversable(resolved, uid):
             return resolved
     raise RigFailure(
-        f"No temporary folder that user {uid} can reach.", hint="Set TMPDIR to one that everybody may enter."
+        f"User {uid} cannot enter any temporary folder.", hint="Set TMPDIR to a folder that all users may enter."
     )
 
 
 def require_room(folder: Path, mib: int) -> None:
-    """Raise unless the disk of the folder has so much room left."""
+    """Raise `DiskFull` unless the disk of `folder` has `mib` MiB of free space."""
     free = shutil.disk_usage(folder).free // 2**20
     if free < mib:
         raise DiskFull(
@@ -87,31 +87,31 @@ def require_room(folder: Path, mib: int) -> None:
 
 @contextlib.asynccontextmanager
 async def stack_folder() -> AsyncIterator[Path]:
-    """Make a folder for one stack; it is removed afterwards, also when this process is killed."""
+    """Create a folder for one stack. It is removed afterwards, also if this process is killed."""
     parent = temporary_parent(server_uid())
     require_room(parent, STACK_MIB)
     folder = Path(tempfile.mkdtemp(prefix="evenkeel-", dir=parent))
-    folder.chmod(0o711)  # passable, not readable: the servers' user has to get to its own part of it
-    janitor = subprocess.Popen(  # noqa: ASYNC220 - nothing may come between the folder and its janitor
-        [sys.executable, "-I", "-S", JANITOR, folder],
+    folder.chmod(0o711)  # The servers' user must pass through it, but need not list it.
+    cleanup = subprocess.Popen(  # noqa: ASYNC220 - an interruption in between would leave the folder
+        [sys.executable, "-I", "-S", FOLDER_CLEANUP, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert janitor.stdin is not None
+    assert cleanup.stdin is not None
     try:
         yield folder
     finally:
-        janitor.stdin.close()
-        while janitor.poll() is None:
+        cleanup.stdin.close()
+        while cleanup.poll() is None:
             await asyncio.sleep(POLL_SECONDS)
 
 
 def log_folder() -> Path:
-    """Make a folder for the logs of one stack, which are kept; the oldest folders go."""
+    """Create a folder for the logs of one stack, and remove the oldest log folders."""
     logs = cache_folder() / "logs"
     folder = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    with _room_for(folder):
+    with _writing_to(folder):
         logs.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(exist_ok=True)
     for old in sorted(logs.iterdir())[:-LOG_FOLDERS_KEPT]:
@@ -120,16 +120,16 @@ def log_folder() -> Path:
 
 
 @contextlib.asynccontextmanager
-async def made_once(folder: Path) -> AsyncIterator[Path | None]:
-    """Let one process at a time make a folder of the cache. Gives None when it is already complete.
+async def create_once(folder: Path) -> AsyncIterator[Path | None]:
+    """Create a cache folder in one process at a time. Yield the empty folder, or `None` if it is complete already.
 
-    What is given is empty; it counts as complete only if the block ends well.
+    The folder is complete once the block ends without an error.
     """
     done = folder / ".complete"
     if done.exists():
         yield None
         return
-    with _room_for(folder):
+    with _writing_to(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder.with_name(folder.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -138,7 +138,7 @@ async def made_once(folder: Path) -> AsyncIterator[Path | None]:
             yield None
             return
         shutil.rmtree(folder, ignore_errors=True)
-        with _room_for(folder):
+        with _writing_to(folder):
             folder.mkdir()
         try:
             yield folder
@@ -151,7 +151,7 @@ async def made_once(folder: Path) -> AsyncIterator[Path | None]:
 
 
 async def _locked(lock: int) -> None:
-    """Wait for a lock in small steps, so that waiting can be interrupted."""
+    """Acquire a lock by polling, so that the wait can be cancelled."""
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,7 +163,7 @@ async def _locked(lock: int) -> None:
 
 @contextlib.contextmanager
 def cache_in_use() -> Iterator[None]:
-    """Keep the cache from being cleared for as long as the block lasts."""
+    """Prevent `clear` from removing the cache during the block."""
     lock = os.open(cache_folder() / IN_USE, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -173,7 +173,7 @@ def cache_in_use() -> Iterator[None]:
 
 
 def clear(folder: Path) -> list[Path]:
-    """Remove what the lab keeps in the cache folder, and nothing else; return what could not be removed."""
+    """Remove the lab's folders from the cache folder. Return those that could not be removed."""
     lock = os.open(folder / IN_USE, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,13 +187,13 @@ def clear(folder: Path) -> list[Path]:
 
 
 def kept(folder: Path) -> list[Path]:
-    """Return what the lab keeps in the cache folder."""
-    return sorted(path for pattern in OURS for path in folder.glob(pattern) if path.is_dir())
+    """Return the lab's folders in the cache folder."""
+    return sorted(path for pattern in CACHE_PATTERNS for path in folder.glob(pattern) if path.is_dir())
 
 
 @contextlib.contextmanager
-def _room_for(folder: Path) -> Iterator[None]:
-    """Turn the system's complaint about a full or closed disk into ours."""
+def _writing_to(folder: Path) -> Iterator[None]:
+    """Replace an `OSError` of the block by `DiskFull` or `RigFailure`."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Requests to our own servers."""
+"""HTTP client for servers on loopback."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import httpx
 
 
 def client(*, seconds: float, **options: Any) -> httpx.AsyncClient:
-    """Return a client that is blind to the user's proxy variables: everything it asks is on loopback."""
+    """Return a client that ignores the user's proxy variables, because all its servers are on loopback."""
     return httpx.AsyncClient(timeout=seconds, trust_env=False, **options)

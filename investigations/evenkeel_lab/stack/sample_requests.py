@@ -1,4 +1,4 @@
-"""A few requests to a proxy, for what they leave behind in it."""
+"""A few chat requests to a proxy, to warm it up."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ ANSWER_SECONDS = 60.0
 
 
 async def ask(url: str, key: str, model: str, *, times: int, at_once: int) -> None:
-    """Ask so many times for an answer, whatever comes of it."""
+    """Send `times` chat requests, `at_once` at a time. Answers are ignored."""
     body = {"model": model, "messages": [{"role": "user", "content": "ahoy"}]}
     waiting = asyncio.Semaphore(at_once)
     headers = {"authorization": f"Bearer {key}"}
-    # A connection for each request: of several workers, most of them shall hear of it.
-    alone = httpx.Limits(max_keepalive_connections=0)
+    # One connection per request, so that the requests are spread over the workers.
+    limits = httpx.Limits(max_keepalive_connections=0)
 
-    async def once(asking: httpx.AsyncClient) -> None:
+    async def send_request(asking: httpx.AsyncClient) -> None:
         async with waiting:
             await asking.post("/v1/chat/completions", json=body)
 
-    async with client(seconds=ANSWER_SECONDS, base_url=url, headers=headers, limits=alone) as asking:
-        await asyncio.gather(*(once(asking) for _ in range(times)))
+    async with client(seconds=ANSWER_SECONDS, base_url=url, headers=headers, limits=limits) as asking:
+        await asyncio.gather(*(send_request(asking) for _ in range(times)))

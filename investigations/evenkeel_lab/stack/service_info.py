@@ -1,4 +1,4 @@
-"""What every part of a stack can say about itself."""
+"""Description of one running service of a stack."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One row of the table that `evenkeel up` prints. A part without a pid is the user's own server."""
+class ServiceInfo:
+    """Name, version, address and process of one service: a row of the table that `evenkeel up` prints."""
 
     name: str
     version: str
     address: str
     pid: int | None = None
+    """`None` for a server of the user's own."""
     started: float | None = None
-    """When it was started, in seconds of the Unix epoch."""
+    """Start time, in seconds of the Unix epoch."""
     ready_after: float | None = None
-    """How many seconds later it answered."""
+    """Seconds from the start to the first answer."""
     log: Path | None = None
 
     @classmethod
-    def of(cls, child: Child, name: str, version: str, address: str, ready_after: float) -> Self:
-        """Describe a process of ours."""
+    def of_process(cls, child: Child, name: str, version: str, address: str, ready_after: float) -> Self:
+        """Return the description of a process that the stack started."""
         return cls(name, version, address, child.pid, child.started, ready_after, child.command.log)

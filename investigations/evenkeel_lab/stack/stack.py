@@ -1,4 +1,4 @@
-"""The whole stack: every part a proxy stands on, brought up side by side, then proxies on top of it."""
+"""A stack: the services that a proxy needs, started in parallel, and proxies on top of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenkeel_lab.stack.folders import cache_in_use, log_folder, stack_folder
 from evenkeel_lab.stack.litellm.engine import find_engine
 from evenkeel_lab.stack.litellm.environment import environment, plugin_folder
 from evenkeel_lab.stack.litellm.migrations import completion, migrate, require_completed
-from evenkeel_lab.stack.litellm.path_stubs import decoys
+from evenkeel_lab.stack.litellm.path_stubs import stub_folder
 from evenkeel_lab.stack.litellm.proxy import Services, proxy
 from evenkeel_lab.stack.packages.node import find_node
 from evenkeel_lab.stack.servers.mock import mock
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel_lab.progress import Steps
-    from evenkeel_lab.stack.litellm.config import Subject
+    from evenkeel_lab.stack.litellm.config import ProxySpec
     from evenkeel_lab.stack.litellm.engine import Engine
     from evenkeel_lab.stack.litellm.environment import Environment
     from evenkeel_lab.stack.litellm.proxy import Proxy
     from evenkeel_lab.stack.packages.node import Node
     from evenkeel_lab.stack.servers.mock import Mock
     from evenkeel_lab.stack.servers.valkey import Valkey
-    from evenkeel_lab.stack.service_info import Part
+    from evenkeel_lab.stack.service_info import ServiceInfo
 
 
 T = TypeVar("T")
@@ -44,22 +44,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """What may be asked of a stack, apart from its proxies."""
+    """Options of a stack: servers of the user's own, and the mock provider."""
 
     database_url: str | None = None
     redis_url: str | None = None
     allow_migrate: bool = False
     mock_settings: Mapping[str, Any] = field(default_factory=dict)
-    """What the mock's own file would hold."""
+    """Content of the mock's settings file."""
     mock_workers: int = 1
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ, *, allow_migrate: bool = False) -> Options:
-        """Read which servers the user brings along."""
+        """Return options with the servers that DATABASE_URL and REDIS_URL name."""
         return cls(env.get("DATABASE_URL") or None, env.get("REDIS_URL") or None, allow_migrate)
 
     def with_mock(self, settings: Mapping[str, Any], workers: int) -> Options:
-        """Return the same with another provider."""
+        """Return a copy with other settings and worker processes of the mock provider."""
         return replace(self, mock_settings=settings, mock_workers=workers)
 
 
@@ -80,50 +80,56 @@ class Stack:
     _databases: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
     @property
-    def parts(self) -> list[Part]:
-        """The parts below the proxies."""
-        return [self.postgres.part, self.valkey.part, self.mock.part]
+    def service_infos(self) -> list[ServiceInfo]:
+        """The services below the proxies."""
+        return [self.postgres.info, self.valkey.info, self.mock.info]
 
     async def services(self, version: str) -> Services:
-        """Return what a proxy of a version stands on: its environment, and a database with its schema."""
+        """Return the services for proxies of a LiteLLM `version`: its environment, and a database with its schema."""
         with self.steps.step(f"LiteLLM {version}, its environment"):
-            made = await environment(version, self.node, self.engine, self.logs / "setup.log")
+            installed = await environment(version, self.node, self.engine, self.logs / "setup.log")
         database = self._databases.get(version)
         if database is None:
-            database = asyncio.create_task(self._database(made))
+            database = asyncio.create_task(self._database(installed))
             self._databases[version] = database
         return Services(
             mock_url=self.mock.url,
             database_url=await database,
             redis_url=self.valkey.url,
-            environment=made,
+            environment=installed,
             node=self.node,
             engine=self.engine,
             plugin=self.plugin,
-            decoys=await decoys(),
+            path_stubs=await stub_folder(),
         )
 
     @contextlib.asynccontextmanager
     async def proxy(
-        self, subject: Subject, *, name: str = "litellm", port: int | None = None, apart: int | None = None
+        self, spec: ProxySpec, *, name: str = "litellm", port: int | None = None, database_number: int | None = None
     ) -> AsyncIterator[Proxy]:
-        """Run a proxy on this stack; one that is measured has a number of its own, and so nothing that others share."""
-        services = await self.services(subject.litellm)
-        if apart is not None:
-            services = await self._apart(services, apart)
+        """Run a proxy on this stack.
+
+        With `database_number`, the proxy is measured: it has an empty Postgres database and Valkey database of its own.
+        """
+        services = await self.services(spec.litellm)
+        if database_number is not None:
+            services = await self._with_own_databases(services, database_number)
         async with contextlib.AsyncExitStack() as running:
-            with self.steps.step(f"LiteLLM {subject.litellm}, booting"):
+            with self.steps.step(f"LiteLLM {spec.litellm}, booting"):
                 started = await running.enter_async_context(
-                    proxy(services, subject, self.folder, self.logs, port=port, name=name)
+                    proxy(services, spec, self.folder, self.logs, port=port, name=name)
                 )
             yield started
 
-    async def _apart(self, services: Services, number: int) -> Services:
-        """Return services with an empty database and Valkey database of one proxy's own, and its probe."""
+    async def _with_own_databases(self, services: Services, number: int) -> Services:
+        """Return `services` with an empty Postgres and Valkey database of one proxy's own, and with its probe."""
         if not isinstance(self.postgres, Postgres) or self.options.redis_url:
-            raise WrongUse("Subjects that are measured share no servers.", hint="Unset DATABASE_URL and REDIS_URL.")
-        parts = urlsplit(services.database_url)
-        template, own = parts.path.lstrip("/"), f"{parts.path.lstrip('/')}_{number}"
+            raise WrongUse(
+                "Proxies that are measured cannot use servers of your own.", hint="Unset DATABASE_URL and REDIS_URL."
+            )
+        address = urlsplit(services.database_url)
+        template = address.path.lstrip("/")
+        own = f"{template}_{number}"
         connection = await connect(self.postgres.url)
         try:
             await connection.execute(f'DROP DATABASE IF EXISTS "{own}" WITH (FORCE)')
@@ -134,47 +140,49 @@ class Stack:
         await empty(redis_url)
         return replace(
             services,
-            database_url=urlunsplit(parts._replace(path=f"/{own}")),
+            database_url=urlunsplit(address._replace(path=f"/{own}")),
             redis_url=redis_url,
-            # Not by the name: one proxy's may begin with another's.
+            # Not by the name: the name of one proxy may begin with the name of another.
             lag=self.folder / f"lag-{number}",
         )
 
-    async def _database(self, made: Environment) -> str:
-        """Return a database with the schema of a version: one for each version, or the user's only one."""
+    async def _database(self, installed: Environment) -> str:
+        """Return the URL of a database with the schema of `installed`: a new one, or that of DATABASE_URL."""
         url = self.postgres.url
-        owned = isinstance(self.postgres, Postgres)
-        if owned:
-            name = "litellm_" + re.sub(r"\W", "_", made.version)
+        is_embedded = isinstance(self.postgres, Postgres)
+        if is_embedded:
+            name = "litellm_" + re.sub(r"\W", "_", installed.version)
             connection = await connect(url)
             try:
                 await connection.execute(f'CREATE DATABASE "{name}"')
             finally:
                 await connection.close()
             url = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-        with self.steps.step(f"LiteLLM {made.version}, its database schema"):
-            completed = completion(made.difference, made.version)
-            if not owned:
+        with self.steps.step(f"LiteLLM {installed.version}, its database schema"):
+            completed = completion(installed.difference, installed.version)
+            if not is_embedded:
                 await require_completed(url, completed)
                 completed = []
-            await migrate(url, made.migrations, allowed=owned or self.options.allow_migrate, completed=completed)
+            await migrate(
+                url, installed.migrations, allowed=is_embedded or self.options.allow_migrate, completed=completed
+            )
         return url
 
 
 @contextlib.asynccontextmanager
 async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterator[Stack]:
-    """Bring up everything below the proxies; take it down again whatever happens."""
+    """Run the services below the proxies, and stop them at the end, also after an error."""
     steps = steps or Silent()
     async with contextlib.AsyncExitStack() as running:
         running.enter_context(cache_in_use())
         folder = await running.enter_async_context(stack_folder())
         logs = log_folder()
 
-        async def up(what: str, part: AbstractAsyncContextManager[T]) -> T:
+        async def start(what: str, service: AbstractAsyncContextManager[T]) -> T:
             with steps.step(what):
-                return await running.enter_async_context(part)
+                return await running.enter_async_context(service)
 
-        async def tools() -> tuple[Node, Engine]:
+        async def find_tools() -> tuple[Node, Engine]:
             with steps.step("Node and the Prisma engine"):
                 node = await find_node(logs / "setup.log")
                 return node, await find_engine(node, logs / "setup.log")
@@ -183,18 +191,18 @@ async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterato
         if options.database_url:
             server = ExternalPostgres(options.database_url)
         redis = external_valkey(options.redis_url) if options.redis_url else valkey(folder, logs)
-        async with together() as group:
-            database = group.create_task(up("Postgres", server))
-            cache = group.create_task(up("Valkey", redis))
+        async with task_group() as group:
+            database = group.create_task(start("Postgres", server))
+            cache = group.create_task(start("Valkey", redis))
             provider = group.create_task(
-                up(
+                start(
                     "the mock provider",
                     mock(folder, logs, settings=options.mock_settings, workers=options.mock_workers),
                 )
             )
-            found = group.create_task(tools())
+            tools = group.create_task(find_tools())
             plugin = group.create_task(plugin_folder())
-        node, engine = found.result()
+        node, engine = tools.result()
         yield Stack(
             folder=folder,
             logs=logs,
@@ -210,8 +218,8 @@ async def stack(options: Options, *, steps: Steps | None = None) -> AsyncIterato
 
 
 @contextlib.asynccontextmanager
-async def together() -> AsyncIterator[asyncio.TaskGroup]:
-    """Run tasks side by side; if one fails, the others are stopped and its own error is raised, not a group."""
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """Run tasks in parallel. If a task fails, cancel the others and raise its error alone instead of a group."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group

@@ -15,7 +15,7 @@ from evenkeel_lab.compat import environments, running
 from evenkeel_lab.compat.lookup import Break
 from evenkeel_lab.compat.outcome import Check, Outcome, TestRun
 from evenkeel_lab.compat.report import run_table
-from evenkeel_lab.errors import WRONG_USE, PartFailed, RigFailure
+from evenkeel_lab.errors import WRONG_USE, ProcessFailed, RigFailure
 from evenkeel_lab.progress import Silent
 from evenkeel_lab.stack.folders import cache_folder
 
@@ -46,7 +46,9 @@ def cached(own_cache: Path) -> Callable[[str, str], None]:
     return put
 
 
-def test_a_release_that_has_all_of_it(cached: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_with_the_whole_contract_passes(
+    cached: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
     cached(VERSION)
     assert cli(["compat", VERSION]) == 0
     captured = capsys.readouterr()
@@ -55,7 +57,7 @@ def test_a_release_that_has_all_of_it(cached: Callable[..., None], capsys: pytes
     assert f"LiteLLM {VERSION}" in captured.err
 
 
-def test_a_release_that_lacks_something(cached: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_that_lacks_an_entry_fails(cached: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     cached(VERSION, "integrations/prometheus_metrics_endpoint.py")
     assert cli(["compat", "--json", VERSION]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -71,7 +73,7 @@ def test_a_release_that_lacks_something(cached: Callable[..., None], capsys: pyt
     assert "Answers scrapes" in shown
 
 
-def test_what_has_held_is_not_run_again(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_passed_version_is_not_run_again(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held = Outcome(
         version=VERSION,
         date="2026-11-25",
@@ -91,7 +93,7 @@ def test_what_has_held_is_not_run_again(own_cache: Path, capsys: pytest.CaptureF
     assert "2000 tests, 1 checks" in capsys.readouterr().out
 
 
-async def test_an_outcome_that_was_cut_off_is_run_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_incomplete_outcome_is_run_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Outcome(
         version=VERSION, date="2026-11-25", python="3.11.7", entries=120, breaks=(), tests=TestRun(passed=1), checks=()
     )
@@ -115,14 +117,14 @@ async def test_without_a_network_no_other_version_is_recommended(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unreachable(*_: object) -> None:
-        raise PartFailed("uv", hint="", details="error sending request for url (https://somewhere/simple/litellm/)")
+        raise ProcessFailed("uv", hint="", details="error sending request for url (https://somewhere/simple/litellm/)")
 
     monkeypatch.setattr(environments, "requirements", unreachable)
     with pytest.raises(RigFailure, match="PyPI cannot be reached"):
         await environments._install(VERSION, own_cache / "bin" / "python", own_cache / "uv.log")
 
 
-def test_what_went_wrong_in_a_run_is_shown() -> None:
+def test_failures_of_a_run_are_shown() -> None:
     found = Break(version=VERSION, name="litellm.x", problem="has no y", needed_by=("admin",), why="so")
     outcome = Outcome(
         version=VERSION,
@@ -140,12 +142,12 @@ def test_what_went_wrong_in_a_run_is_shown() -> None:
         assert words in shown
 
 
-def test_only_what_was_run_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_versions_that_were_run_are_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["compat", "--write", VERSION]) == WRONG_USE
     assert "--run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["latest", "1.82.7", "1.110"])
-def test_what_is_no_release_to_look_at_is_wrong_use(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_release_is_wrong_use(version: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["compat", version]) == WRONG_USE
     assert version in capsys.readouterr().err

@@ -86,13 +86,13 @@ def proposed(name: str, modules: set[str], installed: Resolver) -> str:
     return f'["{name}"]\nkind = "{kind.replace("value", "attribute")}"\nneeded_by = [{needed_by}]\nwhy = "..."\n'
 
 
-def test_all_that_the_plugin_touches_is_in_the_contract(found: Uses, installed: Resolver) -> None:
+def test_every_use_of_litellm_is_in_the_contract(found: Uses, installed: Resolver) -> None:
     missing = {name: modules for name, modules in found.names.items() if name != "litellm" and not covering(name)}
     text = "\n".join(proposed(name, modules, installed) for name, modules in sorted(missing.items()))
     assert not missing, f"{FILE} lacks what the plugin touches. Add, with the parameters that are passed:\n\n{text}"
 
 
-def test_each_entry_names_all_modules_that_touch_it(found: Uses) -> None:
+def test_each_entry_lists_all_modules_that_use_it(found: Uses) -> None:
     wrong = []
     for name, modules in found.names.items():
         entries = [entry for entry in covering(name) if name in entry.names]
@@ -100,7 +100,7 @@ def test_each_entry_names_all_modules_that_touch_it(found: Uses) -> None:
     assert not wrong, f"{FILE}: add to needed_by:\n" + "\n".join(sorted(wrong))
 
 
-def test_nothing_is_in_the_contract_that_the_plugin_does_not_touch(found: Uses) -> None:
+def test_every_entry_of_the_contract_is_used(found: Uses) -> None:
     stale = [
         f"{entry.name}: {module}"
         for entry in contract()
@@ -111,13 +111,13 @@ def test_nothing_is_in_the_contract_that_the_plugin_does_not_touch(found: Uses) 
     assert not stale, f"{FILE}: these modules do not touch it any more. Remove them, or the entry:\n" + "\n".join(stale)
 
 
-def test_what_replaces_something_of_litellms_is_in_the_contract(found: Uses, installed: Resolver) -> None:
+def test_overridden_names_of_litellm_are_in_the_contract(found: Uses, installed: Resolver) -> None:
     own = {name: method for name, method in found.own.items() if isinstance(installed.resolve(name), Found)}
     missing = [name for name in own if not covering(name) and not name.endswith(".__getattr__")]
     assert not missing, f"{FILE} lacks what classes of ours replace:\n" + "\n".join(sorted(missing))
 
 
-def test_hooks_take_what_the_contract_says(found: Uses) -> None:
+def test_hooks_take_the_parameters_of_the_contract(found: Uses) -> None:
     for entry in contract():
         method = found.own.get(entry.name)
         if not entry.kind.endswith("hook") or method is None:
@@ -131,7 +131,7 @@ def test_hooks_take_what_the_contract_says(found: Uses) -> None:
         assert isinstance(method, ast.AsyncFunctionDef) is entry.kind.startswith("async"), entry.name
 
 
-def test_every_hook_of_the_contract_is_one_of_ours(found: Uses) -> None:
+def test_every_hook_of_the_contract_exists_in_the_plugin(found: Uses) -> None:
     hooks = {entry.name for entry in contract() if entry.kind.endswith("hook")}
     assert hooks <= set(found.own)
 
@@ -148,14 +148,14 @@ class Asked(dict[str, Any]):
         return default
 
 
-def test_the_metrics_that_ours_fills_itself_are_in_the_contract() -> None:
+def test_metrics_that_the_plugin_writes_directly_are_in_the_contract() -> None:
     asked = Asked()
     BudgetGauges(asked, clean=str, clock=lambda: 0.0)
     listed = {entry.name for entry in contract() if entry.kind == "metric"}
     assert listed == asked.names | set(GAUGES)
 
 
-def test_the_contract_holds_in_the_litellm_that_the_tests_run_with(installed: Resolver) -> None:
+def test_the_contract_holds_in_the_installed_litellm(installed: Resolver) -> None:
     spec = importlib.util.find_spec("litellm")
     assert spec is not None
     assert spec.origin is not None
@@ -171,7 +171,7 @@ def written(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("text", ["[", '["litellm.x"]\nkind = "thing"\nwhy = ""\nneeded_by = ["a"]\n', "x = 1"])
-def test_a_contract_that_is_none_is_refused(text: str, written: Path) -> None:
+def test_a_malformed_contract_is_refused(text: str, written: Path) -> None:
     written.write_text(text)
     with pytest.raises(WrongUse, match=r"contract\.toml"):
         contract(written)

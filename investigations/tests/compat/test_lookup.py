@@ -185,7 +185,7 @@ def planted(tree: Tree, file: str, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=list(PLANTS))
-def test_a_planted_break_is_found(plant: Plant, copied: Tree) -> None:
+def test_a_planted_break_is_detected(plant: Plant, copied: Tree) -> None:
     planted(copied, plant.file, plant.old, plant.new)
     found = breaks(copied, VERSION, contract())
     of_entry = [one for one in found if one.name == plant.name]
@@ -202,7 +202,7 @@ def also(plant: Plant) -> set[str]:
     return {name for name in (plant.name.replace(LOGGER, PROMETHEUS),) if name != plant.name}
 
 
-def test_a_module_that_has_moved_is_found_where_it_is(copied: Tree) -> None:
+def test_a_moved_module_is_located(copied: Tree) -> None:
     (copied.root / "litellm/router_strategy/tag_based_routing.py").rename(
         copied.root / "litellm/integrations/tag_based_routing.py"
     )
@@ -215,13 +215,13 @@ def test_a_module_that_has_moved_is_found_where_it_is(copied: Tree) -> None:
         assert one.needed_by == ("rotation.litellm_filters",)
 
 
-def test_what_does_not_apply_to_a_version_is_not_looked_up(copied: Tree) -> None:
+def test_entries_for_other_versions_are_not_checked(copied: Tree) -> None:
     name = f"{SERVER}.llm_router.health"
     assert breaks(copied, "1.107.0", contract()) == []
     assert name in {one.name for one in breaks(copied, "1.109.0", contract())}
 
 
-def test_a_break_says_all_that_is_known(real: Tree) -> None:
+def test_a_break_shows_all_details(real: Tree) -> None:
     entry = contract()[0].model_copy(update={"name": "litellm.no.such.thing", "why": "so"})
     assert breaks(real, VERSION, [entry]) == [
         Break(

@@ -22,7 +22,7 @@ VERSIONS = sorted({DEFAULT_VERSION, *OF_MATRIX})
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: f"{NAMED.get(version, 'matrix')}-{version}")
-async def test_a_proxy_with_all_callbacks_and_a_dead_account(version: str, tmp_path: Path) -> None:
+async def test_a_proxy_with_all_callbacks_serves_despite_a_revoked_account(version: str, tmp_path: Path) -> None:
     made = await installed(version, tmp_path / "environment", tmp_path / "uv.log")
     checks = await checked(made, tmp_path / "proxy", tmp_path)
     assert [one for one in checks if not one.ok] == []

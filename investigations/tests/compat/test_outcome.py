@@ -28,7 +28,7 @@ def outcome(version: str, *, breaks: tuple[Break, ...] = (), failed: tuple[str, 
     )
 
 
-def test_the_newest_that_works_is_the_last_of_which_all_holds() -> None:
+def test_the_newest_working_version_is_the_last_with_all_checks_passed() -> None:
     matrix = Matrix(
         outcomes=(
             outcome("1.100.5"),
@@ -42,13 +42,13 @@ def test_the_newest_that_works_is_the_last_of_which_all_holds() -> None:
     assert Matrix(outcomes=()).newest_that_works is None
 
 
-def test_a_newer_patch_takes_the_place_of_its_line() -> None:
+def test_a_newer_patch_release_replaces_the_older_in_the_matrix() -> None:
     before = Matrix(outcomes=(outcome("1.100.5"), outcome("1.110.1")))
     after = joined(before, [outcome("1.110.2"), outcome("1.109.3")])
     assert [one.version for one in after.outcomes] == ["1.100.5", "1.109.3", "1.110.2"]
 
 
-def test_the_table_says_what_does_not_hold() -> None:
+def test_the_table_shows_failed_checks() -> None:
     matrix = Matrix(outcomes=(outcome("1.106.2"), outcome("1.109.3", breaks=(BREAK, BREAK), failed=("a",), ok=False)))
     shown = table(matrix)
     assert "| 1.106.2 | all 120 | 2000 pass | works |" in shown
@@ -56,7 +56,7 @@ def test_the_table_says_what_does_not_hold() -> None:
     assert "Run on 2026-11-25" in shown
 
 
-def test_the_table_is_put_between_its_marks() -> None:
+def test_the_table_is_written_between_its_markers() -> None:
     page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     found = put(page, Matrix(outcomes=(outcome("1.106.2"),)))
     assert found.startswith(f"before\n{BEGIN}\n| LiteLLM |")
@@ -64,7 +64,7 @@ def test_the_table_is_put_between_its_marks() -> None:
     assert "old" not in found
 
 
-def test_the_report_of_pytest_is_read(tmp_path: Path) -> None:
+def test_the_output_of_pytest_is_parsed(tmp_path: Path) -> None:
     report = tmp_path / "tests.xml"
     report.write_text(
         '<testsuites><testsuite><testcase classname="a" name="one"/><testcase classname="a" name="two">'
@@ -89,5 +89,5 @@ def test_the_matrix_has_each_release_line_and_begins_with_the_oldest_that_is_sup
 
 
 @pytest.mark.docs
-def test_the_plugin_warns_of_what_is_newer_than_the_matrix() -> None:
+def test_the_plugin_warns_of_versions_newer_than_the_matrix() -> None:
     assert committed().newest_that_works == NEWEST_TESTED

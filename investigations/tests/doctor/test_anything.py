@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from evenkeel_lab.doctor import ProxyConfig, check_wiring, read
+from evenkeel_lab.doctor import ProxyConfig, check_config, read
 from evenkeel_lab.doctor.run_checks import facts
 from evenkeel_lab.doctor.stores import database_url, redis_targets
 
@@ -93,7 +93,7 @@ def configs(draw: st.DrawFn) -> Any:
 
 def ask_everything(config: ProxyConfig) -> None:
     environment = {"A": "x", **KEY}
-    check_wiring(config, environment, facts(config, environment))
+    check_config(config, environment, facts(config, environment))
     targets, _ = redis_targets(config, environment)
     assert all(target.address for target in targets)
     database_url(config, environment)
@@ -101,13 +101,15 @@ def ask_everything(config: ProxyConfig) -> None:
 
 @given(configs())
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_values_make_it_fail(values: dict[Any, Any]) -> None:
+def test_no_configuration_values_raise_an_exception(values: dict[Any, Any]) -> None:
     ask_everything(ProxyConfig(values))
 
 
 @given(configs(), configs())
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_files_make_it_fail(tmp_path_factory: pytest.TempPathFactory, first: Any, second: Any) -> None:
+def test_no_configuration_files_raise_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, first: Any, second: Any
+) -> None:
     folder = tmp_path_factory.mktemp("configuration")
     (folder / "proxy.yaml").write_text(yaml.safe_dump({"include": ["more.yaml"], **first}, allow_unicode=True), "utf-8")
     (folder / "more.yaml").write_text(yaml.safe_dump(second, allow_unicode=True), "utf-8")

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from evenkeel_lab.cli.doctor import doctor
 from evenkeel_lab.doctor import Finding, Level
-from evenkeel_lab.doctor.render import as_json, sentence, summary
+from evenkeel_lab.doctor.finding import as_json, sentence, summary
 from evenkeel_lab.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -70,20 +70,20 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_a_ready_machine() -> None:
+def test_a_ready_machine_has_no_errors() -> None:
     result = run()
     assert result.exit_code == 0, result.output
     assert "Nothing to mend." in result.stdout
     assert "npm registry  reached through npm" in result.stdout
 
 
-def test_a_sound_configuration(tmp_path: Path) -> None:
+def test_a_sound_configuration_has_no_errors(tmp_path: Path) -> None:
     result = run("--config", written(tmp_path, SOUND))
     assert result.exit_code == 0, result.output
     assert "all 2 variables are set (proxy.yaml)" in result.stdout
 
 
-def test_an_error_makes_it_exit_with_1_and_names_the_line(tmp_path: Path) -> None:
+def test_an_error_exits_with_1_and_names_the_line(tmp_path: Path) -> None:
     result = run("--config", written(tmp_path, "general_settings:\n  master_key: sk-1234\n"))
     assert result.exit_code == 1
     assert "(proxy.yaml:2)" in result.stdout
@@ -107,14 +107,14 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     assert json.loads(run("--json").stdout)["ok"] is True
 
 
-def test_workers_can_be_named(tmp_path: Path) -> None:
+def test_the_number_of_workers_can_be_given_as_an_option(tmp_path: Path) -> None:
     file = written(tmp_path, SOUND + "litellm_settings: {callbacks: [prometheus]}\n")
     assert "4 without PROMETHEUS_MULTIPROC_DIR" in run("--config", file, "--workers", "4").stdout
     assert run("--config", file, "--workers", "0").exit_code == 2
 
 
 @pytest.mark.parametrize("text", [None, "", "- a\n", "a: [\n"])
-def test_wrong_use_is_one_sentence(tmp_path: Path, text: str | None) -> None:
+def test_wrong_use_prints_one_sentence(tmp_path: Path, text: str | None) -> None:
     path = str(tmp_path / "none.yaml") if text is None else written(tmp_path, text)
     with pytest.raises(WrongUse) as raised:
         run("--config", path)
@@ -132,7 +132,7 @@ def test_no_secret_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, o
     assert result.output.count("127.0.0.1:1") >= 4
 
 
-def test_rendering() -> None:
+def test_findings_are_rendered_as_sentences() -> None:
     findings = [
         Finding("a", Level.OK, "fine"),
         Finding("b", Level.WARNING, "so so", "here:1", "Do this."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.doctor import Facts, Level, check_wiring, read
+from evenkeel_lab.doctor import Facts, Level, check_config, read
 from evenkeel_lab.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ KEY = {"LITELLM_MASTER_KEY": "sk-0123456789abcdef"}
         ("section: {a: 1}", "x: &x\n  section: {b: 2}\n<<: *x", "more.yaml:2"),
     ],
 )
-def test_keys_of_any_kind_are_merged(tmp_path: Path, first: str, second: str, where: str) -> None:
+def test_keys_that_are_not_text_are_merged(tmp_path: Path, first: str, second: str, where: str) -> None:
     (tmp_path / "proxy.yaml").write_text(f"include: [more.yaml]\n{first}\n")
     (tmp_path / "more.yaml").write_text(f"{second}\n")
     replaced = [problem for problem in read(tmp_path / "proxy.yaml").problems if "replaces" in problem.what]
@@ -35,7 +35,7 @@ def test_keys_of_any_kind_are_merged(tmp_path: Path, first: str, second: str, wh
     assert all("the one of proxy.yaml" in problem.what for problem in replaced)
 
 
-def test_places_of_keys_that_are_not_text_and_of_merged_ones(tmp_path: Path) -> None:
+def test_keys_that_are_not_text_and_merged_keys_have_lines(tmp_path: Path) -> None:
     file = tmp_path / "proxy.yaml"
     file.write_text("base: &base\n  master_key: x\ngeneral_settings:\n  <<: *base\n  1: 2\n")
     config = read(file)
@@ -44,7 +44,7 @@ def test_places_of_keys_that_are_not_text_and_of_merged_ones(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("entry", ["x" * 300, "a\0b", "loop", "proxy.yaml/below", ""])
-def test_an_include_that_is_no_path(tmp_path: Path, entry: str) -> None:
+def test_an_include_that_is_not_a_path_is_an_error(tmp_path: Path, entry: str) -> None:
     (tmp_path / "loop").symlink_to("loop")
     file = tmp_path / "proxy.yaml"
     file.write_text(json.dumps({"include": [entry]}))
@@ -84,7 +84,7 @@ def test_sections_of_the_wrong_shape_are_reported(tmp_path: Path) -> None:
         "proxy.conf:4",
         "proxy.conf:5",
     ]
-    assert check_wiring(config, KEY, Facts())[0].level is Level.ERROR
+    assert check_config(config, KEY, Facts())[0].level is Level.ERROR
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_sections_of_the_wrong_shape_are_reported(tmp_path: Path) -> None:
         "a: 2026-99-99",
     ],
 )
-def test_what_is_no_configuration_is_wrong_use_and_not_quoted(tmp_path: Path, text: str) -> None:
+def test_an_invalid_configuration_is_wrong_use_and_is_not_quoted(tmp_path: Path, text: str) -> None:
     file = tmp_path / "proxy.yaml"
     file.write_text(text)
     with pytest.raises(WrongUse) as raised:
@@ -109,7 +109,7 @@ def test_what_is_no_configuration_is_wrong_use_and_not_quoted(tmp_path: Path, te
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_configuration_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_wrong_use(tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(WrongUse):
             read(path)
@@ -120,4 +120,4 @@ def test_anchors_that_repeat_or_contain_themselves_do_no_harm(tmp_path: Path) ->
     file.write_text("general_settings: &a\n  self: *a\nother: [*a, *a]\n")
     config = read(file)
     assert config.where("general_settings", "self") == "proxy.yaml:2"
-    assert check_wiring(config, KEY, Facts())
+    assert check_config(config, KEY, Facts())

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from evenkeel_lab.bench.journal_store.files import row
-from evenkeel_lab.doctor import Facts, ProxyConfig, check_wiring
-from evenkeel_lab.doctor.journal import Folder
+from evenkeel_lab.doctor import Facts, ProxyConfig, check_config
+from evenkeel_lab.doctor.journal import JournalFolder
 from evenkeel_lab.doctor.run_checks import facts, reachable
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
@@ -29,7 +29,7 @@ def named(written: str, rest: str = "") -> ProxyConfig:
 def journal(
     written: str, rest: str = "", environment: dict[str, str] = KEY, known: Facts | None = None
 ) -> list[tuple[str, str]]:
-    found = check_wiring(named(written, rest), environment, known or Facts())
+    found = check_config(named(written, rest), environment, known or Facts())
     return [(one.level.value, one.what) for one in found if one.check == "journal"]
 
 
@@ -42,7 +42,7 @@ def journal(
         ("copy_to: postgres", "neither `url`"),
     ],
 )
-def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
+def test_invalid_journal_settings_are_errors(written: str, words: str) -> None:
     ((level, what),) = journal(written)
     assert level == "error"
     assert words in what
@@ -63,16 +63,16 @@ def test_what_keeps_a_journal_from_starting(written: str, words: str) -> None:
         ),
     ],
 )
-def test_journals_that_are_sound(written: str, rest: str, environment: dict[str, str]) -> None:
+def test_sound_journal_settings_are_ok(written: str, rest: str, environment: dict[str, str]) -> None:
     assert journal(written, rest, environment=KEY | environment)[0][0] == "ok"
 
 
-def test_a_journal_that_nobody_names_is_not_looked_at() -> None:
+def test_a_journal_that_is_not_loaded_is_not_checked() -> None:
     config = ProxyConfig({"evenkeel": {"journal": {"copy_to": "sqlite"}}})
-    assert not [found for found in check_wiring(config, KEY, Facts()) if found.check == "journal"]
+    assert not [found for found in check_config(config, KEY, Facts()) if found.check == "journal"]
 
 
-def test_the_folder_of_a_journal(tmp_path: Path) -> None:
+def test_the_folder_of_the_journal_is_checked(tmp_path: Path) -> None:
     def found(written: str) -> list[tuple[str, str]]:
         return journal(written, known=facts(named(written), KEY))
 
@@ -95,8 +95,8 @@ def test_the_folder_of_a_journal(tmp_path: Path) -> None:
     assert "sekret" not in what
 
 
-def test_a_folder_that_cannot_be_written_to() -> None:
-    ((level, what),) = journal("", known=Facts(journal_folder=Folder(is_there=True, is_writable=False)))
+def test_a_read_only_journal_folder_is_an_error() -> None:
+    ((level, what),) = journal("", known=Facts(journal_folder=JournalFolder(exists=True, is_writable=False)))
     assert level == "error"
     assert "cannot be written to" in what
 
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_written_to() -> None:
         ("copy_to: postgres, url: postgresql://u:secret@127.0.0.1:1/d", ["127.0.0.1:1: the connection is refused"]),
     ],
 )
-async def test_a_postgres_of_the_journals_own_is_asked(written: str, asked: list[str]) -> None:
+async def test_the_journals_own_postgres_is_checked(written: str, asked: list[str]) -> None:
     found = await reachable(named(written), {"ROWS": "postgresql://u:secret@127.0.0.1:1/d"})
     assert [(one.level.value, one.what) for one in found if one.check == "journal"] == [
         ("error", what) for what in asked

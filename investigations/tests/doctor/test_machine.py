@@ -75,7 +75,7 @@ def on_path(program: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("version", "level"), [((3, 10), "error"), ((3, 11), "ok"), ((3, 13), "ok"), ((3, 14), "error")]
 )
-def test_python(version: tuple[int, int], level: str) -> None:
+def test_unsupported_python_versions_are_errors(version: tuple[int, int], level: str) -> None:
     assert python_version(version).level == level
 
 
@@ -83,7 +83,7 @@ def test_python(version: tuple[int, int], level: str) -> None:
     ("version", "level"),
     [("1.106.2", "ok"), ("99.0.0", "warning"), ("1.99.0", "error"), ("1.82.7", "error"), ("unknown", "warning")],
 )
-def test_litellm(version: str, level: str) -> None:
+def test_unsupported_litellm_versions_are_reported(version: str, level: str) -> None:
     finding = litellm_version(version)
     assert finding.level == level
     assert finding.where == "this environment"
@@ -98,13 +98,13 @@ def test_litellm(version: str, level: str) -> None:
         ("echo 20", "ok", "from PyPI"),
     ],
 )
-async def test_node(program: Program, line: str, level: str, words: str) -> None:
+async def test_the_version_of_node_is_checked(program: Program, line: str, level: str, words: str) -> None:
     finding = await node(on_path(program("node", line)))
     assert finding.level == level
     assert words in finding.what
 
 
-async def test_without_node_one_is_fetched(tmp_path: Path) -> None:
+async def test_node_and_npm_may_be_missing(tmp_path: Path) -> None:
     environment = {"PATH": str(tmp_path)}
     for check in (node, npm, npm_registry):
         finding = await check(environment)
@@ -112,7 +112,7 @@ async def test_without_node_one_is_fetched(tmp_path: Path) -> None:
     assert "from PyPI" in (await node(environment)).what
 
 
-async def test_uv(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_or_broken_uv_is_an_error(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uv, "find_uv_bin", lambda: str(program("uv", "echo uv 0.13.8")))
     assert (await uv_binary({})).what == "0.13.8"
 
@@ -135,7 +135,9 @@ async def test_uv(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
         ("sleep 60", "warning", "no answer within"),
     ],
 )
-async def test_registries(program: Program, monkeypatch: pytest.MonkeyPatch, line: str, level: str, words: str) -> None:
+async def test_unreachable_registries_are_warnings(
+    program: Program, monkeypatch: pytest.MonkeyPatch, line: str, level: str, words: str
+) -> None:
     if line.startswith("sleep"):
         monkeypatch.setattr(machine_module, "REGISTRY_SECONDS", 0.3)
     client = program("npm", f'PATH=/usr/bin:/bin; [ "$1" = --version ] && echo 10.0.0 && exit; {line}')
@@ -146,7 +148,7 @@ async def test_registries(program: Program, monkeypatch: pytest.MonkeyPatch, lin
         assert "hunter2" not in str(finding)
 
 
-async def test_the_shim_of_a_version_manager_that_has_none(program: Program) -> None:
+async def test_version_manager_shims_without_a_version_are_ok(program: Program) -> None:
     line = "echo 'No version is set for command' >&2; exit 126"
     path = on_path(program("npm", line))
     program("node", line)
@@ -157,10 +159,10 @@ async def test_the_shim_of_a_version_manager_that_has_none(program: Program) -> 
     assert (await npm(path)).level is Level.OK
 
 
-async def test_what_a_client_started_is_ended_with_it(program: Program, tmp_path: Path) -> None:
+async def test_child_processes_of_a_client_end_with_it(program: Program, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     path = program("uv", f"PATH=/usr/bin:/bin; sleep 60 & echo $! > {pid}; wait")
-    code, _ = await reachability.output_of([str(path)], {}, 1)
+    code, _ = await reachability.run_program([str(path)], {}, 1)
     assert code is None
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
     if sys.platform == "linux":
@@ -168,7 +170,7 @@ async def test_what_a_client_started_is_ended_with_it(program: Program, tmp_path
         assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
-async def test_embedded_servers(program: Program) -> None:
+async def test_missing_or_broken_embedded_servers_are_errors(program: Program) -> None:
     path = program("postgres", "echo 'postgres (PostgreSQL) 18.4'")
     assert (await server_binary("postgres", lambda: path, {}, "DATABASE_URL")).what == "18.4, embedded"
     broken = program("valkey-server", "exit 126")
@@ -181,7 +183,7 @@ async def test_embedded_servers(program: Program) -> None:
     assert (await server_binary("valkey", missing, {"REDIS_URL": "redis://x"}, "REDIS_URL")).level is Level.OK
 
 
-def test_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unusable_temporary_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert temporary_folder().level is Level.OK
     monkeypatch.setattr(folders, "STACK_MIB", 10**9)
     assert temporary_folder().level is Level.ERROR
@@ -192,7 +194,9 @@ def test_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert "too long" in temporary_folder().what
 
 
-def test_a_temporary_folder_that_the_servers_cannot_enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_temporary_folder_that_servers_cannot_enter_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     monkeypatch.setattr(tempfile, "tempdir", str(closed))
@@ -202,7 +206,9 @@ def test_a_temporary_folder_that_the_servers_cannot_enter(monkeypatch: pytest.Mo
     assert finding.where == str(closed)
 
 
-def test_the_cache_folder_is_the_one_that_the_lab_would_make(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checked_cache_folder_is_the_one_that_the_lab_creates(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert cache_room().level is Level.OK
     assert not own_cache.exists()
     assert cache_room().where == str(folders.cache_folder())
@@ -214,7 +220,7 @@ def test_the_cache_folder_is_the_one_that_the_lab_would_make(own_cache: Path, mo
     assert where == str(folders.cache_folder())
 
 
-def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unusable_cache_folder_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "some" / "where"))
     assert cache_room().level is Level.OK
     assert not (tmp_path / "some").exists()
@@ -229,13 +235,13 @@ def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert finding.where == str(tmp_path / unusable)
 
 
-def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ports_that_cannot_be_listened_on_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loopback_ports().level is Level.OK
     monkeypatch.setattr(ports, "is_free", lambda _port: False)
     assert loopback_ports().level is Level.ERROR
 
 
-async def test_own_servers(silent_port: int, closed_port: int) -> None:
+async def test_servers_of_the_users_own_are_checked(silent_port: int, closed_port: int) -> None:
     async def about(url: str | None) -> tuple[str, str]:
         finding = await own_server("DATABASE_URL", {"DATABASE_URL": url} if url else {}, "Postgres", 5432)
         assert "hunter2" not in str(finding)
@@ -252,16 +258,18 @@ async def test_own_servers(silent_port: int, closed_port: int) -> None:
     assert (await about("hunter2"))[0] == "error"
 
 
-async def test_silent_and_absent_servers(silent_port: int, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_and_absent_servers_have_a_reason(
+    silent_port: int, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reachability, "REDIS_SECONDS", 0.2)
     monkeypatch.setattr(reachability, "DATABASE_SECONDS", 0.2)
     for port, words in ((silent_port, "it does not answer in time"), (closed_port, "the connection is refused")):
         target = RedisTarget("a", "b", {"url": f"redis://:hunter2@127.0.0.1:{port}"})
-        assert await reachability.redis_answers(target) == words
+        assert await reachability.redis_problem(target) == words
         target = RedisTarget("a", "b", {"host": "127.0.0.1", "port": str(port), "password": "hunter2", "ssl": "false"})
-        assert await reachability.redis_answers(target) == words
+        assert await reachability.redis_problem(target) == words
         assert (
-            await reachability.database_answers(f"postgresql://u:hunter2@127.0.0.1:{port}/db?connection_limit=9")
+            await reachability.database_problem(f"postgresql://u:hunter2@127.0.0.1:{port}/db?connection_limit=9")
             == words
         )
 
@@ -275,7 +283,7 @@ async def test_silent_and_absent_servers(silent_port: int, closed_port: int, mon
         (b"-ERR unknown command\r\n", "it refuses PING"),
     ],
 )
-async def test_what_a_redis_says(answer: bytes, trouble: str | None) -> None:
+async def test_error_answers_of_redis_have_a_reason(answer: bytes, trouble: str | None) -> None:
     heard: list[list[bytes]] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -292,27 +300,27 @@ async def test_what_a_redis_says(answer: bytes, trouble: str | None) -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         target = RedisTarget("a", "b", {"host": ports.LOOPBACK, "port": port, "password": "hunter2"})
-        assert await reachability.redis_answers(target) == trouble
+        assert await reachability.redis_problem(target) == trouble
     assert heard[0] == [b"AUTH", b"hunter2"]
     assert trouble or heard[-1] == [b"PING"]
 
 
-async def test_a_real_valkey(tmp_path: Path) -> None:
+async def test_a_real_valkey_answers_with_its_password_only(tmp_path: Path) -> None:
     async with valkey.valkey(tmp_path, tmp_path) as server:
         target = RedisTarget("a", "b", {"url": server.url})
-        assert [await reachability.redis_answers(target) for _ in range(3)] == [None] * 3
+        assert [await reachability.redis_problem(target) for _ in range(3)] == [None] * 3
         target = RedisTarget("a", "b", {"url": server.url.replace("//:", "//:not-")})
-        assert await reachability.redis_answers(target) == "it refuses the password, or wants one"
+        assert await reachability.redis_problem(target) == "it refuses the password, or wants one"
         target = RedisTarget("a", "b", {"url": server.url.replace("/0", "/9999")})
-        assert await reachability.redis_answers(target) == "it refuses PING"
+        assert await reachability.redis_problem(target) == "it refuses PING"
 
 
 @pytest.mark.parametrize("url", ["mysql://h/d", "postgresql://u:a/b@h/d", "postgresql://h:port/d", "nonsense"])
-async def test_addresses_that_are_none(url: str) -> None:
-    assert await reachability.database_answers(url) is not None
+async def test_malformed_addresses_have_a_reason(url: str) -> None:
+    assert await reachability.database_problem(url) is not None
 
 
-def test_nobody_waits_for_a_stuck_lookup() -> None:
+def test_a_stuck_name_lookup_does_not_delay_the_exit() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(reachability.DaemonThreads())
@@ -327,7 +335,9 @@ def test_nobody_waits_for_a_stuck_lookup() -> None:
     assert time.monotonic() - start < 1
 
 
-async def test_all_checks_in_a_fixed_order(program: Program, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_checks_run_in_a_fixed_order(
+    program: Program, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = program("npm", "echo 10.0.0")
     monkeypatch.setattr(uv, "find_uv_bin", lambda: str(client))
     findings = await check_machine(on_path(client))

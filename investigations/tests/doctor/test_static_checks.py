@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_wiring, read
+from evenkeel_lab.doctor import Facts, Finding, Level, ProxyConfig, check_config, read
 from evenkeel_lab.doctor.callbacks import Modules
 from evenkeel_lab.doctor.plugin_names import Kind, names_in, plugin_modules
 from evenkeel_lab.doctor.run_checks import facts
@@ -33,7 +33,7 @@ def examined(
     text: str, environment: dict[str, str] | None = None, modules: Modules = PLUGIN, **facts: Any
 ) -> list[Finding]:
     config = ProxyConfig(yaml.safe_load(dedent(text)))
-    return check_wiring(config, KEY if environment is None else environment, Facts(modules=modules, **facts))
+    return check_config(config, KEY if environment is None else environment, Facts(modules=modules, **facts))
 
 
 def of(check: str, findings: list[Finding]) -> list[tuple[str, str]]:
@@ -71,7 +71,7 @@ def test_a_sound_configuration_has_only_ok_findings_in_a_fixed_order() -> None:
     ]
 
 
-def test_every_finding_that_is_not_ok_has_a_cure() -> None:
+def test_every_error_and_warning_has_a_hint() -> None:
     findings = examined(
         pool(
             9,
@@ -116,26 +116,26 @@ def test_every_finding_that_is_not_ok_has_a_cure() -> None:
         (f"callbacks: [{PROMETHEUS}], failure_callback: [prometheus]", "error", "listed beside"),
     ],
 )
-def test_callbacks(setting: str, level: str, words: str) -> None:
+def test_mistakes_in_callback_names_are_reported(setting: str, level: str, words: str) -> None:
     found = callbacks(setting)
     assert any(level == seen and words in what for seen, what in found), found
 
 
-def test_stock_prometheus_may_be_in_two_lists_and_alone() -> None:
+def test_stock_prometheus_may_be_in_two_lists() -> None:
     assert {level for level, _ in callbacks("success_callback: [prometheus], failure_callback: [prometheus]")} == {"ok"}
 
 
-def test_the_nearest_name_is_offered() -> None:
+def test_the_hint_names_the_most_similar_callback() -> None:
     findings = examined("litellm_settings: {callbacks: [litellm_evenkeel.proxy.prometeus]}")
     assert any(f"Did you mean {PROMETHEUS}?" in finding.hint for finding in findings)
 
 
-def test_a_plugin_without_callbacks_says_its_version() -> None:
+def test_an_installed_plugin_without_the_callback_is_named_with_its_version() -> None:
     found = callbacks(f"callbacks: [{ROTATION}]", modules=Modules(plugin={"litellm_evenkeel": {}}, version="0.0.1"))
     assert found == [("error", f"the installed litellm-evenkeel (0.0.1) has no callback {ROTATION}")]
 
 
-def test_a_module_that_makes_its_names_up_is_trusted() -> None:
+def test_a_module_that_creates_its_names_at_run_time_is_trusted() -> None:
     assert callbacks(f"callbacks: [{ROTATION}]", modules=Modules(plugin={"litellm_evenkeel.proxy": None}))[0][0] == "ok"
 
 
@@ -143,27 +143,27 @@ def test_a_module_that_makes_its_names_up_is_trusted() -> None:
     ("name", "words"),
     [("rotaton", "there is no"), ("journal", "is there"), ("rotation", "is there"), ("prometheus", "is there")],
 )
-def test_of_what_the_installed_plugin_makes_only_that_is_there(name: str, words: str) -> None:
+def test_only_listed_callbacks_of_the_installed_plugin_exist(name: str, words: str) -> None:
     ((level, what),) = callbacks(f"callbacks: [litellm_evenkeel.proxy.{name}]", modules=Modules(plugin_modules()))
     assert words in what
     assert (level == "ok") == (words == "is there")
 
 
-def test_files_beside_the_configuration(tmp_path: Path) -> None:
+def test_files_next_to_the_configuration_precede_modules(tmp_path: Path) -> None:
     (tmp_path / "litellm_evenkeel").mkdir()
     (tmp_path / "litellm_evenkeel" / "proxy.py").write_text("rotation = 1\n")
     (tmp_path / "mine.py").write_text("class Handler: ...\nhandler = Handler()\n")
     file = tmp_path / "proxy.yaml"
     file.write_text(f"litellm_settings: {{callbacks: [{ROTATION}, mine.handler, mine.Handler, mine.other]}}\n")
     config = read(file)
-    found = of("callbacks", check_wiring(config, KEY, facts(config, {})))
+    found = of("callbacks", check_config(config, KEY, facts(config, {})))
     assert any("litellm_evenkeel/proxy.py lies beside" in what for _, what in found)
     assert ("ok", "mine.handler comes from mine.py") in found
     assert any(level == "error" and "mine.Handler is a class" in what for level, what in found)
     assert ("error", "mine.py defines no `other`") in found
 
 
-def test_names_are_read_without_importing(tmp_path: Path) -> None:
+def test_names_are_read_without_importing_the_module(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text(
         "raise SystemExit\nimport a.b\nfrom c import d as e\nx = y, z = 1, 2\nw: int = 3\nv: int\n"
@@ -192,7 +192,7 @@ def test_names_are_read_without_importing(tmp_path: Path) -> None:
         ("{callbacks: [prometheus], custom_prometheus_metadata_labels: [a]}", False),
     ],
 )
-def test_settings_that_a_callback_reads_on_import_come_first(settings: str, late: bool) -> None:  # noqa: FBT001
+def test_settings_below_a_callback_that_reads_them_on_import_are_reported(settings: str, late: bool) -> None:  # noqa: FBT001
     found = of("callbacks", examined(f"litellm_settings: {settings}"))
     assert any("listed after `callbacks`" in what for _, what in found) is late
 
@@ -214,7 +214,9 @@ def test_settings_that_a_callback_reads_on_import_come_first(settings: str, late
         ("prometheus", {"PROMETHEUS_MULTIPROC_DIR": "/x"}, {"workers": 2, "multiprocess_folder_usable": False}, "ok"),
     ],
 )
-def test_workers(names: str, environment: dict[str, str], options: dict[str, Any], level: str) -> None:
+def test_the_metrics_folder_of_several_workers_is_checked(
+    names: str, environment: dict[str, str], options: dict[str, Any], level: str
+) -> None:
     found = of("workers", examined(f"litellm_settings: {{callbacks: [{names}]}}", environment, **options))
     assert [seen for seen, _ in found] == [level]
 
@@ -237,13 +239,15 @@ def test_workers(names: str, environment: dict[str, str], options: dict[str, Any
         ("{master_key: sk-1234}", {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "True"}, "warning", ""),
     ],
 )
-def test_master_key(general: str, environment: dict[str, str], level: str, words: str) -> None:
+def test_weak_or_missing_master_keys_are_reported(
+    general: str, environment: dict[str, str], level: str, words: str
+) -> None:
     ((seen, what),) = of("master key", examined(f"general_settings: {general}", environment))
     assert seen == level
     assert words in what
 
 
-def test_references() -> None:
+def test_references_to_variables_that_are_not_set_are_reported() -> None:
     text = """
     environment_variables: {ONLY_HERE: x}
     model_list:
@@ -283,7 +287,7 @@ def test_references() -> None:
         ("router_settings: {num_retries: 3, retry_policy: {BadRequestErrorRetries: 0}}", "ok", "enough"),
     ],
 )
-def test_retries_reach_every_account(rest: str, level: str, words: str) -> None:
+def test_too_few_retries_for_all_accounts_are_reported(rest: str, level: str, words: str) -> None:
     found = of("retries", examined(pool(4, rest), {**KEY, "N": "3"}))
     assert [seen for seen, _ in found] == [level]
     assert words in found[0][1]
@@ -298,7 +302,7 @@ def test_a_deployment_can_have_its_own_number_of_retries() -> None:
     assert "`litellm_params.num_retries` is 1" in found[0][1]
 
 
-def test_accounts_are_told_apart_by_what_their_references_lead_to() -> None:
+def test_accounts_are_distinguished_by_resolved_references() -> None:
     text = "model_list:" + "".join(
         f"\n  - {{model_name: gpt, litellm_params: {{model: m, api_key: os.environ/{name}}}}}" for name in "ABCDE"
     )
@@ -308,7 +312,7 @@ def test_accounts_are_told_apart_by_what_their_references_lead_to() -> None:
     assert ("ok", "2 accounts in 1 model group") in of("accounts", examined(text, {**same, "E": "two"}))
 
 
-def test_deployments_that_cannot_be_told_apart_are_named() -> None:
+def test_identical_deployments_are_reported() -> None:
     text = """
     model_list:
       - {model_name: b, litellm_params: {model: bedrock/x, aws_region_name: eu}}
@@ -326,7 +330,7 @@ def test_deployments_that_cannot_be_told_apart_are_named() -> None:
         ("optional_pre_call_checks: [deployment_affinity]", "deployment_affinity"),
     ],
 )
-def test_what_keeps_the_rotation_from_choosing(router: str, words: str) -> None:
+def test_settings_that_bypass_the_rotation_are_reported(router: str, words: str) -> None:
     with_rotation = f"litellm_settings: {{callbacks: [{ROTATION}]}}\nrouter_settings: {{{router}}}"
     ((level, what),) = of("routing", examined(with_rotation))
     assert level == "warning"
@@ -335,7 +339,7 @@ def test_what_keeps_the_rotation_from_choosing(router: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["simple-shuffle", "usage-based-routing-v2", "least-busy"])
-def test_strategies_that_ask_the_hooks(strategy: str) -> None:
+def test_strategies_that_call_the_rotation_are_ok(strategy: str) -> None:
     text = f"litellm_settings: {{callbacks: [{ROTATION}]}}\nrouter_settings: {{routing_strategy: {strategy}}}"
     assert of("routing", examined(text))[0][0] == "ok"
 
@@ -344,7 +348,7 @@ def named(text: str) -> str:
     return f"litellm_settings: {{callbacks: [{ROTATION}]}}\n{text}"
 
 
-def test_what_the_rotation_does_not_understand() -> None:
+def test_invalid_rotation_settings_are_errors() -> None:
     limits = "model_list: [{model_name: a, litellm_params: {model: a}, model_info: {limits: {rpm: none}}}]"
     ((level, what),) = of("rotation", examined(named(limits)))
     assert level == "error"
@@ -364,9 +368,7 @@ def test_what_the_rotation_does_not_understand() -> None:
         ("journal: {url: os.environ/NOT_THERE}", "Hint: set its variable"),
     ],
 )
-def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(
-    callback: str, written: str, words: str
-) -> None:
+def test_invalid_plugin_settings_are_an_error_for_every_callback(callback: str, written: str, words: str) -> None:
     text = f"evenkeel: {{{written}}}\nlitellm_settings: {{callbacks: [litellm_evenkeel.proxy.{callback}]}}"
     findings = examined(text)
     ((level, what),) = of("settings", findings)
@@ -378,7 +380,7 @@ def test_what_the_plugin_does_not_understand_keeps_any_part_of_it_from_starting(
     assert of("settings", examined(text.replace(written, "")))[0][0] == "ok"
 
 
-def test_variables_over_the_section_are_read_as_well() -> None:
+def test_variables_that_override_the_section_are_checked() -> None:
     text = f"litellm_settings: {{callbacks: [{JOURNAL}]}}"
     ((level, what),) = of("settings", examined(text, environment=KEY | {"EVENKEEL_JOURNAL_BATCH_SIZE": "0"}))
     assert level == "error"
@@ -394,7 +396,7 @@ def test_variables_over_the_section_are_read_as_well() -> None:
         ("shared: {redis_url: litellm}", "cluster"),
     ],
 )
-def test_what_the_rotation_understands_and_would_do_nothing(rotation: str, words: str) -> None:
+def test_rotation_settings_without_effect_are_warnings(rotation: str, words: str) -> None:
     deployment = "{model_name: a, litellm_params: {model: openai/a}, model_info: {account: acme}}"
     text = named(f"model_list: [{deployment}]\nevenkeel: {{rotation: {{{rotation}}}}}")
     nodes = KEY | {"REDIS_CLUSTER_NODES": '[{"host": "here", "port": 7000}]'}
@@ -403,7 +405,7 @@ def test_what_the_rotation_understands_and_would_do_nothing(rotation: str, words
     assert words in first[1]
 
 
-def test_an_account_that_is_called_like_a_key_is_not_shown() -> None:
+def test_an_account_name_that_looks_like_a_key_is_not_printed() -> None:
     deployment = "{model_name: a, litellm_params: {model: openai/a}, model_info: {account: sk-hush}}"
     (first, *_) = of("rotation", examined(named(f"model_list: [{deployment}]")))
     assert first[0] == "warning"
@@ -411,14 +413,14 @@ def test_an_account_that_is_called_like_a_key_is_not_shown() -> None:
     assert "hush" not in first[1]
 
 
-def test_workers_that_know_nothing_of_each_other() -> None:
+def test_workers_without_shared_limits_are_reported() -> None:
     assert of("rotation", examined(named(""), workers=2))[0][0] == "warning"
     assert of("rotation", examined(named(""), workers=1))[0][0] == "ok"
     shared = "evenkeel: {rotation: {shared: {redis_url: litellm}}}"
     assert of("rotation", examined(named(shared), workers=2))[0][0] == "ok"
 
 
-def test_several_workers_without_redis() -> None:
+def test_workers_without_redis_are_reported() -> None:
     assert of("redis", examined(pool(2), workers=2))[0][0] == "warning"
     assert of("redis", examined(pool(2), workers=1))[0][0] == "ok"
     assert of("redis", examined(pool(1), workers=2))[0][0] == "ok"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from evenkeel_lab.doctor import Facts, Level, ProxyConfig, check_wiring, read
+from evenkeel_lab.doctor import Facts, Level, ProxyConfig, check_config, read
 from evenkeel_lab.doctor.run_checks import reachable
 from evenkeel_lab.doctor.stores import database_url, redis_targets
 
@@ -40,13 +40,15 @@ KEY = {"LITELLM_MASTER_KEY": "sk-0123456789abcdef"}
         ("router_settings: {redis_url: 'redis://:half/secret@a'}", {}, ["an address that cannot be read"]),
     ],
 )
-def test_which_redis_the_proxy_would_use(text: str, environment: dict[str, str], addresses: list[str]) -> None:
+def test_the_redis_servers_of_the_proxy_are_listed(
+    text: str, environment: dict[str, str], addresses: list[str]
+) -> None:
     targets, _ = redis_targets(ProxyConfig(yaml.safe_load(text)), environment)
     assert [target.address for target in targets] == addresses
     assert "secret" not in repr(targets)
 
 
-def test_the_redis_client_gets_password_and_database() -> None:
+def test_the_redis_client_has_password_and_database() -> None:
     config = ProxyConfig(
         {"litellm_settings": {"cache": True, "cache_params": {"host": "a", "password": "os.environ/P"}}}
     )
@@ -68,7 +70,7 @@ def test_the_redis_client_gets_password_and_database() -> None:
         ({}, {}, None),
     ],
 )
-def test_which_database_the_proxy_would_use(
+def test_the_database_of_the_proxy_is_listed(
     general: dict[str, str], environment: dict[str, str], url: str | None
 ) -> None:
     assert database_url(ProxyConfig({"general_settings": general}), environment)[0] == url
@@ -85,16 +87,16 @@ def test_which_database_the_proxy_would_use(
         ("general_settings: {database_url: 3}", "`database_url` is not text: the proxy would not start"),
     ],
 )
-async def test_addresses_that_are_not_text(tmp_path: Path, text: str, what: str) -> None:
+async def test_addresses_that_are_not_text_are_errors(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "proxy.yaml"
     file.write_text(text)
     config = read(file)
-    found = [finding for finding in check_wiring(config, KEY, Facts()) if what in finding.what]
+    found = [finding for finding in check_config(config, KEY, Facts()) if what in finding.what]
     assert [(finding.level, finding.where) for finding in found] == [(Level.ERROR, "proxy.yaml:1")]
     assert all(finding.level is Level.OK for finding in await reachable(config, {}))
 
 
-async def test_addresses_of_the_rotation_are_asked_too() -> None:
+async def test_redis_addresses_of_the_rotation_are_checked() -> None:
     config = ProxyConfig(
         {
             "litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.rotation"]},

@@ -19,7 +19,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from evenkeel_lab.errors import CellFailed, NotMeasured, PartFailed, WrongUse
+from evenkeel_lab.errors import CellFailed, NotMeasured, ProcessFailed, WrongUse
 from evenkeel_lab.notebook import files
 from evenkeel_lab.notebook.clean import clean
 from evenkeel_lab.notebook.files import drift, executed, write
@@ -107,7 +107,7 @@ def test_a_cell_that_exceeds_its_timeout_is_stopped(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_exits_is_reported_with_its_cell(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed, match="ended or did not answer in cell 1"):
+    with pytest.raises(ProcessFailed, match="ended or did not answer in cell 1"):
         run(tmp_path, "import os\nos._exit(3)")
 
 

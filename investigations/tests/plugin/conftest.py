@@ -17,7 +17,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from evenkeel_lab.stack.folders import stack_folder
-from evenkeel_lab.stack.litellm.accounts import Account, provider
+from evenkeel_lab.stack.litellm.accounts import Account, mock_settings
 from evenkeel_lab.stack.servers.mock import mock
 from litellm_evenkeel.rotation.inspection.metrics import RotationMetrics
 
@@ -36,7 +36,7 @@ MESSAGES = [{"role": "user", "content": "ahoy"}]
 @pytest.fixture(scope="session")
 async def provider_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     logs = tmp_path_factory.mktemp("mock")
-    async with stack_folder() as folder, mock(folder, logs, settings=provider(list(ACCOUNTS.values()))) as running:
+    async with stack_folder() as folder, mock(folder, logs, settings=mock_settings(list(ACCOUNTS.values()))) as running:
         yield running.url
 
 

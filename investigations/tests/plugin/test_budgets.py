@@ -420,7 +420,7 @@ async def test_a_postgres_that_hangs_delays_nobody_and_values_come_back(
     if is_connected:
         assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
     async with busy(budgets):
-        with hung(server.part.pid):
+        with hung(server.info.pid):
             if is_connected:
                 await asyncio.sleep(SHORT.ttl * 1.3)
             budgets.get(BudgetEntity.TEAM, "t", time.time())
@@ -444,7 +444,7 @@ async def test_a_postgres_that_is_killed_delays_nobody_and_values_come_back(
         budgets = open_budgets(SHORT, time.time, database_url=lambda: server.url)
         assert (await known(budgets, BudgetEntity.TEAM, "t")).spend == 3.0
         async with busy(budgets):
-            main = psutil.Process(server.part.pid)
+            main = psutil.Process(server.info.pid)
             for process in [main, *main.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
@@ -499,7 +499,7 @@ async def test_a_cache_in_trouble_costs_only_itself(
         budgets = await connected(make(**sharing(running.url)))
         with contextlib.ExitStack() as end:
             if trouble == "hangs":
-                end.enter_context(hung(running.part.pid))
+                end.enter_context(hung(running.info.pid))
             else:
                 await stack.aclose()
             for number in range(20):

@@ -220,10 +220,10 @@ async def test_a_server_that_hangs_holds_up_no_request(backend: SessionBackend, 
     async with stack_folder() as folder, contextlib.AsyncExitStack() as server:
         if backend is SessionBackend.REDIS:
             started = await server.enter_async_context(valkey(folder, tmp_path))
-            pid, address = started.part.pid, started.url
+            pid, address = started.info.pid, started.url
         else:
             database = await server.enter_async_context(Postgres(folder, tmp_path))
-            pid, address = database.part.pid, database.url
+            pid, address = database.info.pid, database.url
         async with sharing(address, backend) as replicator:
             main = psutil.Process(pid)
             hung = [main, *main.children(recursive=True)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import generate_latest
 
-from evenkeel_lab.stack.litellm.accounts import provider
+from evenkeel_lab.stack.litellm.accounts import mock_settings
 from litellm_evenkeel.support import error_log
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def known(rig: Rig) -> AsyncIterator[None]:
     accounts = [{"name": name, "key": key} for name, key in KEYS.items()]
     (await rig.client.post("/_mock/accounts", json=accounts)).raise_for_status()
     yield
-    (await rig.client.post("/_mock/accounts", json=provider(rig.accounts)["accounts"])).raise_for_status()
+    (await rig.client.post("/_mock/accounts", json=mock_settings(rig.accounts)["accounts"])).raise_for_status()
 
 
 async def test_the_search_would_find_one(rig: Rig) -> None:

@@ -269,7 +269,7 @@ async def test_a_server_that_is_killed_costs_no_request_and_tells_so(
         with caplog.at_level(logging.WARNING):
             for step in range(300):
                 if step == 100:
-                    psutil.Process(server.part.pid).kill()
+                    psutil.Process(server.info.pid).kill()
                 worker = workers[step % WORKERS]
                 began = clock()
                 reservation = await worker.ask()
@@ -308,7 +308,7 @@ async def test_a_server_that_hangs_holds_up_nobody_and_the_limit_holds_before_an
         ends = clock() + 10
         pressing = [asyncio.ensure_future(press(worker, ends, uses)) for worker in workers]
         await asyncio.sleep(3)
-        async with hung(server.part.pid):
+        async with hung(server.info.pid):
             await until(lambda: not any(worker.coordinator.counts().is_connected for worker in workers))
             before = len(uses)
             await asyncio.sleep(2)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def values(text: str, name: str) -> dict[str, float]:
 async def test_two_workers_report_one_state_and_leave_no_process(
     below: Stack, version: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    subject = Subject(version, Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
+    subject = ProxySpec(version, Prometheus.STOCK, rotation=Rotation.EVENKEEL, workers=2)
     async with (
         below.proxy(subject, name="watched") as proxy,
         httpx.AsyncClient(base_url=proxy.url, trust_env=False, timeout=60) as client,
     ):
-        family = [process.pid for process in psutil.Process(proxy.part.pid).children(recursive=True)]
+        family = [process.pid for process in psutil.Process(proxy.info.pid).children(recursive=True)]
         assert len(family) > 2
         client.headers["Authorization"] = f"Bearer {proxy.master_key}"
 

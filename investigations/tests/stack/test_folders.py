@@ -17,23 +17,23 @@ from evenkeel_lab.stack.folders import (
     cache_folder,
     cache_in_use,
     clear,
+    create_once,
     kept,
     log_folder,
-    made_once,
     require_room,
     stack_folder,
     traversable,
 )
 
 
-async def test_a_stack_folder_is_passable_not_readable_and_gone_afterwards() -> None:
+async def test_a_stack_folder_is_passable_but_not_readable_and_is_removed_afterwards() -> None:
     async with stack_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o711
         (folder / "something").write_text("x")
     assert not folder.exists()
 
 
-def test_a_stack_folder_goes_when_its_process_is_killed() -> None:
+def test_a_stack_folder_is_removed_when_its_process_is_killed() -> None:
     script = """
 import asyncio
 from evenkeel_lab.stack.folders import stack_folder
@@ -54,12 +54,12 @@ asyncio.run(main())
     assert not folder.exists()
 
 
-async def test_a_folder_of_the_cache_is_made_by_one_at_a_time(tmp_path: Path) -> None:
+async def test_a_cache_folder_is_created_by_a_single_process_at_a_time(tmp_path: Path) -> None:
     made = 0
 
     async def make() -> None:
         nonlocal made
-        async with made_once(tmp_path / "env") as empty:
+        async with create_once(tmp_path / "env") as empty:
             if empty is not None:
                 made += 1
                 await asyncio.sleep(0.05)
@@ -68,29 +68,29 @@ async def test_a_folder_of_the_cache_is_made_by_one_at_a_time(tmp_path: Path) ->
     assert made == 1
 
 
-async def test_a_folder_that_was_left_half_made_is_made_anew(tmp_path: Path) -> None:
+async def test_an_incomplete_cache_folder_is_created_again(tmp_path: Path) -> None:
     async def fail() -> None:
-        async with made_once(tmp_path / "env") as empty:
+        async with create_once(tmp_path / "env") as empty:
             assert empty is not None
             (empty / "half").touch()
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fail()
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is not None
         assert list(empty.iterdir()) == []
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is None
 
 
-def test_too_little_room_names_the_disk_and_the_cure(tmp_path: Path) -> None:
+def test_the_error_for_a_full_disk_names_the_disk_and_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(DiskFull, match=str(tmp_path)) as error:
         require_room(tmp_path, 10**9)
     assert "TMPDIR" in error.value.hint
 
 
-def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_cache_is_an_error_of_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "below"))
     with pytest.raises(RigFailure, match="Cannot write") as error:
@@ -98,7 +98,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypa
     assert not isinstance(error.value, DiskFull)
 
 
-def test_only_the_last_logs_are_kept(own_cache: Path) -> None:
+def test_only_the_newest_log_folders_are_kept(own_cache: Path) -> None:
     for number in range(LOG_FOLDERS_KEPT + 5):
         (own_cache / "logs" / f"2020010{number:03d}").mkdir(parents=True)
     newest = log_folder()
@@ -107,7 +107,7 @@ def test_only_the_last_logs_are_kept(own_cache: Path) -> None:
     assert newest in kept
 
 
-def test_clearing_the_cache_takes_what_is_ours_and_nothing_else(own_cache: Path) -> None:
+def test_clearing_the_cache_removes_only_folders_of_the_lab(own_cache: Path) -> None:
     for name in ("subjects/one", "engine-abc", ".ssh", "thesis"):
         (cache_folder() / name).mkdir(parents=True)
     assert [path.name for path in kept(own_cache)] == ["engine-abc", "subjects"]
@@ -124,16 +124,16 @@ def test_the_cache_of_a_running_stack_is_not_cleared(own_cache: Path) -> None:
 
 async def test_waiting_for_another_installation_can_be_interrupted(tmp_path: Path) -> None:
     async def wait() -> None:
-        async with made_once(tmp_path / "env"):
+        async with create_once(tmp_path / "env"):
             pass
 
-    async with made_once(tmp_path / "env") as empty:
+    async with create_once(tmp_path / "env") as empty:
         assert empty is not None
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(wait(), 0.2)
 
 
-def test_a_closed_folder_above_keeps_a_stranger_out(tmp_path: Path) -> None:
+def test_another_user_cannot_enter_below_a_closed_folder(tmp_path: Path) -> None:
     inner = tmp_path / "closed" / "inner"
     inner.mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)

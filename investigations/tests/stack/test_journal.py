@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from evenkeel_lab.stack.litellm.config import Journal, Rotation, Subject
+from evenkeel_lab.stack.litellm.config import Journal, ProxySpec, Rotation
 from litellm_evenkeel.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ async def until(holds: Any) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> None:
-    subject = Subject(journal=Journal.SQLITE, rotation=Rotation.EVENKEEL)
-    async with below.proxy(subject) as proxy:
+async def test_every_request_has_a_record_whatever_its_outcome(below: Stack) -> None:
+    spec = ProxySpec(journal=Journal.SQLITE, rotation=Rotation.EVENKEEL)
+    async with below.proxy(spec) as proxy:
         path = file_of(proxy)
         await asked(proxy, REQUESTS)
         await asked(proxy, 20, stream=True)
@@ -113,10 +113,10 @@ async def test_every_request_is_a_row_whatever_becomes_of_it(below: Stack) -> No
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: Path, workers: int) -> None:
+async def test_a_proxy_that_is_stopped_loses_no_record(below: Stack, tmp_path: Path, workers: int) -> None:
     # So long that only its end can have written them.
     settings = {"evenkeel": {"journal": {"flush_interval": 600}}}
-    async with below.proxy(Subject(journal=Journal.SQLITE, workers=workers, settings=settings)) as proxy:
+    async with below.proxy(ProxySpec(journal=Journal.SQLITE, workers=workers, settings=settings)) as proxy:
         path = file_of(proxy)
         await reset(proxy)
         statuses = await asked(proxy, 200)
@@ -124,8 +124,8 @@ async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: 
         assert not path.exists() or rows(path) == []
         # At once: what was answered last is still on its way to the callbacks.
         kept = tmp_path / "kept.db"
-        assert proxy.part.pid is not None
-        main = psutil.Process(proxy.part.pid)
+        assert proxy.info.pid is not None
+        main = psutil.Process(proxy.info.pid)
         main.terminate()
         main.wait(60)
         with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(kept)) as copy:
@@ -133,14 +133,14 @@ async def test_a_proxy_that_is_told_to_end_loses_no_row(below: Stack, tmp_path: 
         assert len(rows(kept)) == len(statuses) <= await provided(proxy)
 
 
-async def test_a_proxy_that_is_killed_loses_what_came_last(below: Stack) -> None:
-    async with below.proxy(Subject(journal=Journal.SQLITE)) as proxy:
+async def test_a_killed_proxy_loses_only_its_last_records(below: Stack) -> None:
+    async with below.proxy(ProxySpec(journal=Journal.SQLITE)) as proxy:
         path = file_of(proxy)
         await reset(proxy)
         asking = asyncio.create_task(asked(proxy, 2_000))
         await until(lambda: path.exists() and len(rows(path)) >= 200)
-        assert proxy.part.pid is not None
-        for one in (psutil.Process(proxy.part.pid), *psutil.Process(proxy.part.pid).children(recursive=True)):
+        assert proxy.info.pid is not None
+        for one in (psutil.Process(proxy.info.pid), *psutil.Process(proxy.info.pid).children(recursive=True)):
             if "litellm" in " ".join(one.cmdline()):
                 one.send_signal(signal.SIGKILL)
         await asking
@@ -149,8 +149,8 @@ async def test_a_proxy_that_is_killed_loses_what_came_last(below: Stack) -> None
         assert 0 <= lost <= 2 * CLIENTS + 20
 
 
-async def test_postgres_keeps_rows_as_well(below: Stack) -> None:
-    async with below.proxy(Subject(journal=Journal.POSTGRES)) as proxy:
+async def test_postgres_stores_records(below: Stack) -> None:
+    async with below.proxy(ProxySpec(journal=Journal.POSTGRES)) as proxy:
         assert set(await asked(proxy, 30)) == {200}
         async with client(proxy) as sender:
 

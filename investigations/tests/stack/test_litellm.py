@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from evenkeel_lab.stack.litellm import fixtures
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
-from evenkeel_lab.stack.litellm.fixtures import admin
+from evenkeel_lab.stack.litellm.fixtures import management_api
 from evenkeel_lab.stack.litellm.migrations import late_indexes
 from evenkeel_lab.stack.servers.postgres import Postgres
 
@@ -42,7 +42,7 @@ WHERE table_schema = 'public' AND udt_name IN ('jsonb', '_jsonb', 'json', '_json
 
 @pytest_asyncio.fixture(scope="module", params=["1.81.8", "1.81.9", "1.106.2", DEFAULT_VERSION, "1.110.2"])
 async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
-    async with below.proxy(Subject(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
+    async with below.proxy(ProxySpec(request.param, Prometheus.STOCK, settings=SETTINGS)) as running:
         yield running
 
 
@@ -84,7 +84,7 @@ async def json_strings(proxy: Proxy) -> list[str]:
     return found
 
 
-async def test_entities_and_chats_land_in_the_database_as_they_should(proxy: Proxy) -> None:
+async def test_fixtures_and_chats_are_in_the_database(proxy: Proxy) -> None:
     made = await fixtures.create(proxy)
     answers = await asyncio.gather(
         *(chat(proxy, made.key, user=made.customers[n % 3], stream=n % 10 == 0) for n in range(CHATS))
@@ -110,7 +110,7 @@ async def test_the_database_has_the_indexes_that_the_version_builds_itself(proxy
     found = {row[0] for row in await rows(proxy, "SELECT indexname FROM pg_indexes")}
     late = {statement.split('"')[1] for statement in late_indexes(proxy.services.environment.migrations)}
     assert late <= found
-    assert bool(late) == (proxy.subject.litellm not in {"1.81.8", "1.81.9"})
+    assert bool(late) == (proxy.spec.litellm not in {"1.81.8", "1.81.9"})
 
 
 async def test_the_database_has_the_tables_that_the_version_asks_for(proxy: Proxy) -> None:
@@ -121,7 +121,7 @@ async def test_the_database_has_the_tables_that_the_version_asks_for(proxy: Prox
 
 
 async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         key = (await api.post("/key/generate", max_budget=1e-9))["key"]
     assert (await chat(proxy, key)).status_code == 200
 
@@ -133,7 +133,7 @@ async def test_a_key_over_its_budget_is_refused(proxy: Proxy) -> None:
 
 
 def engines(proxy: Proxy) -> list[psutil.Process]:
-    family = psutil.Process(proxy.part.pid).children(recursive=True)
+    family = psutil.Process(proxy.info.pid).children(recursive=True)
     return [process for process in family if "query-engine" in " ".join(process.cmdline())]
 
 
@@ -147,7 +147,7 @@ async def writes_and_reads(proxy: Proxy) -> bool:
         return False
 
 
-async def test_a_killed_engine_is_survived(proxy: Proxy) -> None:
+async def test_the_proxy_survives_a_killed_engine(proxy: Proxy) -> None:
     before = engines(proxy)
     assert before
     for engine in before:
@@ -156,7 +156,7 @@ async def test_a_killed_engine_is_survived(proxy: Proxy) -> None:
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)
 
 
-async def test_a_restarted_postgres_is_survived(below: Stack, proxy: Proxy) -> None:
+async def test_the_proxy_survives_a_restart_of_postgres(below: Stack, proxy: Proxy) -> None:
     assert isinstance(below.postgres, Postgres)
     await below.postgres.restart()
     assert await eventually(lambda: writes_and_reads(proxy), BACK_SECONDS)

@@ -60,7 +60,9 @@ UPDATED, LOOKED = ["update"] * len(UPDATES), [f"{what} {name}" for name in BUDGE
         ("parallel_budgets", [*UPDATED, *LOOKED[::2], *LOOKED[1::2], "done"], None),
     ],
 )
-async def test_it_leaves_out_what_is_asked_for(patch: str, at_once: list[str], in_the_end: list[str] | None) -> None:
+async def test_a_patch_leaves_out_its_part_of_the_callback(
+    patch: str, at_once: list[str], in_the_end: list[str] | None
+) -> None:
     log: list[str] = []
     kind = callback(log)
     where, patched = PATCHES[patch]
@@ -73,7 +75,7 @@ async def test_it_leaves_out_what_is_asked_for(patch: str, at_once: list[str], i
     assert [one.removesuffix(" 1") for one in log] == (in_the_end or at_once)
 
 
-def test_the_cache_is_asked_by_who_asked_the_database_alone(tmp_path: Path) -> None:
+def test_a_lookup_of_the_database_uses_the_cache_with_the_patch(tmp_path: Path) -> None:
     callback = tmp_path / "integrations" / "prometheus.py"
     callback.parent.mkdir()
     module = SimpleNamespace(
@@ -90,7 +92,7 @@ def test_the_cache_is_asked_by_who_asked_the_database_alone(tmp_path: Path) -> N
     assert module.get_user_object("u", check_db_only=True) == ("u", None)
 
 
-def test_the_cache_of_keys_has_room_for_all() -> None:
+def test_the_key_cache_has_room_for_all_keys() -> None:
     cache = SimpleNamespace(in_memory_cache=SimpleNamespace(max_size_in_memory=200))
     where, patched = PATCHES["large_key_cache"]
     assert where == SERVER
@@ -99,10 +101,10 @@ def test_the_cache_of_keys_has_room_for_all() -> None:
 
 
 @pytest.mark.parametrize("patch", PATCHES)
-def test_a_version_without_what_is_patched_is_an_error(patch: str) -> None:
+def test_a_version_without_the_patched_function_is_an_error(patch: str) -> None:
     with pytest.raises(AttributeError):
         PATCHES[patch][1](SimpleNamespace(PrometheusLogger=type("PrometheusLogger", (), {})))
 
 
-def test_every_patch_can_be_asked_for() -> None:
+def test_every_patch_can_be_selected() -> None:
     assert {*PATCHES} == {one.value for one in Patch} - {""}

@@ -8,13 +8,13 @@ from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.stack.ports import LOOPBACK, free_port, is_free
 
 
-def test_no_port_is_given_twice() -> None:
+def test_no_port_is_returned_twice() -> None:
     ports = [free_port() for _ in range(200)]
     assert len(set(ports)) == 200
     assert all(is_free(port) for port in ports)
 
 
-def test_a_wanted_port_that_is_taken_is_the_users_mistake() -> None:
+def test_a_requested_port_that_is_in_use_is_wrong_use() -> None:
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))
         taken.listen()

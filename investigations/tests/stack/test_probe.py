@@ -34,7 +34,7 @@ def drawn(place: Path, before: int, **env: str) -> str:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60).stdout.strip()
 
 
-def test_servers_draw_the_same_when_they_start_if_they_are_told_to(tmp_path: Path) -> None:
+def test_servers_with_the_same_seed_draw_the_same_numbers_at_start(tmp_path: Path) -> None:
     first, second = drawn(tmp_path, 1, SEED_OF_PROXY="3"), drawn(tmp_path, 7, SEED_OF_PROXY="3")
     assert first == second != ""
     assert first not in {drawn(tmp_path, 1), drawn(tmp_path, 1, SEED_OF_PROXY="4")}

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from evenkeel_lab.stack.litellm.config import Prometheus, Subject
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ OF_EACH_PROCESS = "litellm_redis_circuit_breaker_state"
 
 @pytest_asyncio.fixture(scope="module", params=[DEFAULT_VERSION, "1.110.2"])
 async def proxy(request: pytest.FixtureRequest, below: Stack) -> AsyncIterator[Proxy]:
-    async with below.proxy(Subject(request.param, Prometheus.EVENKEEL, workers=2), name="counted") as running:
+    async with below.proxy(ProxySpec(request.param, Prometheus.EVENKEEL, workers=2), name="counted") as running:
         yield running
 
 

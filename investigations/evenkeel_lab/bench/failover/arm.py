@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from evenkeel_lab.bench.failover.journal import Entry, read
 from evenkeel_lab.errors import RigFailure, ScheduleMissed
 from evenkeel_lab.stack.http_client import client
-from evenkeel_lab.stack.litellm.accounts import Account, provider
-from evenkeel_lab.stack.litellm.config import MODEL, Rotation, Subject
+from evenkeel_lab.stack.litellm.accounts import Account, mock_settings
+from evenkeel_lab.stack.litellm.config import MODEL, ProxySpec, Rotation
 from evenkeel_lab.stack.sample_requests import ask
 from evenkeel_lab.stack.stack import Options
 from evenkeel_load.analysis.summary import summarise
@@ -88,10 +88,10 @@ class Drill:
 
     def options(self) -> Options:
         """Return the stack that it wants."""
-        settings = {"seed": SEED, "latency": LATENCY, **provider((*self.accounts, WARM_UP))}
+        settings = {"seed": SEED, "latency": LATENCY, **mock_settings((*self.accounts, WARM_UP))}
         return Options(mock_settings=settings)
 
-    def subject(self, arm: str, version: str, workers: int = 1) -> Subject:
+    def subject(self, arm: str, version: str, workers: int = 1) -> ProxySpec:
         """Return the proxy of an arm."""
         settings: dict[str, Any] = {
             "router_settings": {"num_retries": RETRIES, "timeout": TIMEOUT_SECONDS},
@@ -102,7 +102,7 @@ class Drill:
         elif workers > 1:
             settings["evenkeel"] = SHARED
         rotation = Rotation.EVENKEEL if arm == EVENKEEL else Rotation.OFF
-        return Subject(
+        return ProxySpec(
             version,
             workers=workers,
             settings=settings,
@@ -167,8 +167,8 @@ async def go(ground: Stack, proxy: Proxy, drill: Drill, records: Path, acts: Seq
     start_ns = time.time_ns() + int(LEAD_SECONDS * NS)
     begun = Act(0.0, lambda: _post(f"{mock}/_mock/faults", [trouble.entry() for trouble in drill.troubles]))
     acting = asyncio.create_task(_act(start_ns, [begun, *acts]))
-    assert proxy.part.pid is not None
-    watching = Sampler(proxy.part.pid)
+    assert proxy.info.pid is not None
+    watching = Sampler(proxy.info.pid)
     watching.start()
     try:
         await _load(proxy, drill, start_ns, records)
@@ -199,7 +199,7 @@ def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> Non
     """Raise if the load, or the proxy as a whole, had not the machine that it needs."""
     limited = [*summarise(records, MOST_LATE_MS).limited]
     cpu = sum(process.cpu for one in samples for process in one.processes)
-    busy = cpu / max(sum(one.seconds for one in samples), 1.0) / proxy.subject.workers
+    busy = cpu / max(sum(one.seconds for one in samples), 1.0) / proxy.spec.workers
     if busy > MOST_BUSY:
         limited.append(f"the proxy was busy for {busy:.0%} of a core in each of its workers")
     stood = waited(samples)
@@ -207,14 +207,14 @@ def _require_room(proxy: Proxy, records: Path, samples: Sequence[Sample]) -> Non
         limited.append(f"the proxy stood in line for a core for {stood:.0%} of the time")
     if limited:
         raise ScheduleMissed(
-            f"{proxy.part.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
+            f"{proxy.info.name}: the drill did not keep its schedule: {'; '.join(limited)}.",
             hint="Stop what else keeps this machine busy, and run it again.",
         )
 
 
 async def warm_up(proxy: Proxy) -> None:
     """Ask a little, of an account that is not part of the drill."""
-    times = WARM_UPS * proxy.subject.workers
+    times = WARM_UPS * proxy.spec.workers
     await ask(proxy.url, proxy.master_key, WARM_UP.group, times=times, at_once=WARM_UPS_AT_ONCE)
 
 

@@ -20,7 +20,7 @@ from evenkeel_lab.bench.failover.arm import Drill, go
 from evenkeel_lab.bench.failover.profile import Trouble
 from evenkeel_lab.bench.rotation.model_groups import ANSWER, unwatched
 from evenkeel_lab.investigation_spec.arm import Patch
-from evenkeel_lab.stack.litellm.accounts import fleet
+from evenkeel_lab.stack.litellm.accounts import unlimited_accounts
 from evenkeel_lab.stack.litellm.config import MODEL, merged
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 from evenkeel_lab.stack.stack import stack
@@ -60,7 +60,7 @@ def at_proxy(seed: int, *, rotation: str = "evenkeel", ttl: float = 10.0, worker
 
 
 async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> float:
-    accounts = fleet(ACCOUNTS)
+    accounts = unlimited_accounts(ACCOUNTS)
     dead, deployments = accounts[DEAD].name, [one.deployment(MODEL, "http://127.0.0.1:9/v1") for one in accounts]
     # Pins would draw some sessions to it, and keep others away.
     router = unwatched(RotationSettings(snapshot_ttl=ttl, affinity=AffinitySettings(enabled=False)), chance)
@@ -106,7 +106,7 @@ async def _after_death(chance: random.Random, ttl: float, *, at_once: bool) -> f
 
 
 async def _at_proxy(chance: random.Random, rotation: str, ttl: float, workers: int) -> int:
-    accounts = fleet(ACCOUNTS)
+    accounts = unlimited_accounts(ACCOUNTS)
     dies = {account.name: FIRST_DIES_AT + NEXT_AFTER * place for place, account in enumerate(accounts[::2])}
     due, at = [], 0.0
     while (at := at + chance.expovariate(DRILL_RATE)) < max(dies.values()) + LOOKED_AT_SECONDS:

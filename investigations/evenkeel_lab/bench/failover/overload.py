@@ -16,7 +16,7 @@ from evenkeel_lab.bench.failover.fairness import modest, shortfall
 from evenkeel_lab.bench.failover.journal import left, over_limit
 from evenkeel_lab.bench.failover.profile import MINUTE, Stretch, times, total
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.litellm.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal_accounts
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ RECOVERY_SECONDS = 2.0
 
 def drill(share: float = SHARE, seconds: float = SECONDS, accounts: int = 8) -> Drill:
     """Return what every arm goes through."""
-    chosen = unequal(accounts)
+    chosen = unequal_accounts(accounts)
     return Drill(chosen, times([Stretch(0.0, share * total(chosen))], seconds), weights=WEIGHTS)
 
 
@@ -54,7 +54,7 @@ async def bench_overload(
         async with stack(wanted.options(), steps=steps) as ground:
             drying = Act(DRIED_AT, use_up(ground.mock.url, wanted.accounts))
             for number, arm in enumerate(arms, 1):
-                async with ground.proxy(wanted.subject(arm, version), name=arm, apart=number) as proxy:
+                async with ground.proxy(wanted.subject(arm, version), name=arm, database_number=number) as proxy:
                     with steps.step(
                         f"{arm}: {len(wanted.due):,} requests in {seconds:.0f} s, {SHARE:.0%} of the limits"
                     ):

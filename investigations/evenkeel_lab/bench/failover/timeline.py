@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Act, Drill, Outcome, go, refill
 from evenkeel_lab.bench.failover.profile import Trouble, living, times
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.litellm.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal_accounts
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ QUOTA_REQUESTS_A_SECOND = 0.6
 
 def drill(seconds: float = SECONDS) -> Drill:
     """Return what every arm goes through."""
-    accounts = list(unequal(8))
+    accounts = list(unequal_accounts(8))
     least = accounts[QUOTA - 1]
     quota = {"name": "5h", "for": "5h", "requests": round(QUOTA_REQUESTS_A_SECOND * seconds)}
     accounts[QUOTA - 1] = replace(least, quota=quota)
@@ -68,7 +68,7 @@ async def _arm(
     ground: Stack, wanted: Drill, arm: str, version: str, number: int, seconds: float, folder: Path
 ) -> Outcome:
     acts = [Act(RESET * seconds, refill(ground, wanted.accounts[QUOTA - 1].name))]
-    async with ground.proxy(wanted.subject(arm, version), name=arm, apart=number) as proxy:
+    async with ground.proxy(wanted.subject(arm, version), name=arm, database_number=number) as proxy:
         with ground.steps.step(f"{arm}: {len(wanted.due):,} requests in {seconds:.0f} s, seven troubles"):
             return await go(ground, proxy, wanted, folder / arm, acts)
 

@@ -12,7 +12,7 @@ from evenkeel_lab.bench.failover.arm import EVENKEEL, Act, Drill, Outcome, go
 from evenkeel_lab.bench.failover.journal import over_limit
 from evenkeel_lab.bench.failover.profile import Stretch, times, total
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.litellm.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal_accounts
 from evenkeel_lab.stack.stack import stack
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ KILLED_AFTER, MARGIN_SECONDS = 10.0, 2.0
 
 def drill(over_seconds: float = OVER_SECONDS, under_seconds: float = UNDER_SECONDS) -> Drill:
     """Return what it goes through."""
-    accounts = unequal(8)
+    accounts = unequal_accounts(8)
     bear = total(accounts)
     stretches = [Stretch(0.0, OVER * bear), Stretch(over_seconds, UNDER * bear)]
     return Drill(accounts, times(stretches, over_seconds + under_seconds), weights=(1.0,) * WORKERS)
@@ -53,7 +53,7 @@ async def bench_workers(
         with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as name:
             async with (
                 stack(wanted.options(), steps=steps) as ground,
-                ground.proxy(wanted.subject(arm, version, WORKERS), name=arm, apart=1) as proxy,
+                ground.proxy(wanted.subject(arm, version, WORKERS), name=arm, database_number=1) as proxy,
             ):
                 said = f"{arm}: {WORKERS} workers, {len(wanted.due):,} requests, Valkey killed after {killed:.0f} s"
                 with steps.step(said):
@@ -63,7 +63,7 @@ async def bench_workers(
 
 
 def _kill_valkey(ground: Stack, at: float) -> Act:
-    pid = ground.valkey.part.pid
+    pid = ground.valkey.info.pid
     assert pid is not None
 
     async def kill() -> None:

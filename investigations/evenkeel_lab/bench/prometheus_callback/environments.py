@@ -6,7 +6,7 @@ import hashlib
 import platform
 from typing import TYPE_CHECKING, Final
 
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.stack.folders import cache_folder, create_once
 from evenkeel_lab.stack.litellm.engine import find_engine
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION, LOCKS, environment
 from evenkeel_lab.stack.packages.node import find_node
@@ -32,7 +32,7 @@ async def memray_folder(log: Path) -> Path:
     """Return a folder that holds memray, to be put on PYTHONPATH."""
     digest = hashlib.sha256(MEMRAY.read_bytes() + platform.python_version().encode()).hexdigest()[:12]
     folder = cache_folder() / "plugins" / f"memray-{digest}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             await install(["--target", empty], ["--no-deps", "--require-hashes", "-r", MEMRAY], log)
     return folder

@@ -10,10 +10,10 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.http_client import client
-from evenkeel_lab.stack.litellm.accounts import fleet
-from evenkeel_lab.stack.litellm.config import MODEL, Rotation, Subject
+from evenkeel_lab.stack.litellm.accounts import unlimited_accounts
+from evenkeel_lab.stack.litellm.config import MODEL, ProxySpec, Rotation
 from evenkeel_lab.stack.stack import Options, stack
 from litellm_evenkeel.rotation.account_router import AccountRouter
 from litellm_evenkeel.rotation.model.deployment import DeploymentSpec
@@ -34,7 +34,7 @@ ANSWER: dict[str, Any] = {"usage": {"prompt_tokens": 50, "completion_tokens": 30
 def pick(seed: int, *, groups: int = 3, accounts: int = 3, cached: bool = True, picks: int = PICKS) -> float:
     """Return how many microseconds a pick takes, of requests that ask for any of the groups."""
     several: dict[str, list[dict[str, Any]]] = {}
-    for one in fleet(accounts, groups):
+    for one in unlimited_accounts(accounts, groups):
         several.setdefault(one.group or MODEL, []).append(one.deployment(MODEL, "http://127.0.0.1:9/v1"))
     chance = random.Random(seed)
     router = unwatched(RotationSettings(), chance)
@@ -64,15 +64,15 @@ def unwatched(settings: RotationSettings, chance: random.Random) -> AccountRoute
 
 def request(seed: int, *, groups: int = 3, accounts: int = 3, ttft_ms: float = 10.0) -> float:
     """Return how many microseconds a request takes through a proxy, of requests that ask for any of the groups."""
-    fleet_of_proxy = fleet(accounts, groups)
+    fleet_of_proxy = unlimited_accounts(accounts, groups)
     # A name that stands for others is asked for by one of those.
     models = sorted({one.group.replace("*", "chat") or MODEL for one in fleet_of_proxy})
     asked = random.Random(seed).choices(models, k=FIRST_REQUESTS + REQUESTS)
-    subject = Subject(rotation=Rotation.EVENKEEL, accounts=fleet_of_proxy)
+    subject = ProxySpec(rotation=Rotation.EVENKEEL, accounts=fleet_of_proxy)
     return asyncio.run(_answered(subject, asked, {"seed": seed, "latency": {"ttft_ms": ttft_ms}})) * MICROSECONDS
 
 
-async def _answered(subject: Subject, asked: Sequence[str], provider: dict[str, Any]) -> float:
+async def _answered(subject: ProxySpec, asked: Sequence[str], provider: dict[str, Any]) -> float:
     """Return how many seconds each of the requests took, without the first ones."""
     seconds = 0.0
     async with stack(Options(mock_settings=provider)) as ground, ground.proxy(subject) as proxy:
@@ -85,7 +85,7 @@ async def _answered(subject: Subject, asked: Sequence[str], provider: dict[str, 
                 took = time.perf_counter() - began
                 if answer.is_error:
                     what = f"The proxy answered {answer.status_code}: {answer.text[:300]}."
-                    raise PartFailed(what, hint=f"See its log: {proxy.part.log}")
+                    raise ProcessFailed(what, hint=f"See its log: {proxy.info.log}")
                 if number >= FIRST_REQUESTS:
                     seconds += took
     return seconds / REQUESTS

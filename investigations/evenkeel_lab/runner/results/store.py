@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, RootModel, model_validator
 
-from evenkeel_lab.atomic_files import replace_text, text_of, understood
+from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.errors import RigFailure, WrongUse
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.run import Run
@@ -163,7 +163,7 @@ class Store:
     def head(self) -> Head:
         """Return what is measured."""
         path = self.folder / HEAD
-        return understood(Head, text_of(path, refused), str(path), refused, SCHEMA)
+        return parse_json(Head, read_text(path, refused), str(path), refused, SCHEMA)
 
     def warmed_up(self, told: dict[str, Any]) -> None:
         """Write down how the subjects were warmed up."""
@@ -174,7 +174,7 @@ class Store:
         path = self.folder / WARM_UP
         if not path.exists():
             return {}
-        found = understood(Warmth, text_of(path, refused), str(path), refused).root
+        found = parse_json(Warmth, read_text(path, refused), str(path), refused).root
         return {name: one.model_dump() for name, one in found.items()}
 
     def done(self) -> dict[str, list[Run]]:
@@ -183,9 +183,9 @@ class Store:
         if not path.exists():
             return {}
         # What follows the last whole line is torn.
-        *lines, _ = text_of(path, refused).split("\n")
+        *lines, _ = read_text(path, refused).split("\n")
         found = (
-            understood(Line, line, f"{path}, line {number},", refused) for number, line in enumerate(lines, 1) if line
+            parse_json(Line, line, f"{path}, line {number},", refused) for number, line in enumerate(lines, 1) if line
         )
         return {one.meeting: one.runs for one in found}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, model_validator
 
-from evenkeel_lab.atomic_files import replace_text, text_of, understood
+from evenkeel_lab.atomic_files import parse_json, read_text, replace_text
 from evenkeel_lab.errors import WrongUse
 from evenkeel_lab.investigation_spec import Investigation
 from evenkeel_lab.runner.measurement.latency_summary import Sketch, sketch
@@ -103,7 +103,7 @@ def write(summary: Summary, path: Path) -> None:
 
 def read(path: Path) -> Summary:
     """Read a summary."""
-    told = understood(Document, text_of(path, refused), str(path), refused, SCHEMA)
+    told = parse_json(Document, read_text(path, refused), str(path), refused, SCHEMA)
     return Summary(
         told.name,
         told.investigation,

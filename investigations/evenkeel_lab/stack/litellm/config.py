@@ -1,4 +1,4 @@
-"""The YAML of a proxy: generated from what the stack knows, with the subject's own settings laid over it."""
+"""Configuration of a proxy, generated from a `ProxySpec`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evenkeel_lab.stack.litellm.accounts import Account
 
 MODEL = "gpt-4o-mini"
@@ -22,16 +18,16 @@ ROTATION, PROMETHEUS, JOURNAL = (f"litellm_evenkeel.proxy.{name}" for name in ("
 
 SERVICES: Mapping[str, Any] = {
     "general_settings": {"database_url": "os.environ/DATABASE_URL"},
-    # For counters and shared state; no response is ever taken from it. The address as a whole, because its
-    # user, its database number and its TLS get lost where host and port are named one by one.
+    # For counters and shared state; responses are not cached. As a URL, because LiteLLM ignores its user, database
+    # number and TLS if host and port are separate.
     "litellm_settings": {"cache": True, "cache_params": {"type": "redis", "url": REDIS, "supported_call_types": []}},
     "router_settings": {"redis_url": REDIS},
 }
-"""What a proxy stands on, beside the provider."""
+"""Settings with which a proxy uses Postgres and Valkey."""
 
 
 class Prometheus(StrEnum):
-    """Which Prometheus callback a proxy loads."""
+    """Prometheus callback of a proxy."""
 
     OFF = "off"
     STOCK = "stock"
@@ -39,14 +35,14 @@ class Prometheus(StrEnum):
 
 
 class Rotation(StrEnum):
-    """Who chooses the account of a request: LiteLLM's own strategy, or the plugin's callback."""
+    """Rotation of a proxy: LiteLLM's own strategy, or the plugin's callback."""
 
     OFF = "off"
     EVENKEEL = "evenkeel"
 
 
 class Journal(StrEnum):
-    """Where the plugin's journal writes down requests, if it does."""
+    """Store of the plugin's journal, if it is loaded."""
 
     OFF = "off"
     SQLITE = "sqlite"
@@ -54,64 +50,64 @@ class Journal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A proxy to be: everything that may differ between two arms of an experiment."""
+class ProxySpec:
+    """Specification of a proxy to boot: everything that may differ between two arms of an investigation."""
 
     litellm: str = DEFAULT_VERSION
     prometheus: Prometheus = Prometheus.OFF
     workers: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Laid over the generated YAML, section by section."""
+    """Overrides of the generated YAML; mappings are merged."""
     rotation: Rotation = Rotation.OFF
     journal: Journal = Journal.OFF
     accounts: tuple[Account, ...] = ()
-    """The provider's accounts behind the one model name; a single one that may do anything if none are named."""
+    """Accounts of the model group; if empty, a single account without limits."""
     bare: bool = False
-    """Whether it stands on nothing but the provider: no database, no Redis, no key but its master's."""
+    """Whether the proxy has no database, no Redis, and no key but the master key."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of its own, beside those that the stack sets."""
+    """Additional environment variables."""
     patch: str = ""
-    """What LiteLLM leaves out, or does otherwise; see probe/patches_of_proxy.py."""
+    """Name of a patch in `probes/patches_of_proxy.py`; empty for none."""
     keep_alive: int | None = None
-    """Seconds for which an idle connection is kept; LiteLLM's usual 5 if not given. One that is closed while a request
-    is on its way is lost to its client, which a busy proxy does now and then."""
+    """Seconds after which an idle connection is closed; `None` for LiteLLM's 5. A request that is sent while its
+    connection is closed fails, which happens at times with a busy proxy."""
 
 
-CALLBACKS: Mapping[str, Callable[[Subject], bool]] = {
-    ROTATION: lambda subject: subject.rotation is Rotation.EVENKEEL,
-    "prometheus": lambda subject: subject.prometheus is Prometheus.STOCK,
-    PROMETHEUS: lambda subject: subject.prometheus is Prometheus.EVENKEEL,
-    JOURNAL: lambda subject: subject.journal is not Journal.OFF,
+CALLBACKS: Mapping[str, Callable[[ProxySpec], bool]] = {
+    ROTATION: lambda spec: spec.rotation is Rotation.EVENKEEL,
+    "prometheus": lambda spec: spec.prometheus is Prometheus.STOCK,
+    PROMETHEUS: lambda spec: spec.prometheus is Prometheus.EVENKEEL,
+    JOURNAL: lambda spec: spec.journal is not Journal.OFF,
 }
-"""What a proxy may load, and when it does."""
+"""Callbacks, each with the condition under which a proxy loads it."""
 
 
-def proxy_config(subject: Subject, mock_url: str) -> dict[str, Any]:
-    """Return the whole configuration. Secrets are not in it: they reach the proxy through its environment."""
+def proxy_config(spec: ProxySpec, mock_url: str) -> dict[str, Any]:
+    """Return the configuration. It contains no secrets: they are in the proxy's environment."""
     config: dict[str, Any] = {
-        "model_list": model_list(subject, f"{mock_url}/v1"),
+        "model_list": model_list(spec, f"{mock_url}/v1"),
         "litellm_settings": {},
         "router_settings": {},
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
     }
-    callbacks = [name for name, wanted in CALLBACKS.items() if wanted(subject)]
+    callbacks = [name for name, is_loaded in CALLBACKS.items() if is_loaded(spec)]
     if callbacks:
         config["litellm_settings"]["callbacks"] = callbacks
-    if subject.journal is not Journal.OFF:
-        config["evenkeel"] = {"journal": {"store": subject.journal.value}}
-    return merged(config if subject.bare else merged(config, SERVICES), subject.settings)
+    if spec.journal is not Journal.OFF:
+        config["evenkeel"] = {"journal": {"store": spec.journal.value}}
+    return merged(config if spec.bare else merged(config, SERVICES), spec.settings)
 
 
-def model_list(subject: Subject, api_base: str) -> list[dict[str, Any]]:
+def model_list(spec: ProxySpec, api_base: str) -> list[dict[str, Any]]:
     """Return a deployment for each account."""
-    if subject.accounts:
-        return [account.deployment(MODEL, api_base) for account in subject.accounts]
+    if spec.accounts:
+        return [account.deployment(MODEL, api_base) for account in spec.accounts]
     params = {"model": f"openai/{MODEL}", "api_base": api_base, "api_key": "sk-mock-account"}
     return [{"model_name": MODEL, "litellm_params": params}]
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another. Lists and scalars replace, mappings merge."""
+    """Return `base` with the values of `over`. Mappings are merged; other values are replaced."""
     result = dict(base)
     for key, value in over.items():
         below = result.get(key)
@@ -120,8 +116,3 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
-
-
-def write_config(config: Mapping[str, Any], path: Path) -> None:
-    """Write a configuration where the proxy reads it."""
-    path.write_text(yaml.safe_dump(dict(config), sort_keys=False), encoding="utf-8")

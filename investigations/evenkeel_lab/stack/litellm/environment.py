@@ -1,8 +1,8 @@
 """Environments of LiteLLM, one for each version, kept in the user's cache folder.
 
 The lab never imports the LiteLLM it measures. A version that has a committed lock is installed from it, hash by
-hash; any other is resolved as of today (see extra.py). The plugin lies beside, in a folder of its own that is named
-after its content and put on PYTHONPATH: a changed plugin costs a copy, not a new environment of 800 MB.
+hash; any other is resolved as of today (see requirements.py). The plugin is in a separate folder on PYTHONPATH that is
+named after its content, so that a changed plugin costs a copy instead of a new environment of 800 MB.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import PartFailed, RigFailure, UnknownVersion
-from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, made_once, require_room
+from evenkeel_lab.errors import ProcessFailed, RigFailure, UnknownVersion
+from evenkeel_lab.stack.folders import ENVIRONMENT_MIB, cache_folder, create_once, require_room
 from evenkeel_lab.stack.litellm.migrations import statements
 from evenkeel_lab.stack.litellm.requirements import (
     NO_NETWORK,
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from evenkeel_lab.stack.packages.node import Node
 
 LOCKS = Path(__file__).parents[1] / "locks"
-# As PyPI spells releases: no leading zeros, so that there is one name for each.
+# The spelling of PyPI, without leading zeros, so that each release has one name.
 VERSION = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((a|b|rc)\d+|\.(post|dev)\d+)?"
 DEFAULT_VERSION = "1.108.7"
-"""The newest whose `proxy` extra installs as a whole, with all of its migrations."""
+"""The newest version whose `proxy` extra can be installed completely, with all migrations."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,22 @@ class Environment:
 
     @property
     def migrations(self) -> Path:
-        """The folder of SQL migrations: those that this version was released with, unless it has shortfalls."""
+        """The folder of SQL migrations; incomplete if the version has shortfalls."""
         return self.site_packages / "litellm_proxy_extras" / "migrations"
 
     @property
     def difference(self) -> Path:
-        """The SQL between the schema that the migrations end in and the version's own; only where it has shortfalls."""
+        """The file of SQL from the last migration to the version's schema. It exists only if there are shortfalls."""
         return self.python.parents[1] / "schema-difference.sql"
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """How it differs from what the version's `proxy` extra asks for; nothing if it does not."""
+        """Differences from the version's `proxy` extra; empty if there are none."""
         return shortfalls(self.site_packages)
 
     @property
     def about(self) -> str:
-        """How it was installed, in words."""
+        """Description of the installation."""
         if not self.shortfalls:
             return "with its whole proxy extra"
         return f"its main wheel, and its proxy extra by name: {', '.join(self.shortfalls)}; {self._schema}"
@@ -90,25 +90,25 @@ class Environment:
 
 def locked_versions() -> list[str]:
     """Return the versions that have a committed lock, oldest first."""
-    found = (path.stem.removeprefix("litellm-") for path in LOCKS.glob("litellm-*.txt"))
-    return sorted(found, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
+    versions = (path.stem.removeprefix("litellm-") for path in LOCKS.glob("litellm-*.txt"))
+    return sorted(versions, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
 
 
 def require_allowed(version: str) -> None:
-    """Raise for what is not a version, and for the releases that must never be installed."""
+    """Raise `UnknownVersion` for malformed versions and for compromised releases."""
     if not re.fullmatch(VERSION, version):
         raise UnknownVersion(
-            f"{version!r} is not a LiteLLM version.", hint=f"Give one such as {DEFAULT_VERSION}: three numbers."
+            f"{version!r} is not a LiteLLM version.", hint=f"Use three numbers, such as {DEFAULT_VERSION}."
         )
     if judge(version) is Verdict.COMPROMISED:
         raise UnknownVersion(
             f"LiteLLM {version} is a compromised release and is never installed.",
-            hint=f"Choose another, for instance {DEFAULT_VERSION}.",
+            hint=f"Use another version, for instance {DEFAULT_VERSION}.",
         )
 
 
 def prisma_env(node: Node, engine: Engine, home: Path) -> dict[str, str]:
-    """Return what keeps Prisma's Python client from downloading anything but npm packages."""
+    """Return variables with which Prisma's Python client downloads nothing except npm packages."""
     return {
         "PATH": node.path,
         "PRISMA_QUERY_ENGINE_BINARY": str(engine.path),
@@ -129,7 +129,7 @@ async def environment(version: str, node: Node, engine: Engine, log: Path) -> En
     digest = hashlib.sha256(recipe + platform.python_version().encode()).hexdigest()[:12]
     folder = cache_folder() / "subjects" / f"litellm-{version}-{digest}"
     made = Environment(version, folder / "bin" / "python", site_packages_of(folder), locked=lock.exists())
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             require_room(empty, ENVIRONMENT_MIB)
             await make_environment(empty, log)
@@ -147,11 +147,11 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
         wanted: list[str | Path] = ["--require-hashes", "-r", lock] if lock else []
         wanted = wanted or [*await requirements(made.version, made.python, made.site_packages, log)]
         await install(["--python", made.python], wanted, log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if re.search(NO_NETWORK, error.details):
             raise RigFailure(
                 f"LiteLLM {made.version} is not in the cache, and PyPI cannot be reached.",
-                hint="Mend the way to PyPI (evenkeel doctor says more), or choose a version that is in the cache.",
+                hint="Check the connection to PyPI with evenkeel doctor, or use a version that is in the cache.",
                 details=error.details,
             ) from error
         if NO_SOLUTION in error.details:
@@ -164,7 +164,7 @@ async def _install_litellm(made: Environment, lock: Path | None, log: Path) -> N
 
 
 async def _generate_client(made: Environment, node: Node, engine: Engine, log: Path) -> None:
-    """Write the Python client of this version's schema into its site-packages."""
+    """Generate the Prisma client for the version's schema in its site-packages."""
     home = cache_folder() / f"prisma-home-{PRISMA}"
     scripts = made.python.parent
     env = dict(os.environ) | prisma_env(node, engine, home)
@@ -172,8 +172,8 @@ async def _generate_client(made: Environment, node: Node, engine: Engine, log: P
     command = Command(
         "prisma generate", [scripts / "prisma", "generate", "--schema", made.schema], env=env, cwd=scripts, log=log
     )
-    # Two versions set up at once would otherwise install npm packages into one folder at the same time.
-    async with made_once(home) as first:
+    # Otherwise two versions could install npm packages into one folder at the same time.
+    async with create_once(home) as first:
         if first is not None:
             await run(command)
             return
@@ -181,7 +181,7 @@ async def _generate_client(made: Environment, node: Node, engine: Engine, log: P
 
 
 async def plugin_folder() -> Path:
-    """Return a folder that holds the plugin as its wheel would install it, named after its content."""
+    """Return a folder, named after its content, with the plugin as its wheel would install it."""
     spec = importlib.util.find_spec("litellm_evenkeel")
     assert spec is not None
     assert spec.origin is not None
@@ -193,7 +193,7 @@ async def plugin_folder() -> Path:
     distribution = metadata.distribution("litellm-evenkeel")
     version = distribution.version
     folder = cache_folder() / "plugins" / f"{version}-{digest.hexdigest()[:12]}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             shutil.copytree(package, empty / "litellm_evenkeel", ignore=shutil.ignore_patterns("__pycache__"))
             about = empty / f"litellm_evenkeel-{version}.dist-info"

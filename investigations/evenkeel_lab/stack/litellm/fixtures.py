@@ -1,4 +1,4 @@
-"""Who uses the proxy: a team, a user in it, a virtual key of both, customers with a budget; made through its API."""
+"""Fixtures in a proxy, created through its API: a team, a user, a virtual key, and customers with a budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWER_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Entities:
-    """The ids of what was made. The key is a secret."""
+    """Ids of the fixtures. `key` is a secret."""
 
     team: str
     user: str
@@ -31,36 +31,36 @@ class Entities:
     customers: tuple[str, ...]
 
 
-class Admin:
-    """A proxy's management API, as its master."""
+class ManagementApi:
+    """Client of a proxy's management API, with the master key."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def post(self, path: str, **body: object) -> dict[str, Any]:
-        """Ask for something; an answer other than success is an error."""
+        """Send a POST request and return the answer. Raise `RigFailure` if it is an error."""
         answer = await self._client.post(path, json=body)
         if answer.is_error:
             raise RigFailure(
                 f"The proxy refused POST {path} with {answer.status_code}: {answer.text[:300]}.",
-                hint="See the proxy's log; an unusual LiteLLM version may want other fields.",
+                hint="See the proxy's log; an unusual LiteLLM version may require other fields.",
             )
         result: dict[str, Any] = answer.json()
         return result
 
 
 @contextlib.asynccontextmanager
-async def admin(proxy: Proxy) -> AsyncIterator[Admin]:
-    """Open a proxy's management API."""
+async def management_api(proxy: Proxy) -> AsyncIterator[ManagementApi]:
+    """Open a client of a proxy's management API."""
     headers = {"Authorization": f"Bearer {proxy.master_key}"}
     async with client(seconds=ANSWER_SECONDS, base_url=proxy.url, headers=headers) as opened:
-        yield Admin(opened)
+        yield ManagementApi(opened)
 
 
 async def create(proxy: Proxy, *, customers: int = 3, max_budget: float = 100.0) -> Entities:
-    """Make one of each kind, all with budgets."""
+    """Create all fixtures, with a budget of `max_budget` dollars each."""
     mark = uuid.uuid4().hex[:8]
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         team = await api.post("/team/new", team_alias=f"team-{mark}", max_budget=max_budget, budget_duration="30d")
         user = await api.post(
             "/user/new", user_id=f"user-{mark}", max_budget=max_budget, budget_duration="30d", auto_create_key=False
@@ -82,7 +82,7 @@ async def create(proxy: Proxy, *, customers: int = 3, max_budget: float = 100.0)
 
 
 async def remove(proxy: Proxy, entities: Entities) -> None:
-    """Take them away again, for a database that is not ours to litter."""
+    """Delete the fixtures, because the database may be the user's own."""
     everything: dict[str, dict[str, object]] = {
         "/key/delete": {"keys": [entities.key]},
         "/customer/delete": {"user_ids": list(entities.customers)},
@@ -90,8 +90,8 @@ async def remove(proxy: Proxy, entities: Entities) -> None:
         "/user/delete": {"user_ids": [entities.user]},
         "/team/delete": {"team_ids": [entities.team]},
     }
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         for path, body in everything.items():
-            # One that is gone already must not keep the others.
+            # If one is deleted already, the others must still be deleted.
             with contextlib.suppress(RigFailure):
                 await api.post(path, **body)

@@ -1,10 +1,10 @@
 """The database schema: the SQL files of `litellm-proxy-extras`, applied in order, as Prisma would.
 
-The newest migrations of some releases are not on PyPI. What they would bring is computed when such a release is
-installed (see schema.py), and applied last.
+The newest migrations of some releases are not on PyPI. Their effect is computed when such a release is installed (see
+schema.py), and applied last.
 
-What was applied is written where Prisma writes it (`_prisma_migrations`), so that a database of the user's own that
-Prisma has migrated is recognised, and one that was migrated here is recognised by Prisma.
+Applied migrations are recorded in Prisma's own table, `_prisma_migrations`. So the lab recognises databases that Prisma
+has migrated, and Prisma recognises databases that the lab has migrated.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ SOME_TABLE = "LiteLLM_VerificationToken"
 
 @dataclass(frozen=True)
 class Migration:
-    """One step of the schema's history."""
+    """One SQL migration of the schema."""
 
     name: str
     sql: str
 
     @property
     def checksum(self) -> str:
-        """What Prisma would compute for it."""
+        """The checksum that Prisma records."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
@@ -79,19 +79,19 @@ def released(folder: Path) -> list[Migration]:
 
 
 def statements(difference: Path) -> str:
-    """Return the SQL that completes a schema; empty if there is none, or if there is nothing to complete."""
+    """Return the SQL in the file `difference`; empty if it is missing or has comments only."""
     sql = difference.read_text(encoding="utf-8") if difference.exists() else ""
     return sql if re.sub(r"(?m)^--.*$", "", sql).strip() else ""
 
 
 def completion(difference: Path, version: str) -> list[Migration]:
-    """Return the one migration that takes the place of those of a version that cannot be had, if there are such."""
+    """Return a migration that replaces those that are not on PyPI, or an empty list if none is missing."""
     sql = statements(difference)
     return [Migration(f"evenkeel_schema_of_litellm_{version}", sql)] if sql else []
 
 
 async def pending(connection: Connection, migrations: list[Migration]) -> list[Migration]:
-    """Return those that the database has not seen. A schema that was pushed, without a ledger, counts as complete."""
+    """Return the migrations that were not applied. A schema without Prisma's table counts as complete."""
     if await connection.fetchval("SELECT to_regclass('_prisma_migrations')") is None:
         pushed = await connection.fetchval("SELECT to_regclass($1)", f'"{SOME_TABLE}"')
         return [] if pushed else migrations
@@ -100,9 +100,9 @@ async def pending(connection: Connection, migrations: list[Migration]) -> list[M
 
 
 async def apply(connection: Connection, migrations: list[Migration]) -> None:
-    """Apply migrations, each file whole.
+    """Apply migrations, each file in one call.
 
-    Several statements so share a transaction, and a lone `CREATE INDEX CONCURRENTLY` is in none, as it must be.
+    So several statements share a transaction, and a single `CREATE INDEX CONCURRENTLY` is outside of transactions.
     """
     await connection.execute(LEDGER)
     for migration in migrations:
@@ -117,10 +117,10 @@ async def apply(connection: Connection, migrations: list[Migration]) -> None:
 
 
 def late_indexes(folder: Path) -> list[str]:
-    """Return the statements for the indexes that newer versions keep out of their migrations.
+    """Return statements for the indexes that newer versions create outside of migrations.
 
-    LiteLLM builds them itself when it migrates itself, from a list of literals in `request_log_indexes.py`. The list
-    is read, not imported: importing it costs seconds, because it imports LiteLLM.
+    LiteLLM creates them from a list of literals in `request_log_indexes.py`. The list is parsed instead of imported,
+    because importing it takes seconds.
     """
     source = folder.parent / "request_log_indexes.py"
     if not source.exists():
@@ -134,20 +134,20 @@ def late_indexes(folder: Path) -> list[str]:
 
 
 async def _refuse_changes(connection: Connection, missing: int) -> None:
-    """Raise if running LiteLLM on the database would change its schema. It creates its views at boot, come what may."""
+    """Raise `UnsafeDatabase` if LiteLLM would change the schema: it always creates missing views at boot."""
     lacking = [f"{missing} of LiteLLM's migrations"] if missing else []
     query = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(quote_ident(name)) IS NULL"
     lacking += [f"the view {row[0]}" for row in await connection.fetch(query, VIEWS)]
     if lacking:
         raise UnsafeDatabase(
             f"The database of DATABASE_URL lacks {lacking[0]}{', and more' if len(lacking) > 1 else ''}.",
-            hint="Give --allow-migrate to have that created, or unset DATABASE_URL to get an embedded database.",
+            hint="Use --allow-migrate to create it, or unset DATABASE_URL to use an embedded database.",
         )
 
 
 async def require_completed(url: str, completed: list[Migration]) -> None:
-    """Raise if a database of the user's own lacks what no released migration would bring: it gets nothing else."""
-    tables = [table for one in completed for table in re.findall(r'(?m)^CREATE TABLE "(\w+)"', one.sql)]
+    """Raise `UnsafeDatabase` if the user's own database lacks a table that no released migration creates."""
+    tables = [table for step in completed for table in re.findall(r'(?m)^CREATE TABLE "(\w+)"', step.sql)]
     connection = await connect(url)
     try:
         query = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(quote_ident(name)) IS NULL"
@@ -156,15 +156,15 @@ async def require_completed(url: str, completed: list[Migration]) -> None:
         await connection.close()
     if lacking:
         raise UnsafeDatabase(
-            f"The database of DATABASE_URL lacks {lacking[0]}, and PyPI lacks the migration that makes it.",
-            hint="Let that LiteLLM migrate it itself, or unset DATABASE_URL to get an embedded database.",
+            f"The database of DATABASE_URL lacks {lacking[0]}, and PyPI does not have the migration that creates it.",
+            hint="Migrate it with that LiteLLM, or unset DATABASE_URL to use an embedded database.",
         )
 
 
 async def migrate(url: str, folder: Path, *, allowed: bool, completed: Sequence[Migration] = ()) -> int:
-    """Bring a database to the schema of a LiteLLM version, if that is allowed; return how many steps it took.
+    """Apply missing migrations to the database at `url`, and return their number. Raise if they are not `allowed`.
 
-    `completed` are steps of our own, after the released ones.
+    `completed` are migrations of the lab, after the released ones.
     """
     connection = await connect(url)
     try:

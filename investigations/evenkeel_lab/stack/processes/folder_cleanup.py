@@ -1,9 +1,9 @@
-"""Removes a stack's folder when the stack is gone, however it went.
+"""Removes a stack's folder when the stack has ended, even if it was killed.
 
 A script of its own, standard library only. Its standard input is a pipe that only the parent holds: when it
-closes, the janitor waits for every guardian to let go of the folder, then removes it.
+closes, this script waits until every guardian has released the folder, then removes it.
 
-    janitor.py FOLDER
+    folder_cleanup.py FOLDER
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 
 
 def main() -> int:
-    """Wait for the end of the parent, then of the guardians, then clean up."""
+    """Wait for the end of the parent and of the guardians, then remove the folder."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     folder = sys.argv[1]

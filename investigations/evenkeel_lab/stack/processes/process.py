@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, PartFailed, RigFailure
+from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, ProcessFailed, RigFailure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ NO_ROOM = r"No space left on device|ENOSPC|Disk quota exceeded"
 
 @dataclass(frozen=True)
 class Command:
-    """One process to be: what to run, as whom, where its output goes, how it likes to be stopped."""
+    """A command to run: program, user, log, and how to stop it."""
 
     name: str
     argv: Sequence[str | Path]
@@ -39,12 +39,12 @@ class Command:
     uid: int | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     death_signal: signal.Signals = signal.SIGKILL
-    """What it gets if even its guardian is killed."""
+    """Signal to the process if its guardian is killed."""
     grace: float = 5.0
     folder: Path | None = None
 
     def spec(self) -> str:
-        """What the guardian is told. The environment is not in it: arguments are public, secrets are not."""
+        """Return the argument of the guardian. It leaves out the environment: other users can read arguments."""
         return json.dumps(
             {
                 "argv": [str(part) for part in self.argv],
@@ -70,23 +70,23 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None as long as it runs."""
+        """Exit code, or `None` while the process runs."""
         return self._guardian.poll()
 
     async def wait(self) -> int:
-        """Wait until it ends by itself."""
+        """Wait until the process ends, and return its exit code."""
         return await ended(self._guardian)
 
-    def failed(self, why: str) -> RigFailure:
-        """Return the error that tells what went wrong, with the end of the log."""
-        what, details = f"{self.command.name} {why}.", log_tail(self.command.log)
+    def failed(self, reason: str) -> RigFailure:
+        """Return an error with `reason` and the end of the log."""
+        what, details = f"{self.command.name} {reason}.", log_tail(self.command.log)
         if re.search(NO_ROOM, details):
             return DiskFull(what, hint=DISK_FULL_HINT, details=details)
-        return PartFailed(what, hint=f"The whole log: {self.command.log}", details=details)
+        return ProcessFailed(what, hint=f"The whole log: {self.command.log}", details=details)
 
 
 def log_tail(log: Path, lines: int = LOG_LINES) -> str:
-    """Return the last lines of a log."""
+    """Return the last lines of a log, or an empty text if it is missing."""
     try:
         text = log.read_bytes()[-20_000:].decode(errors="replace")
     except FileNotFoundError:
@@ -96,8 +96,8 @@ def log_tail(log: Path, lines: int = LOG_LINES) -> str:
 
 @contextlib.asynccontextmanager
 async def running(command: Command) -> AsyncIterator[Child]:
-    """Start a process; when this is left, it has ended or, if leaving is interrupted, is about to."""
-    # Not asyncio's own subprocesses: those are killed, not closed, when a loop is torn down in a hurry.
+    """Run a process during the block. Afterwards it has ended or, if the exit is cancelled, ends soon."""
+    # asyncio would kill its subprocesses instead of closing their pipes when a loop is closed early.
     guardian = subprocess.Popen(  # noqa: ASYNC220 - it is started before anything else could run
         [sys.executable, "-I", "-S", GUARDIAN, command.spec()],
         stdin=subprocess.PIPE,
@@ -112,35 +112,35 @@ async def running(command: Command) -> AsyncIterator[Child]:
     try:
         word, _, rest = (await first_line(guardian)).partition(" ")
         if word != "pid":
-            raise PartFailed(
-                f"{command.name} cannot be started: {rest or 'its guardian died'}.",
+            raise ProcessFailed(
+                f"{command.name} cannot be started: {rest or 'its guardian ended'}.",
                 hint="Check that the program exists and may be executed.",
             )
         pid = int(rest)
         yield Child(command, guardian, pid)
     finally:
         with contextlib.suppress(BrokenPipeError):
-            guardian.stdin.write(b".")  # means: an ordinary stop
+            guardian.stdin.write(b".")  # Requests an ordinary stop.
         guardian.stdin.close()
         guardian.stdout.close()
         if await ended(guardian) < 0 and pid:
-            # Somebody killed the guardian. Its command has died with it, the command's own children may not have.
+            # The guardian was killed, and its command with it, but children of the command may still run.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
 
 
 async def first_line(guardian: subprocess.Popen[bytes]) -> str:
-    """Return what a guardian says first; nothing if it has died."""
+    """Return the first line of a guardian's output; empty if it ended."""
     assert guardian.stdout is not None
     os.set_blocking(guardian.stdout.fileno(), False)
-    said = b""
-    while not said.endswith(b"\n"):
+    output = b""
+    while not output.endswith(b"\n"):
         more = guardian.stdout.read()
         if more == b"":
             break
-        said += more or b""
+        output += more or b""
         await asyncio.sleep(GUARDIAN_POLL_SECONDS)
-    return said.decode(errors="replace").partition("\n")[0]
+    return output.decode(errors="replace").partition("\n")[0]
 
 
 async def ended(process: subprocess.Popen[bytes]) -> int:
@@ -151,7 +151,7 @@ async def ended(process: subprocess.Popen[bytes]) -> int:
 
 
 async def run(command: Command) -> str:
-    """Run a process to its end; return what it printed, or raise with the end of it."""
+    """Run a process to its end and return its output. Raise an error with the end of the log if it fails."""
     async with running(command) as child:
         code = await child.wait()
         if code != 0:
@@ -160,7 +160,7 @@ async def run(command: Command) -> str:
 
 
 async def until_ready(child: Child, probe: Callable[[], Awaitable[bool]], seconds: float) -> float:
-    """Wait until the probe answers; return how long that took. A dead or silent process is an error."""
+    """Wait until `probe` succeeds; return the seconds it took. Raise if the process ends or `seconds` are over."""
     start = time.monotonic()
     while True:
         if child.exit_code is not None:

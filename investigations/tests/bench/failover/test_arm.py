@@ -6,12 +6,12 @@ import pytest
 
 from evenkeel_lab.bench.failover.arm import EVENKEEL, STOCK, Drill, Outcome, Request, meanwhile
 from evenkeel_lab.bench.failover.journal import Entry
-from evenkeel_lab.stack.litellm.accounts import unequal
+from evenkeel_lab.stack.litellm.accounts import unequal_accounts
 from evenkeel_lab.stack.litellm.config import MODEL, ROTATION, proxy_config
 from evenkeel_load.records.resource_samples import Sample
 from evenkeel_mock.config import parse
 
-DRILL = Drill(unequal(3), [0.1, 0.2])
+DRILL = Drill(unequal_accounts(3), [0.1, 0.2])
 
 
 def config(arm: str, workers: int = 1) -> dict[str, Any]:

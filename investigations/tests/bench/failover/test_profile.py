@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from evenkeel_lab.bench.failover.profile import Stretch, Trouble, living, times, total
 from evenkeel_lab.bench.failover.timeline import SHARE, drill
-from evenkeel_lab.stack.litellm.accounts import Account, unequal
+from evenkeel_lab.stack.litellm.accounts import Account, unequal_accounts
 
 stretches = st.lists(st.tuples(st.floats(0.5, 20), st.floats(0.5, 80)), min_size=1, max_size=5)
 
@@ -52,4 +52,4 @@ def test_every_trouble_has_an_account_of_its_own() -> None:
     wanted = drill(20.0)
     names = [one.account for one in wanted.troubles] + [one.name for one in wanted.accounts if one.quota]
     assert len(set(names)) == len(names) == 6
-    assert {account.name for account in wanted.accounts} == {account.name for account in unequal(8)}
+    assert {account.name for account in wanted.accounts} == {account.name for account in unequal_accounts(8)}

@@ -34,7 +34,7 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
     settings = {"latency": {"ttft_ms": 100}}
     records = tmp_path / "001+off+on" / "off"
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
-        target = Target("off", "off", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        target = Target("off", "off", provider.url, "sk-a", "sk-a", pid=provider.info.pid)
         wanted = Load(users=4, requests=40)
         arguments = (target, wanted, 1, next_start_ns(), records, (), Gates(), threading.Event())
         run = await asyncio.wait_for(measure(*arguments), 60)
@@ -42,7 +42,7 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
     assert run.figures["memory_mib"] > 0
     assert run.waited is not None
     assert 0 <= run.waited < 1
-    assert provider.part.pid in {one.pid for sample in read_samples(records) for one in sample.processes}
+    assert provider.info.pid in {one.pid for sample in read_samples(records) for one in sample.processes}
     assert (records / FILE).exists()
     (evidence,) = read(records)
     assert evidence.run == run
@@ -52,7 +52,7 @@ async def test_a_run_says_what_its_subject_used_and_can_be_diagnosed(tmp_path: P
 
 async def test_a_subject_is_asked_for_the_models_of_its_load(tmp_path: Path) -> None:
     async with stack_folder() as folder, mock(folder, tmp_path, settings={}) as provider:
-        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.info.pid)
         wanted = Load(users=2, requests=20, models="gpt-4o")
         arguments = (target, wanted, 1, next_start_ns(), tmp_path / "on", (), Gates(), threading.Event())
         await asyncio.wait_for(measure(*arguments), 60)
@@ -64,7 +64,7 @@ async def test_a_subject_is_asked_for_the_models_of_its_load(tmp_path: Path) -> 
 async def test_a_run_of_which_nothing_went_well_does_not_count(tmp_path: Path) -> None:
     settings = {"faults": [{"at": 0, "for": 1000, "account": "*", "fault": "status=500"}]}
     async with stack_folder() as folder, mock(folder, tmp_path, settings=settings) as provider:
-        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.part.pid)
+        target = Target("on", "on", provider.url, "sk-a", "sk-a", pid=provider.info.pid)
         load, stop = Load(users=2, requests=10), threading.Event()
         arguments = (target, load, 1, next_start_ns(), tmp_path / "on", (), Gates(), stop)
         run = await asyncio.wait_for(measure(*arguments), 60)

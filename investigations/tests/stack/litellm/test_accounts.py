@@ -1,21 +1,38 @@
-"""Accounts, as the mock knows them and as a proxy is told of them."""
+"""Accounts in the settings of the mock provider and in the configuration of a proxy."""
 
 from __future__ import annotations
 
-from evenkeel_lab.stack.litellm.accounts import Account, provider, unequal
-from evenkeel_lab.stack.litellm.config import ROTATION, Prometheus, Rotation, Subject, proxy_config
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from evenkeel_lab.stack.litellm.accounts import MAX_ACCOUNTS, Account, mock_settings, unequal_accounts
+from evenkeel_lab.stack.litellm.config import ROTATION, Prometheus, ProxySpec, Rotation, proxy_config
+from evenkeel_lab.stack.yaml_file import write_yaml
 from evenkeel_mock.config import parse
 from litellm_evenkeel.rotation.model.limits import Limits
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def test_the_provider_and_the_proxy_know_the_same_accounts() -> None:
-    accounts = unequal(10)
-    known = parse(provider(accounts), 1).accounts
-    deployments = proxy_config(Subject(accounts=accounts), "http://mock")["model_list"]
-    assert len(deployments) == len(known.listed) == 10
-    assert len({one["model_info"]["account"] for one in deployments}) == 10
-    for one in deployments:
-        params, about = one["litellm_params"], one["model_info"]
+
+def read_yaml(path: Path) -> Any:
+    """Return the content of a YAML file, read with libyaml where PyYAML has it: its own parser takes seconds."""
+    return yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+
+
+@pytest.mark.parametrize("count", [10, MAX_ACCOUNTS])
+def test_the_mock_provider_and_the_proxy_have_the_same_accounts(count: int, tmp_path: Path) -> None:
+    accounts = unequal_accounts(count)
+    write_yaml(mock_settings(accounts), tmp_path / "mock.yaml")
+    write_yaml(proxy_config(ProxySpec(accounts=accounts), "http://mock"), tmp_path / "config.yaml")
+    known = parse(read_yaml(tmp_path / "mock.yaml"), 1).accounts
+    deployments = read_yaml(tmp_path / "config.yaml")["model_list"]
+    assert len(deployments) == len(known.listed) == count
+    assert len({deployment["model_info"]["account"] for deployment in deployments}) == count
+    for deployment in deployments:
+        params, about = deployment["litellm_params"], deployment["model_info"]
         account = known.listed[params["api_key"]]
         (window,) = account.limits.windows
         (limit,) = Limits.of(about["limits"], "here").windows
@@ -23,18 +40,18 @@ def test_the_provider_and_the_proxy_know_the_same_accounts() -> None:
         assert params["api_base"] == "http://mock/v1"
 
 
-def test_of_a_quota_only_the_provider_knows() -> None:
+def test_a_quota_is_in_the_settings_of_the_mock_only() -> None:
     account = Account("a", 10, {"name": "5h", "for": "5h", "requests": 3})
-    (known,) = parse(provider([account]), 1).accounts.listed.values()
+    (known,) = parse(mock_settings([account]), 1).accounts.listed.values()
     assert [(window.name, window.limit) for window in known.limits.windows] == [("rpm", 10), ("5h", 3)]
     assert "5h" not in str(account.deployment("gpt", "http://mock"))
 
 
-def test_the_rotation_is_a_callback_beside_others_and_only_when_asked_for() -> None:
-    def callbacks(subject: Subject) -> object:
-        return proxy_config(subject, "http://m")["litellm_settings"].get("callbacks")
+def test_the_rotation_callback_is_loaded_only_if_it_is_selected() -> None:
+    def callbacks(spec: ProxySpec) -> object:
+        return proxy_config(spec, "http://m")["litellm_settings"].get("callbacks")
 
-    assert callbacks(Subject()) is None
-    assert callbacks(Subject(rotation=Rotation.EVENKEEL)) == [ROTATION]
-    both = Subject(rotation=Rotation.EVENKEEL, prometheus=Prometheus.STOCK)
+    assert callbacks(ProxySpec()) is None
+    assert callbacks(ProxySpec(rotation=Rotation.EVENKEEL)) == [ROTATION]
+    both = ProxySpec(rotation=Rotation.EVENKEEL, prometheus=Prometheus.STOCK)
     assert callbacks(both) == [ROTATION, "prometheus"]

@@ -22,7 +22,7 @@ def program(path: Path, code: str) -> Path:
     return path
 
 
-def test_the_one_that_is_named_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_in_the_environment_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(program(tmp_path / "engine", "exit 0")))
     engine = named_engine()
     assert engine is not None
@@ -32,7 +32,7 @@ def test_the_one_that_is_named_comes_first(tmp_path: Path, monkeypatch: pytest.M
         named_engine()
 
 
-def test_a_native_one_counts_only_if_it_runs(tmp_path: Path) -> None:
+def test_a_native_engine_is_used_only_if_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / ".cache" / "prisma-python" / "binaries" / "5.4.2" / "abc"
     assert cached_engine(tmp_path) is None
     program(folder / "prisma-query-engine-linux-other", "exit 1")
@@ -43,7 +43,7 @@ def test_a_native_one_counts_only_if_it_runs(tmp_path: Path) -> None:
     assert (engine.kind, engine.path) == ("native", good)
 
 
-def test_a_node_that_is_too_old_does_not_count(tmp_path: Path) -> None:
+def test_a_node_that_is_too_old_is_not_used(tmp_path: Path) -> None:
     program(tmp_path / "npm", "exit 0")
     program(tmp_path / "node", f"echo 16.20.0 {tmp_path}/node")
     assert node_on_path(str(tmp_path)) is None
@@ -55,7 +55,7 @@ def test_a_node_that_is_too_old_does_not_count(tmp_path: Path) -> None:
     assert node_on_path(str(tmp_path)) is None
 
 
-def test_a_shim_of_a_version_manager_is_looked_through(tmp_path: Path) -> None:
+def test_the_shim_of_a_version_manager_is_resolved(tmp_path: Path) -> None:
     program(tmp_path / "real" / "npm", "exit 0")
     program(tmp_path / "shims" / "npm", "exit 0")
     program(tmp_path / "shims" / "node", f"echo 20.1.0 {tmp_path}/real/node")
@@ -64,7 +64,7 @@ def test_a_shim_of_a_version_manager_is_looked_through(tmp_path: Path) -> None:
     assert node.bin == tmp_path / "real"
 
 
-async def test_without_a_node_on_path_one_comes_from_pypi_with_an_npm_that_runs(
+async def test_without_node_on_path_pypi_supplies_node_and_a_working_npm(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/no/node/here")
@@ -93,7 +93,7 @@ async def test_the_stand_in_runs_and_passes_its_own_tests(tmp_path: Path, monkey
     assert suite.returncode == 0, suite.stdout[-3000:]
 
 
-def test_the_npm_lock_holds_hashes_and_no_address() -> None:
+def test_the_npm_lock_contains_hashes_and_no_registry_address() -> None:
     text = (SOURCE / "package-lock.json").read_text()
     assert text.count('"integrity"') == text.count('"node_modules/')
     assert "://" not in text.replace("https://github.com", "").replace("https://opencollective.com", "")

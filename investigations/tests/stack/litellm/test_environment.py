@@ -34,23 +34,23 @@ NO_VERSIONS += ["1.82.7.0", "1.082.7", "v1.82.7", "0!1.82.8", "1.82.7+local"]
 
 
 @pytest.mark.parametrize("version", NO_VERSIONS)
-def test_what_is_not_a_version_is_refused(version: str) -> None:
+def test_malformed_versions_are_refused(version: str) -> None:
     with pytest.raises(UnknownVersion, match="is not a LiteLLM version"):
         require_allowed(version)
 
 
 @pytest.mark.parametrize("version", ["1.106.2", "1.81.8", "1.107.0rc1", "1.80.0.dev3"])
-def test_others_are_allowed(version: str) -> None:
+def test_ordinary_versions_are_allowed(version: str) -> None:
     require_allowed(version)
 
 
-def test_the_versions_that_the_lab_stands_on_have_locks() -> None:
+def test_the_versions_of_investigations_have_locks() -> None:
     assert locked_versions() == ["1.81.8", "1.81.9", "1.106.2", "1.108.7", "1.110.2"]
     assert DEFAULT_VERSION in locked_versions()
 
 
 @pytest.mark.parametrize("lock", sorted(LOCKS.glob("*.txt")), ids=lambda path: path.stem)
-def test_locks_hold_hashes_and_no_address(lock: Path) -> None:
+def test_locks_contain_hashes_and_no_index_address(lock: Path) -> None:
     text = lock.read_text()
     pinned = re.findall(r"^[\w.\-\[\]]+==", text, re.MULTILINE)
     hashed = re.findall(r"^[\w.\-\[\]]+==.*\\\n +--hash=sha256:", text, re.MULTILINE)
@@ -59,7 +59,7 @@ def test_locks_hold_hashes_and_no_address(lock: Path) -> None:
     assert "index-url" not in text
 
 
-async def test_the_plugin_is_laid_beside_as_its_wheel_would_be(own_cache: Path) -> None:
+async def test_the_plugin_folder_has_the_content_of_the_wheel(own_cache: Path) -> None:
     folder = await plugin_folder()
     assert folder.is_relative_to(own_cache)
     assert folder == await plugin_folder()

@@ -47,13 +47,13 @@ async def columns(url: str) -> list[str]:
         await connection.close()
 
 
-async def test_they_are_applied_in_order_and_once(server: Postgres, history: Path) -> None:
+async def test_migrations_are_applied_in_order_and_once(server: Postgres, history: Path) -> None:
     assert await migrate(server.url, history, allowed=True) == 3
     assert await columns(server.url) == ["a", "b"]
     assert await migrate(server.url, history, allowed=True) == 0
 
 
-async def test_they_go_into_the_schema_that_prisma_would_use(server: Postgres, history: Path) -> None:
+async def test_migrations_use_the_schema_that_prisma_would_use(server: Postgres, history: Path) -> None:
     assert await migrate(f"{server.url}&schema=app", history, allowed=True) == 3
     connection = await asyncpg.connect(server.url)
     query = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_name = 'LiteLLM_VerificationToken'"
@@ -62,9 +62,7 @@ async def test_they_go_into_the_schema_that_prisma_would_use(server: Postgres, h
     assert await migrate(server.url, history, allowed=True) == 3
 
 
-async def test_without_leave_not_even_the_views_that_litellm_makes_at_boot_may_be_missing(
-    server: Postgres, history: Path
-) -> None:
+async def test_missing_views_are_refused_without_permission_to_migrate(server: Postgres, history: Path) -> None:
     await migrate(server.url, history, allowed=True)
     with pytest.raises(UnsafeDatabase, match="lacks the view LiteLLM_VerificationTokenView, and more"):
         await migrate(server.url, history, allowed=False)
@@ -75,7 +73,9 @@ async def test_without_leave_not_even_the_views_that_litellm_makes_at_boot_may_b
     assert await migrate(server.url, history, allowed=False) == 0
 
 
-async def test_a_database_of_the_users_own_is_not_touched_without_leave(server: Postgres, history: Path) -> None:
+async def test_a_database_of_the_users_own_is_unchanged_without_permission_to_migrate(
+    server: Postgres, history: Path
+) -> None:
     with pytest.raises(UnsafeDatabase, match="lacks 3 of LiteLLM's migrations") as error:
         await migrate(server.url, history, allowed=False)
     assert "--allow-migrate" in error.value.hint
@@ -90,7 +90,7 @@ async def test_a_schema_that_was_pushed_counts_as_complete(server: Postgres, his
     assert await columns(server.url) == ["a"]
 
 
-async def test_one_that_fails_is_named_and_leaves_the_ones_before_it(server: Postgres, history: Path) -> None:
+async def test_a_failing_migration_is_named_and_earlier_migrations_remain(server: Postgres, history: Path) -> None:
     (history / "20250104_bad").mkdir()
     (history / "20250104_bad" / "migration.sql").write_text("SELECT nonsense;")
     with pytest.raises(RigFailure, match="20250104_bad"):
@@ -109,6 +109,6 @@ def test_the_indexes_that_litellm_builds_later_are_read_from_its_source(history:
     ]
 
 
-def test_a_folder_without_any_is_a_damaged_environment(tmp_path: Path) -> None:
+def test_a_folder_without_migrations_is_a_damaged_environment(tmp_path: Path) -> None:
     with pytest.raises(RigFailure, match="No migrations"):
         released(tmp_path)

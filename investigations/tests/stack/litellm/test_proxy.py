@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evenkeel_lab.errors import WrongUse
-from evenkeel_lab.stack.litellm.config import Journal, Subject
-from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, refusal_of, stops_within, why_it_died
+from evenkeel_lab.stack.litellm.config import Journal, ProxySpec
+from evenkeel_lab.stack.litellm.proxy import Proxy, hint_of, last_exception, refusal_of, stop_seconds
 from litellm_evenkeel.journal.settings import JournalSettings
 
 LOG = """Traceback (most recent call last):
@@ -21,7 +21,7 @@ ERROR:    Application startup failed. Exiting.
 """
 
 
-def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
+def test_settings_that_the_plugin_refuses_are_wrong_use() -> None:
     found = refusal_of(LOG)
     assert isinstance(found, WrongUse)
     assert (found.what, found.hint) == ("evenkeel.rotation: there is no 'strateggy'.", "Did you mean strategy?")
@@ -32,9 +32,9 @@ def test_what_the_plugin_refuses_is_a_users_mistake() -> None:
 @pytest.mark.parametrize(
     "log", ["", "ImportError: Could not import x from y", "a line\nOSError: address already in use"]
 )
-def test_what_litellm_dies_of_is_not(log: str) -> None:
+def test_errors_of_litellm_at_boot_are_not_wrong_use(log: str) -> None:
     assert refusal_of(log) is None
-    assert bool(why_it_died(log)) == ("Error" in log)
+    assert bool(last_exception(log)) == ("Error" in log)
     assert bool(hint_of(log)) == ("Error" in log)
 
 
@@ -51,19 +51,19 @@ def test_what_litellm_dies_of_is_not(log: str) -> None:
         (Journal.OFF, {}, None),
     ],
 )
-def test_it_says_in_which_file_its_journal_is(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
+def test_a_proxy_has_the_path_of_its_journal_file(kind: Journal, settings: dict[str, Any], file: str | None) -> None:
     nothing: Any = None
-    subject = Subject(journal=kind, settings=settings)
-    proxy = Proxy(nothing, subject, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
+    spec = ProxySpec(journal=kind, settings=settings)
+    proxy = Proxy(nothing, spec, "http://127.0.0.1:1", "sk-x", Path("/home/config.yaml"), nothing)
     assert proxy.journal == (Path(file) if file else None)
 
 
-def test_a_proxy_with_a_journal_is_given_the_time_to_write_what_waits() -> None:
+def test_a_proxy_with_a_journal_has_time_to_write_queued_records() -> None:
     def seconds(drain: str) -> float:
         settings = {"evenkeel": {"journal": {"drain_timeout": drain}}}
-        return stops_within(Subject(journal=Journal.SQLITE, settings=settings))
+        return stop_seconds(ProxySpec(journal=Journal.SQLITE, settings=settings))
 
-    usual = stops_within(Subject(journal=Journal.SQLITE))
-    assert usual >= stops_within(Subject()) + JournalSettings().drain_timeout
+    usual = stop_seconds(ProxySpec(journal=Journal.SQLITE))
+    assert usual >= stop_seconds(ProxySpec()) + JournalSettings().drain_timeout
     assert seconds("2m") - seconds("1m") == 60
     assert seconds("nonsense") == usual

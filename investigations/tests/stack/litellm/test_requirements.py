@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.litellm.requirements import (
     OTHERS,
     of_extra,
@@ -58,11 +58,11 @@ def test_the_extra_is_read_from_the_metadata_of_the_wheel(tmp_path: Path) -> Non
         ("uvicorn>=0.33,<1", "uvicorn>=0.33,<1"),
     ],
 )
-def test_a_pin_becomes_its_series_up_to_it(asked: str, found: str) -> None:
+def test_a_pinned_version_is_relaxed_to_older_releases_of_its_series(asked: str, found: str) -> None:
     assert relaxed(asked) == found
 
 
-def test_what_is_missing_or_another_release_is_named(tmp_path: Path) -> None:
+def test_missing_packages_and_other_releases_are_listed(tmp_path: Path) -> None:
     put(tmp_path, "litellm", "1.110.2", *ASKED)
     put(tmp_path, "uvicorn", "0.54.0")
     put(tmp_path, "litellm-proxy-extras", "0.4.110")
@@ -83,12 +83,12 @@ async def wanted(version: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_an_extra_that_resolves_is_taken_as_a_whole(tmp_path: Path) -> None:
+async def test_an_extra_that_resolves_is_installed_as_an_extra(tmp_path: Path) -> None:
     assert await wanted("1.108.7", tmp_path) == ["litellm[proxy]==1.108.7", *OTHERS]
 
 
 @pytest.mark.slow
-async def test_of_another_its_packages_are_named_as_far_as_they_are_there(tmp_path: Path) -> None:
+async def test_an_extra_that_does_not_resolve_is_installed_by_available_packages(tmp_path: Path) -> None:
     found = await wanted("1.110.2", tmp_path)
     assert found[0] == "litellm==1.110.2"
     assert found[-len(OTHERS) :] == list(OTHERS)
@@ -98,6 +98,6 @@ async def test_of_another_its_packages_are_named_as_far_as_they_are_there(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_release_that_is_not_there_is_no_other_one(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed):
+async def test_a_missing_release_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(ProcessFailed):
         await wanted("1.107.0", tmp_path)

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.errors import PartFailed, UnsafeDatabase
+from evenkeel_lab.errors import ProcessFailed, UnsafeDatabase
 from evenkeel_lab.stack.folders import stack_folder
 from evenkeel_lab.stack.litellm.migrations import completion, migrate, require_completed
 from evenkeel_lab.stack.litellm.schema import SOURCE, write_difference
@@ -88,7 +88,7 @@ async def test_released_migrations_are_completed_to_the_schema_of_the_wheel(serv
     assert await migrate(server.url, history, allowed=True, completed=completed) == 0
 
 
-async def test_of_two_schemas_that_are_the_same_nothing_is_applied(tmp_path: Path) -> None:
+async def test_equal_schemas_need_no_migration(tmp_path: Path) -> None:
     assert completion(await difference(AFTER, AFTER + "// a comment\n", tmp_path), "9.9.9") == []
 
 
@@ -96,13 +96,13 @@ async def test_without_a_difference_there_is_nothing_to_complete(tmp_path: Path)
     assert completion(tmp_path / "none.sql", "9.9.9") == []
 
 
-def test_the_npm_lock_holds_hashes_and_no_address() -> None:
+def test_the_npm_lock_contains_hashes_and_no_registry_address() -> None:
     text = (SOURCE / "package-lock.json").read_text()
     assert text.count('"integrity"') == text.count('"node_modules/') > 0
     assert "://" not in text
 
 
-async def test_what_is_no_schema_is_an_error_that_says_where(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed) as error:
+async def test_an_invalid_schema_is_an_error_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ProcessFailed) as error:
         await difference(BEFORE, HEAD + "model X {\n", tmp_path)
     assert "after.prisma" in error.value.details

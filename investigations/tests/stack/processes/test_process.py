@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from evenkeel_lab.errors import PartFailed
+from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.processes.process import Command, log_tail, run, running, until_ready
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def test_run_returns_what_was_printed(tmp_path: Path) -> None:
 
 async def test_run_raises_with_the_end_of_the_log(tmp_path: Path) -> None:
     code = "import sys; [print(i) for i in range(100)]; sys.exit(7)"
-    with pytest.raises(PartFailed, match="exit code 7") as error:
+    with pytest.raises(ProcessFailed, match="exit code 7") as error:
         await run(python(code, tmp_path / "log"))
     assert error.value.details.splitlines()[-1] == "99"
     assert len(error.value.details.splitlines()) == 15
@@ -70,11 +70,11 @@ async def test_run_raises_with_the_end_of_the_log(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_does_not_exist_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(PartFailed, match="/no/such/program"):
+    with pytest.raises(ProcessFailed, match="/no/such/program"):
         await run(Command("it", ["/no/such/program"], log=tmp_path / "log"))
 
 
-async def test_leaving_ends_a_whole_deaf_family(tmp_path: Path) -> None:
+async def test_leaving_kills_a_process_and_children_that_ignore_signals(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running(python(DEAF_FAMILY, log, grace=0.2)) as child:
         grandchild = int(await said(log))
@@ -102,7 +102,7 @@ async def test_the_stop_signal_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.001, 0.003, 0.01, 0.03, 0.1])
-async def test_an_interruption_while_starting_leaves_nothing(tmp_path: Path, moment: float) -> None:
+async def test_an_interruption_during_the_start_leaves_no_process(tmp_path: Path, moment: float) -> None:
     mark = f"evenkeel-test-{moment}-{time.time_ns()}"
 
     async def start() -> None:
@@ -127,7 +127,7 @@ async def test_secrets_in_the_environment_are_in_no_argument(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_parent_takes_everything_along(tmp_path: Path, number: signal.Signals) -> None:
+def test_all_processes_end_when_the_parent_is_killed(tmp_path: Path, number: signal.Signals) -> None:
     log = tmp_path / "log"
     script = f"""
 import asyncio, sys
@@ -150,7 +150,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-async def test_a_killed_guardian_takes_its_command_along_and_leaving_ends_the_rest(tmp_path: Path) -> None:
+async def test_the_command_ends_when_its_guardian_is_killed_and_leaving_ends_its_children(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with running(python(DEAF_FAMILY, log)) as child:
         grandchild = int(await said(log))
@@ -161,18 +161,18 @@ async def test_a_killed_guardian_takes_its_command_along_and_leaving_ends_the_re
     assert gone(grandchild)
 
 
-async def test_until_ready_tells_a_death_from_a_silence(tmp_path: Path) -> None:
+async def test_until_ready_distinguishes_an_ended_process_from_a_silent_process(tmp_path: Path) -> None:
     async def never() -> bool:
         return False
 
     async with running(python("import sys; sys.exit('no room')", tmp_path / "dead")) as child:
-        with pytest.raises(PartFailed, match="before it answered") as error:
+        with pytest.raises(ProcessFailed, match="before it answered") as error:
             await until_ready(child, never, 10)
         assert "no room" in error.value.details
     async with running(python("import time; time.sleep(600)", tmp_path / "silent")) as child:
-        with pytest.raises(PartFailed, match="did not answer within"):
+        with pytest.raises(ProcessFailed, match="did not answer within"):
             await until_ready(child, never, 0.1)
 
 
-def test_the_tail_of_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_the_tail_of_a_missing_log_is_empty(tmp_path: Path) -> None:
     assert log_tail(tmp_path / "none") == ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-async def test_it_serves_and_says_when_it_received_and_sent(tmp_path: Path) -> None:
+async def test_the_mock_answers_with_the_times_of_receiving_and_sending(tmp_path: Path) -> None:
     async with (
         stack_folder() as folder,
         mock(folder, tmp_path) as part,
@@ -31,6 +31,6 @@ async def test_it_serves_and_says_when_it_received_and_sent(tmp_path: Path) -> N
         assert (await client.get("/nowhere")).status_code == 404
 
 
-async def test_what_it_keeps_lies_in_the_folder_of_the_stack(tmp_path: Path) -> None:
+async def test_files_of_the_mock_are_in_the_folder_of_the_stack(tmp_path: Path) -> None:
     async with stack_folder() as folder, mock(folder, tmp_path):
         assert [found.name for found in folder.glob("evenkeel-mock-*/*")] == ["board"]

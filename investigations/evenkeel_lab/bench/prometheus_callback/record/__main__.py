@@ -22,8 +22,8 @@ from evenkeel_lab.bench.prometheus_callback.record.anonymise import tidied
 from evenkeel_lab.bench.prometheus_callback.record.workload import Ask, asks, settings
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.http_client import client
-from evenkeel_lab.stack.litellm.config import Subject
-from evenkeel_lab.stack.litellm.fixtures import Admin, admin
+from evenkeel_lab.stack.litellm.config import ProxySpec
+from evenkeel_lab.stack.litellm.fixtures import ManagementApi, management_api
 from evenkeel_lab.stack.servers.postgres import connect
 from evenkeel_lab.stack.stack import Options, stack
 
@@ -48,7 +48,7 @@ UPDATE "LiteLLM_VerificationToken" SET organization_id = 'org-1' WHERE key_alias
 MOCK = {"seed": 7, "latency": {"ttft_ms": 3, "gap_ms": 1, "length": 6}, "models": ["*"]}
 
 
-async def make_keys(api: Admin) -> dict[str, str]:
+async def make_keys(api: ManagementApi) -> dict[str, str]:
     """Return a key for each who asks: with and without a team, a user, an organisation, budgets, limits."""
     month = {"max_budget": 100.0, "budget_duration": "30d"}
     crew = await api.post("/team/new", team_alias="crew", **month)
@@ -102,7 +102,7 @@ async def ask(sender: httpx.AsyncClient, one: Ask, key: str) -> None:
 
 async def drive(proxy: Proxy) -> None:
     """Ask for everything, one after another: so the events come in the same order each time."""
-    async with admin(proxy) as api:
+    async with management_api(proxy) as api:
         keys = {"master": proxy.master_key, "stranger": "sk-nobody-knows-me", **await make_keys(api)}
     await make_organisation(proxy)
     async with client(seconds=ANSWER_SECONDS, base_url=proxy.url) as sender:
@@ -118,7 +118,7 @@ async def record(version: str) -> Path:
         beside = ground.folder / "recorder"
         beside.mkdir(mode=0o755)
         shutil.copy(RECORDER, beside / f"{MODULE}.py")
-        subject = Subject(version, settings=settings(ground.mock.url, f"{MODULE}.recorder"))
+        subject = ProxySpec(version, settings=settings(ground.mock.url, f"{MODULE}.recorder"))
         async with replace(ground, plugin=beside).proxy(subject) as proxy:
             with steps.step("everything that can be asked"):
                 await drive(proxy)
