@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from evenkeel_lab.cli import cli
-from evenkeel_lab.stack.litellm.config import Prometheus, Rotation, ProxySpec
+from evenkeel_lab.stack.litellm.config import Prometheus, ProxySpec, Rotation
 from evenkeel_lab.stack.litellm.environment import DEFAULT_VERSION
 
 if TYPE_CHECKING:
