@@ -51,13 +51,14 @@ demo: .venv/.ready ## what Prometheus costs a proxy: then, today, and with this 
 
 test: .venv/.ready ## all tests but the slow ones (4 minutes)
 	@$(BIN)/pytest -q $(PARALLEL) --no-loadscope-reorder -m "not slow and not docs and not alone" $(ARGS)
-	@$(BIN)/pytest -q -m alone $(ALONE)
+	@$(BIN)/pytest -q -m "alone and not slow" $(ALONE)
 
 test-quick: .venv/.ready ## tests that start no process and render nothing, with few examples (40 seconds)
 	@$(BIN)/pytest -q -n 3 --dist loadfile --quick -m "not slow and not docs and not alone" $(NOT_QUICK) $(ARGS)
 
 test-slow: .venv/.ready ## tests that boot real proxies, of every supported LiteLLM version (20 minutes)
-	@$(BIN)/pytest -q $(PARALLEL) -m slow $(ARGS)
+	@$(BIN)/pytest -q $(PARALLEL) -m "slow and not alone" $(ARGS)
+	@$(BIN)/pytest -q -m "slow and alone" $(ALONE)
 
 test-all: test test-slow ## both
 

@@ -204,7 +204,8 @@ def test_a_name_may_begin_like_an_option_and_look_like_markup(provider: str, tmp
 
 
 @pytest.mark.slow
-def test_a_folder_is_one_loads(provider: str, tmp_path: Path) -> None:
+@pytest.mark.alone
+def test_a_folder_belongs_to_one_load(provider: str, tmp_path: Path) -> None:
     with start(provider, tmp_path / "one", *OPEN, "--duration", "8", "--json") as process:
         second = load(provider, tmp_path / "one", "--requests", "5")
         reading = evenkeel("summary", str(tmp_path / "one"))

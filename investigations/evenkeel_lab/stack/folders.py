@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
+import psutil
 
 from evenkeel_lab.errors import DISK_FULL_HINT, DiskFull, RigFailure, WrongUse
 
@@ -108,14 +109,16 @@ async def stack_folder() -> AsyncIterator[Path]:
 
 
 def log_folder() -> Path:
-    """Create a folder for the logs of one stack, and remove the oldest log folders."""
+    """Create a folder for the logs of one stack, and remove the oldest log folders of stacks that have ended."""
     logs = cache_folder() / "logs"
     folder = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     with _writing_to(folder):
         logs.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(exist_ok=True)
     for old in sorted(logs.iterdir())[:-LOG_FOLDERS_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+        pid = old.name.rpartition("-")[2]
+        if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
+            shutil.rmtree(old, ignore_errors=True)
     return folder
 
 

@@ -90,7 +90,7 @@ def test_a_million_rows_move_while_both_stores_are_written(address: str, tmp_pat
     finally:
         traffic.end()
     assert compared.differences == 0
-    assert ROWS <= looked_at <= compared.rows
+    assert ROWS <= looked_at <= compared.records
     first, second = traffic.journal.counts()
     assert first.written == second.written == first.offered == traffic.noted
     assert traffic.journal.mismatches == 0

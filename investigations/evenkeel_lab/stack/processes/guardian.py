@@ -117,7 +117,7 @@ def main() -> int:
     try:
         child = start(spec)
     except OSError as error:
-        say(f"failed {error.strerror or error}: {spec['argv'][0]}")
+        say(f"failed {error.strerror or error}: {error.filename or spec['argv'][0]}")
         return 127
     say(f"pid {child.pid}")
     stop_requested = watch(child, wakeup)
