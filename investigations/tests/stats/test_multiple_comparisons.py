@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given, settings, strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from evenkeel_lab.stats import Kind, equivalence_test, holm_correction
+from evenkeel_lab.stats.multiple_comparisons import rejected_by_holm
 
 seeds = st.lists(st.integers(0, 10_000), min_size=1, max_size=4)
 
@@ -41,3 +43,9 @@ def test_a_weak_difference_among_twenty_is_withdrawn() -> None:
 
 def test_no_verdicts_need_no_correction() -> None:
     assert holm_correction([]) == []
+
+
+@settings(max_examples=20)
+@given(st.lists(st.floats(0, 0.2), min_size=1, max_size=20), st.floats(0.001, 0.1))
+def test_holm_rejects_what_statsmodels_rejects(p_values: list[float], alpha: float) -> None:
+    assert rejected_by_holm(p_values, alpha).tolist() == multipletests(p_values, alpha, "holm")[0].tolist()
