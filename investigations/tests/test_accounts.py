@@ -310,6 +310,7 @@ def test_what_is_no_proxy_with_the_plugin_is_told(
 
 def test_an_explanation_says_who_and_what_the_others_lack(server: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "explain", "chat", "--url", server, "--key", "admin", "--tokens", "1200")
+    assert all(line == line.rstrip() for line in out.splitlines())
     assert code == 0
     assert "north: its cooldown ends in" in out
     assert "headroom · 1,200 tokens" in out

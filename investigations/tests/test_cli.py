@@ -13,10 +13,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.text import Text
 
 from evenkeel_lab.cli import cli
 from evenkeel_lab.errors import RIG_INVALID, WRONG_USE
 from evenkeel_lab.stack.ports import LOOPBACK
+from litellm_evenkeel.settings import tables
 
 EVENKEEL = [sys.executable, "-m", "evenkeel_lab"]
 
@@ -38,6 +40,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         (["sail"], "No such command"),
+        (["explian"], "No such command 'explian'. Did you mean explain?"),
         (["up", "--workers", "0"], "--workers"),
         (["up", "--prometheus", "loud"], "--prometheus"),
         (["up", "--rotation", "fast"], "--rotation"),
@@ -130,6 +133,24 @@ def test_without_the_lab_the_command_says_how_to_get_it() -> None:
     assert answer.returncode == WRONG_USE
     assert "pip install 'litellm-evenkeel[lab]'" in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_settings_are_markdown_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["settings"]) == 0
+    assert "| `rotation.strategy` | `headroom` |" in capsys.readouterr().out
+
+
+def test_settings_fit_a_terminal_of_80_columns_with_their_full_names(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli(["settings"]) == 0
+    lines = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any(line.startswith("|") for line in lines)
+    names = [row.split("`")[1] for table in tables().values() for row in table.splitlines()[2:]]
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "] == names
 
 
 def listening(ports: set[int]) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import sys
@@ -53,6 +54,15 @@ class Commands(click.Group):
             return None
         found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` begin with. A name like that of a command gets a suggestion."""
+        similar = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if similar and args[0] not in COMMANDS:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean {similar[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Say what each of them does."""
