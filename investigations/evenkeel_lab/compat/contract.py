@@ -1,4 +1,4 @@
-"""The contract: what the plugin needs of LiteLLM, as `contract.toml` lists it."""
+"""The contract in `contract.toml`: the names of LiteLLM that the plugin uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal[
 
 
 class Entry(BaseModel):
-    """One thing that the plugin needs."""
+    """A name of LiteLLM that the plugin uses."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,7 +29,7 @@ class Entry(BaseModel):
     needed_by: Annotated[tuple[str, ...], Field(min_length=1)]
     """The modules of the plugin that need it."""
     any_of: tuple[str, ...] = ()
-    """Other names under which it may be instead."""
+    """Alternative names, of which one is enough."""
     since: str | None = None
     """The first version that has it; the plugin does without in older ones."""
     until: str | None = None
@@ -41,7 +41,7 @@ class Entry(BaseModel):
     optional_parameters: tuple[str, ...] = ()
     """Those that the plugin passes, or that its hook takes, where LiteLLM has them."""
     takes_any: bool = False
-    """Whether the plugin's hook takes parameters that nobody knows yet."""
+    """Whether the plugin's hook takes any parameter."""
     bases: tuple[str, ...] = ()
     """The classes that a class has to be derived from."""
     members: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Entry(BaseModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names under which it may be."""
+        """The name and its alternatives."""
         return (self.name, *self.any_of)
 
     def applies_to(self, version: str) -> bool:

@@ -1,4 +1,4 @@
-"""Looking the contract up in a source tree of LiteLLM, without running any of it."""
+"""Lookup of the contract in a source tree of LiteLLM, without running it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST, MOST_BASES = 3, 200
 
 
 class Break(BaseModel):
-    """One thing that a version lacks, or has in another form."""
+    """An entry of the contract that a version lacks, or has in another form."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,11 +43,11 @@ class Break(BaseModel):
     needed_by: tuple[str, ...]
     why: str
     elsewhere: tuple[str, ...] = ()
-    """Where something of the same name is in that version."""
+    """Modules of that version with the same name."""
 
 
 def breaks(tree: Tree, version: str, entries: Iterable[Entry]) -> list[Break]:
-    """Look up what applies to a version; return what is not as the contract says."""
+    """Return the breaks of the entries that apply to `version`."""
     search = _Search(tree)
     return [found for entry in entries if entry.applies_to(version) for found in search.of(entry, version)]
 
@@ -57,7 +57,7 @@ class _Search:
         self._tree, self._resolver = tree, Resolver(tree)
 
     def of(self, entry: Entry, version: str) -> Iterator[Break]:
-        """Yield what is wrong with an entry."""
+        """Yield the breaks of an entry."""
         for problem, elsewhere in self._problems(entry):
             yield Break(
                 version=version,

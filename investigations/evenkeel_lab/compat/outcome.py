@@ -1,4 +1,4 @@
-"""What the matrix has found of each LiteLLM version: data that is committed, and the table that is made from it."""
+"""Results of the compatibility matrix for each LiteLLM version, and their table for the README."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Document(BaseModel):
 
 
 class TestRun(_Document):
-    """How the plugin's tests went."""
+    """Result of the plugin's tests."""
 
     __test__ = False
     passed: int
@@ -32,7 +32,7 @@ class TestRun(_Document):
 
 
 class Check(_Document):
-    """One thing that has to hold when a proxy runs with the plugin."""
+    """A check of a proxy that runs with the plugin."""
 
     name: str
     ok: bool
@@ -40,7 +40,7 @@ class Check(_Document):
 
 
 class Outcome(_Document):
-    """What was found of one version."""
+    """Results of one LiteLLM version."""
 
     version: str
     date: str
@@ -52,29 +52,29 @@ class Outcome(_Document):
 
     @property
     def ok(self) -> bool:
-        """Whether all of it holds."""
+        """Whether the version passed all checks and tests."""
         return not self.breaks and not self.tests.failed and all(one.ok for one in self.checks)
 
 
 class Matrix(_Document):
-    """All of it, oldest version first."""
+    """Results of all versions, oldest first."""
 
     outcomes: tuple[Outcome, ...]
 
     @property
     def newest_that_works(self) -> str | None:
-        """The newest version of which all holds."""
+        """The newest version that passed, or `None`."""
         found = [one.version for one in self.outcomes if one.ok]
         return max(found, key=release, default=None)
 
 
 def committed(path: Path = FILE) -> Matrix:
-    """Read what is committed."""
+    """Return the committed matrix; empty if there is none."""
     return Matrix.model_validate_json(path.read_text()) if path.exists() else Matrix(outcomes=())
 
 
 def joined(before: Matrix, found: list[Outcome]) -> Matrix:
-    """Put new outcomes in the place of older ones of the same release line."""
+    """Return the matrix with new outcomes, which replace those of the same release line."""
     lines = {_line(one.version) for one in found}
     kept = [one for one in before.outcomes if _line(one.version) not in lines]
     return Matrix(outcomes=tuple(sorted([*kept, *found], key=lambda one: release(one.version))))

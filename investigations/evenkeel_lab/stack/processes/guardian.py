@@ -1,12 +1,10 @@
-"""Runs one command and makes sure that it does not outlive whoever asked for it.
+"""Runs one command, and ends it when its parent ends.
 
-A script of its own, standard library only, one process for each part. It holds the read end of a pipe whose
-write end only the parent has: when the pipe closes, because the parent closed it or because the parent is gone
-for whatever reason, SIGKILL included, the command and its whole process group are ended. An ordinary stop and a
-murdered parent so take the same path; only that the parent first writes a byte if it means an ordinary one, in which
-case the command has all of its grace to leave.
+A separate script, standard library only, one process for each command. It holds the read end of a pipe whose write end
+only the parent has. The pipe closes when the parent closes it or ends, even by SIGKILL. Then the command and its whole
+process group are ended. For an ordinary stop, the parent writes a byte first, and the command has its grace period.
 
-    guardian.py '{"argv": [...], "log": PATH, ...}'     (see `child.Command`)
+    guardian.py '{"argv": [...], "log": PATH, ...}'     (see `process.Command`)
 
 It prints `pid N` once the command runs and `exit N` when it has ended.
 """
@@ -34,21 +32,21 @@ ORPHAN_SECONDS = 2.0
 
 
 def say(line: str) -> None:
-    """Tell the parent, if it still listens."""
+    """Write a line to the parent, if it still reads."""
     with contextlib.suppress(OSError):
         os.write(1, f"{line}\n".encode())
 
 
 def die_with(guardian: int, death_signal: int) -> None:
-    """The last resort, on Linux: a guardian that is itself killed takes its command along."""
+    """On Linux, end the command if the guardian itself is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, death_signal)
-        if os.getppid() != guardian:  # it was killed before it could have been noticed
+        if os.getppid() != guardian:  # The guardian was killed before the call.
             os._exit(1)
 
 
 def start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
-    """Start the command in a session of its own, so that its group is exactly what it spawned."""
+    """Start the command in a new session, so that its process group contains exactly its children."""
     owner: dict[str, Any] = {}
     if spec.get("uid") is not None:
         owner = {"user": spec["uid"], "group": spec["uid"], "extra_groups": []}
@@ -66,7 +64,7 @@ def start(spec: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def group_lives(group: int) -> bool:
-    """Whether any process of the group is left."""
+    """Return whether a process of the group still runs."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
@@ -75,13 +73,13 @@ def group_lives(group: int) -> bool:
 
 
 def end(child: subprocess.Popen[bytes], stop_signal: int, grace: float) -> None:
-    """Ask the command to stop, give it its grace, then kill all that is left of its group."""
+    """Send `stop_signal`, wait `grace` seconds, then kill the rest of the process group."""
     if child.poll() is None:
         child.send_signal(stop_signal)
     deadline = time.monotonic() + grace
     while child.poll() is None and time.monotonic() < deadline:
         time.sleep(STEP)
-    # Bounded, because zombies that nobody reaps (a container without an init) count as a living group.
+    # Bounded, because zombies remain in the group if nothing reaps them, as in a container without an init.
     deadline = time.monotonic() + KILL_SECONDS
     while group_lives(child.pid) and time.monotonic() < deadline:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -91,21 +89,21 @@ def end(child: subprocess.Popen[bytes], stop_signal: int, grace: float) -> None:
 
 
 def watch(child: subprocess.Popen[bytes], wakeup: int) -> bool:
-    """Block until the command has ended, or the parent has gone or asked to stop; say whether it asked."""
-    asked = False
+    """Wait until the command or the parent ends. Return whether the parent requested an ordinary stop."""
+    stop_requested = False
     while child.poll() is None:
         ready, _, _ = select.select([0, wakeup], [], [])
         if wakeup in ready and signal.SIGTERM in os.read(wakeup, 64):
-            return asked
+            return stop_requested
         if 0 in ready:
             if not os.read(0, 64):
-                return asked
-            asked = True
-    return asked
+                return stop_requested
+            stop_requested = True
+    return stop_requested
 
 
 def main() -> int:
-    """Run the command of argv[1] to its end, or to the parent's."""
+    """Run the command of `argv[1]` until it or the parent ends."""
     spec = json.loads(sys.argv[1])
     wakeup, wakeup_write = os.pipe()
     os.set_blocking(wakeup_write, False)
@@ -114,7 +112,7 @@ def main() -> int:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     if spec["folder"]:
-        # The janitor waits for this lock before it removes the folder.
+        # `folder_cleanup.py` waits for this lock before it removes the folder.
         fcntl.flock(os.open(spec["folder"], os.O_RDONLY), fcntl.LOCK_SH)
     try:
         child = start(spec)
@@ -122,8 +120,8 @@ def main() -> int:
         say(f"failed {error.strerror or error}: {spec['argv'][0]}")
         return 127
     say(f"pid {child.pid}")
-    asked = watch(child, wakeup)
-    end(child, spec["stop_signal"], spec["grace"] if asked else min(spec["grace"], ORPHAN_SECONDS))
+    stop_requested = watch(child, wakeup)
+    end(child, spec["stop_signal"], spec["grace"] if stop_requested else min(spec["grace"], ORPHAN_SECONDS))
     code = child.wait()
     say(f"exit {code}")
     return code if code >= 0 else 128 - code

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel_lab.errors import ProcessFailed
 from evenkeel_lab.stack.litellm.requirements import (
-    OTHERS,
+    ADDITIONAL,
     of_extra,
     relaxed,
     requirements,
@@ -84,14 +84,14 @@ async def wanted(version: str, folder: Path) -> list[str]:
 
 @pytest.mark.slow
 async def test_an_extra_that_resolves_is_installed_as_an_extra(tmp_path: Path) -> None:
-    assert await wanted("1.108.7", tmp_path) == ["litellm[proxy]==1.108.7", *OTHERS]
+    assert await wanted("1.108.7", tmp_path) == ["litellm[proxy]==1.108.7", *ADDITIONAL]
 
 
 @pytest.mark.slow
 async def test_an_extra_that_does_not_resolve_is_installed_by_available_packages(tmp_path: Path) -> None:
     found = await wanted("1.110.2", tmp_path)
     assert found[0] == "litellm==1.110.2"
-    assert found[-len(OTHERS) :] == list(OTHERS)
+    assert found[-len(ADDITIONAL) :] == list(ADDITIONAL)
     assert "litellm-proxy-extras>=0.4,<=0.4.114.post1" in found
     assert "fastapi>=0.136.3,<1.0" in found
     assert not any("extra ==" in one for one in found)

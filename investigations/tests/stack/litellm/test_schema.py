@@ -71,7 +71,7 @@ async def test_released_migrations_are_completed_to_the_schema_of_the_wheel(serv
     (history / "20250101_first" / "migration.sql").write_text(FIRST)
     completed = completion(await difference(BEFORE, AFTER, tmp_path), "9.9.9")
     assert [one.name for one in completed] == ["evenkeel_schema_of_litellm_9.9.9"]
-    with pytest.raises(UnsafeDatabase, match="lacks LiteLLM_Delivery, and PyPI lacks the migration"):
+    with pytest.raises(UnsafeDatabase, match="lacks LiteLLM_Delivery, and PyPI does not have the migration"):
         await require_completed(server.url, completed)
     assert await migrate(server.url, history, allowed=True, completed=completed) == 2
     assert await columns(server.url) == {
