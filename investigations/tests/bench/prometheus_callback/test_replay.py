@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from evenkeel_lab.bench.prometheus_callback import grounds
 from evenkeel_lab.bench.prometheus_callback.differential import STOCK, differential
 from evenkeel_lab.bench.prometheus_callback.environments import RECORDED
-from evenkeel_lab.bench.prometheus_callback.running import Ground, replaying
+from evenkeel_lab.bench.prometheus_callback.running import Ground, preloaded, replaying
 from evenkeel_lab.bench.prometheus_callback.sampling import Crowd, Sampler
 from evenkeel_lab.bench.prometheus_callback.scrape import Kind
 from evenkeel_lab.bench.prometheus_callback.settings_matrix import MATRIX
 from evenkeel_lab.errors import RigFailure
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from evenkeel_lab.bench.prometheus_callback.events import Event
 
 HERE = Ground(Path(sys.executable), (Path(__file__).parent,), bare=True)
@@ -61,15 +64,27 @@ async def test_settings_that_both_refuse_are_refused_in_the_same_words(recorded:
     assert (found.kind, found.first, found.second) == (Kind.REFUSAL, "Buckets not in sorted order", "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", MATRIX)
-async def test_ours_says_what_stock_says_under_all_settings(recorded: list[Event], settings: str) -> None:
+@pytest_asyncio.fixture(scope="module")
+async def server() -> AsyncIterator[Ground]:
+    """LiteLLM without its proxy, imported once: settings belong to the callback."""
     ground = (await grounds((RECORDED,)))[RECORDED]
-    if settings == "none":
-        outcome = await differential(ground, recorded, MANY)
-    else:
-        # Settings belong to the callback. Importing the whole proxy would take most of the time.
-        outcome = await differential(replace(ground, bare=True), recorded, SOME, settings)
+    async with preloaded(replace(ground, bare=True)) as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [name for name in MATRIX if name != "none"])
+async def test_ours_says_what_stock_says_under_all_settings(
+    server: Ground, recorded: list[Event], settings: str
+) -> None:
+    outcome = await differential(server, recorded, SOME, settings)
+    assert not outcome.undocumented, outcome
+
+
+@pytest.mark.slow
+async def test_ours_says_what_stock_says_in_a_proxy(recorded: list[Event]) -> None:
+    ground = (await grounds((RECORDED,)))[RECORDED]
+    outcome = await differential(ground, recorded, MANY)
     assert not outcome.undocumented, outcome
 
 
