@@ -99,7 +99,9 @@ async def _forked(server: Path, job: Path) -> AsyncIterator[Replay]:
     try:
         yield Replay(wishes, answers, job.with_name(ERRORS))
     finally:
-        # Without a further wish, the fork ends.
+        # Without a further wish, the fork ends. Until then it may write to the folder of the job.
+        wishes.write_eof()
+        await answers.read()
         wishes.close()
 
 
