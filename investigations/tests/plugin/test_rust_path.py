@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel_lab.bench.prometheus_callback.environments import python_of
+from evenkeel_lab.bench.prometheus_callback.replay_process import python_of
 from evenkeel_lab.stack.folders import log_folder
 from evenkeel_lab.stack.litellm.environment import plugin_folder
 from litellm_evenkeel import proxy

@@ -1,21 +1,18 @@
-"""What our Prometheus callback costs, and whether it says what LiteLLM's own does, on the same recorded events."""
+"""Cost and correctness of our Prometheus callback against LiteLLM's own, on the same recorded events."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel_lab.bench.prometheus_callback.blocking_delay import Stalls, delay, stalls
-from evenkeel_lab.bench.prometheus_callback.costs import Costs, costs
-from evenkeel_lab.bench.prometheus_callback.differential import Outcome, differential
-from evenkeel_lab.bench.prometheus_callback.environments import RECORDED, VERSIONS, memray_folder, python_of
-from evenkeel_lab.bench.prometheus_callback.events import place_of, read_events
-from evenkeel_lab.bench.prometheus_callback.high_cardinality import Crowded, both
-from evenkeel_lab.bench.prometheus_callback.running import Ground
+from evenkeel_lab.bench.prometheus_callback.blocking_delay import Delay, added_delay_ms, blocking_delays
+from evenkeel_lab.bench.prometheus_callback.costs import Costs, measure_costs
+from evenkeel_lab.bench.prometheus_callback.differential import Comparison, compare_callbacks
+from evenkeel_lab.bench.prometheus_callback.events import events_file, read_events
+from evenkeel_lab.bench.prometheus_callback.high_cardinality import LargeScrape, large_scrapes
+from evenkeel_lab.bench.prometheus_callback.replay_process import RECORDED, VERSIONS, replay_setups
 from evenkeel_lab.bench.prometheus_callback.settings_matrix import MATRIX, OF_EACH_VERSION
 from evenkeel_lab.bench.result import Metric
-from evenkeel_lab.stack.folders import log_folder
-from evenkeel_lab.stack.litellm.environment import plugin_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,78 +21,72 @@ if TYPE_CHECKING:
 
 EVENTS: Final = 5_000
 EVENTS_EACH: Final = 720
-"""Under each of the other settings: all that there are, recorded or varied, come once."""
-
-
-async def grounds(versions: Sequence[str] = VERSIONS) -> dict[str, Ground]:
-    """Return where events are replayed, for each version: the real proxy's modules, and the plugin as it is now."""
-    log = log_folder() / "setup.log"
-    beside = (await plugin_folder(), await memray_folder(log))
-    return {version: Ground(await python_of(version, log), beside) for version in versions}
+"""The number of events under each of the other settings: every event, recorded or varied, comes once."""
 
 
 async def bench_callback(steps: Steps) -> list[Metric]:
-    """Measure."""
-    recorded = read_events(place_of(RECORDED))
+    """Run the benchmark."""
+    recorded = read_events(events_file(RECORDED))
     with steps.step(f"LiteLLM {', '.join(VERSIONS)}"):
-        places = await grounds()
+        setups = await replay_setups()
     with steps.step(f"{EVENTS:,} events through both callbacks, {len(MATRIX)} settings"):
         first, *others = VERSIONS
-        bare = replace(places[first], bare=True)
-        outcomes = {
+        bare = replace(setups[first], bare=True)
+        comparisons = {
             first: [
-                await differential(places[first], recorded, EVENTS),
+                await compare_callbacks(setups[first], recorded, EVENTS),
                 # Settings are of the callback, not of the proxy, whose modules take half a minute each time.
-                *[await differential(bare, recorded, EVENTS_EACH, name) for name in MATRIX if name != "none"],
+                *[await compare_callbacks(bare, recorded, EVENTS_EACH, name) for name in MATRIX if name != "none"],
             ],
         }
         for version in others:
-            outcomes[version] = [
-                await differential(places[version], recorded, EVENTS_EACH, name) for name in OF_EACH_VERSION
+            comparisons[version] = [
+                await compare_callbacks(setups[version], recorded, EVENTS_EACH, name) for name in OF_EACH_VERSION
             ]
-    measured = []
-    for version, ground in places.items():
+    costs = []
+    for version, setup in setups.items():
         with steps.step(f"CPU and allocation of a success event, LiteLLM {version}"):
-            measured.append(await costs(ground, version, recorded))
+            costs.append(await measure_costs(setup, version, recorded))
     with steps.step("fifty thousand end users"):
-        ours, stock = await both(places[first], recorded)
+        ours, stock = await large_scrapes(setups[first], recorded)
     with steps.step("a Postgres that is dead, and one that hangs"):
-        waited = await stalls(bare, recorded)
-    return metrics(measured, outcomes, ours, stock, waited)
+        delays = await blocking_delays(bare, recorded)
+    return metrics(costs, comparisons, ours, stock, delays)
 
 
 def metrics(
-    measured: Sequence[Costs],
-    outcomes: Mapping[str, Sequence[Outcome]],
-    ours: Crowded,
-    stock: Crowded,
-    waited: Sequence[Stalls],
+    costs: Sequence[Costs],
+    comparisons: Mapping[str, Sequence[Comparison]],
+    ours: LargeScrape,
+    stock: LargeScrape,
+    delays: Sequence[Delay],
 ) -> list[Metric]:
-    """Return the figures. A bound holds in all versions: what is told is the worst of them."""
-    cpu = "; ".join(f"{one.litellm}: stock {one.cpu.stock:,.0f}, ours {one.cpu.ours:,.1f} us" for one in measured)
-    asked = "; ".join(
-        f"{one.litellm}: {one.bytes.stock / 1024:,.1f} KiB in {one.blocks.stock:,.0f} blocks, "
-        f"ours {one.bytes.ours / 1024:,.2f} in {one.blocks.ours:,.0f}"
-        for one in measured
+    """Return the metrics. A bound holds in all versions, so the value is that of the worst version."""
+    cpu = "; ".join(f"{cost.litellm}: stock {cost.cpu.stock:,.0f}, ours {cost.cpu.ours:,.1f} us" for cost in costs)
+    allocated = "; ".join(
+        f"{cost.litellm}: {cost.bytes.stock / 1024:,.1f} KiB in {cost.blocks.stock:,.0f} blocks, "
+        f"ours {cost.bytes.ours / 1024:,.2f} in {cost.blocks.ours:,.0f}"
+        for cost in costs
     )
-    told = [outcome for version in outcomes.values() for outcome in version]
-    differing = [f"{version}, {one}" for version, all_ in outcomes.items() for one in all_ if one.undocumented]
-    compared = f"{sum(one.events for one in told):,} events, {sum(one.series for one in told):,} series"
-    crowd = f"stock with {stock.users:,}: {stock.mib:.1f} MiB, {stock.ms:.0f} ms"
+    by_version = [(version, comparison) for version, all_ in comparisons.items() for comparison in all_]
+    differing = [f"{version}, {comparison}" for version, comparison in by_version if comparison.undocumented]
+    events = sum(comparison.events for _, comparison in by_version)
+    series = sum(comparison.series for _, comparison in by_version)
+    stock_scrape = f"stock with {stock.users:,}: {stock.mib:.1f} MiB, {stock.ms:.0f} ms"
     return [
-        Metric("cpu_us_per_event", max(one.cpu.ours for one in measured), "us", None, cpu),
-        Metric("cpu_ratio_stock", min(one.cpu.ratio for one in measured), "x", ">= 12", cpu),
-        Metric("alloc_ratio_stock", min(one.bytes.ratio for one in measured), "x", ">= 5", asked),
-        Metric("alloc_blocks_ratio_stock", min(one.blocks.ratio for one in measured), "x", None, asked),
+        Metric("cpu_us_per_event", max(cost.cpu.ours for cost in costs), "us", None, cpu),
+        Metric("cpu_ratio_stock", min(cost.cpu.ratio for cost in costs), "x", ">= 12", cpu),
+        Metric("alloc_ratio_stock", min(cost.bytes.ratio for cost in costs), "x", ">= 5", allocated),
+        Metric("alloc_blocks_ratio_stock", min(cost.blocks.ratio for cost in costs), "x", None, allocated),
         Metric(
             "undocumented_differences",
-            sum(len(one.undocumented) for one in told),
+            sum(len(comparison.undocumented) for _, comparison in by_version),
             "",
             "<= 0",
-            "; ".join([compared, *differing[:3]]),
+            "; ".join([f"{events:,} events, {series:,} series", *differing[:3]]),
         ),
-        Metric("scrape_50k_users_mib", ours.mib, "MiB", "<= 5", crowd),
-        Metric("scrape_50k_users_ms", ours.ms, "ms", "<= 300", crowd),
+        Metric("scrape_50k_users_mib", ours.mib, "MiB", "<= 5", stock_scrape),
+        Metric("scrape_50k_users_ms", ours.ms, "ms", "<= 300", stock_scrape),
         Metric("scrape_50k_users_lost", abs(ours.lost), "", "<= 0", f"of {ours.users:,} requests"),
-        Metric("dead_postgres_delay_ms", delay(waited), "ms", "<= 1", "; ".join(map(str, waited))),
+        Metric("dead_postgres_delay_ms", added_delay_ms(delays), "ms", "<= 1", "; ".join(map(str, delays))),
     ]

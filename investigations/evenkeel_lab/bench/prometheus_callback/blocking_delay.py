@@ -1,4 +1,4 @@
-"""How long an event is kept waiting while Postgres is dead, or hangs, and budgets are asked for all the time."""
+"""The delay of events while Postgres is dead, or hangs, and budgets are looked up all the time."""
 
 from __future__ import annotations
 
@@ -11,90 +11,94 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.prometheus_callback.differential import EVENKEEL, SEED
-from evenkeel_lab.bench.prometheus_callback.running import replaying
-from evenkeel_lab.bench.prometheus_callback.sampling import Crowd, Sampler
+from evenkeel_lab.bench.prometheus_callback.replay_process import start_replay
+from evenkeel_lab.bench.prometheus_callback.sampling import Population, Sampler
 from evenkeel_lab.bench.prometheus_callback.variations import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from evenkeel_lab.bench.prometheus_callback.events import Event
-    from evenkeel_lab.bench.prometheus_callback.running import Ground
+    from evenkeel_lab.bench.prometheus_callback.replay_process import ReplaySetup
 
 EVENTS: Final = 1_500
 ROUNDS: Final = 5
-# Somebody new with most of the events, whom nobody knows.
-CROWD: Final = Crowd(callers=1_000, variations=False)
-# Values age as soon as that, so that the server is tried again and again.
-IMPATIENT: Final = {f"EVENKEEL_BUDGETS_{name}": "1" for name in ("TTL", "NEGATIVE_TTL")}
+# With this many clients, most events need the budgets of a client that is not cached yet.
+POPULATION: Final = Population(clients=1_000, variations=False)
+# Cached budgets expire after one second, so that the server is tried again and again.
+SHORT_TTLS: Final = {f"EVENKEEL_BUDGETS_{name}": "1" for name in ("TTL", "NEGATIVE_TTL")}
 FAILURES: Final = re.compile(r"^evenkeel_budget_lookup_failures_total\{.*source=\"postgres\".*\} (\S+)$", re.MULTILINE)
 MILLI: Final = 1e3
 
 
 @dataclass(frozen=True)
-class Stalls:
-    """What was seen, with one kind of Postgres."""
+class Delay:
+    """The delay of events with one kind of Postgres."""
 
     server: str
     ms: float
-    """For how long an event was kept waiting at most: of several rounds, the median."""
+    """The largest delay of an event: the median of several rounds."""
     failures: float
-    """How many lookups failed: if none did, nothing was tried."""
+    """The number of failed lookups. If it is 0, no connection was tried."""
 
     def __str__(self) -> str:
         return f"{self.server}: {self.ms:.2f} ms, {self.failures:,.0f} lookups failed"
 
 
-def delay(seen: Sequence[Stalls]) -> float:
-    """Return by how much longer an event is kept waiting, in milliseconds, than without any database."""
-    without, *others = seen
-    if not all(one.failures for one in others):
-        # Nothing was asked for, and so nothing was shown.
+def added_delay_ms(delays: Sequence[Delay]) -> float:
+    """Return how many milliseconds longer an event is delayed than without a database, the first of `delays`.
+
+    `inf` if no lookup failed: then nothing was measured.
+    """
+    without, *others = delays
+    if not all(delay.failures for delay in others):
         return math.inf
-    return max(0.0, *(one.ms - without.ms for one in others))
+    return max(0.0, *(delay.ms - without.ms for delay in others))
 
 
-async def stalls(ground: Ground, recorded: Sequence[Event]) -> list[Stalls]:
-    """Measure, without a database, with a dead one and with one that hangs."""
-    # Those that LiteLLM's own code counts keep the loop as long as it takes.
-    events = Sampler([event for event in recorded if event.hook == SUCCESS], CROWD, SEED).draw(EVENTS)
-    found = [await _stalls(ground, events, "none", {})]
-    with socket.socket() as taken:
-        # Bound, and not listening: whoever connects is refused.
-        taken.bind(("127.0.0.1", 0))
-        found.append(await _stalls(ground, events, "dead", _address(taken.getsockname()[1])))
-    async with _silent() as port:
-        found.append(await _stalls(ground, events, "hanging", _address(port)))
-    return found
+async def blocking_delays(setup: ReplaySetup, recorded: Sequence[Event]) -> list[Delay]:
+    """Measure the delays without a database, with a dead one and with one that hangs."""
+    # Only success events: the others are counted by LiteLLM's own code, which blocks the event loop itself.
+    events = Sampler([event for event in recorded if event.hook == SUCCESS], POPULATION, SEED).draw(EVENTS)
+    delays = [await _measure_delay(setup, events, "none", {})]
+    with socket.socket() as bound:
+        # The port is bound and nothing listens, so connections are refused.
+        bound.bind(("127.0.0.1", 0))
+        delays.append(await _measure_delay(setup, events, "dead", _database_url(bound.getsockname()[1])))
+    async with _hanging_server() as port:
+        delays.append(await _measure_delay(setup, events, "hanging", _database_url(port)))
+    return delays
 
 
-async def _stalls(ground: Ground, events: Sequence[Event], server: str, environment: Mapping[str, str]) -> Stalls:
-    here = replace(ground, environment={**ground.environment, **IMPATIENT, **environment})
-    async with replaying(here, EVENKEEL, events) as replay:
-        # Plans are made once, and drivers are loaded once.
-        await replay.wish("pace")
-        rounds = [await replay.wish("pace") for _ in range(ROUNDS)]
-        scrape = (await replay.wish("scrape"))["scrape"]
-    worst = sorted(one["worst_seconds"] for one in rounds)[ROUNDS // 2]
-    return Stalls(server, worst * MILLI, sum(map(float, FAILURES.findall(scrape))))
+async def _measure_delay(
+    setup: ReplaySetup, events: Sequence[Event], server: str, environment: Mapping[str, str]
+) -> Delay:
+    with_server = replace(setup, environment={**setup.environment, **SHORT_TTLS, **environment})
+    async with start_replay(with_server, EVENKEEL, events) as replay:
+        # Not counted: the first round builds update plans and loads drivers.
+        await replay.execute("measure_delay")
+        rounds = [await replay.execute("measure_delay") for _ in range(ROUNDS)]
+        scrape = (await replay.execute("scrape"))["scrape"]
+    worst = sorted(reply["worst_seconds"] for reply in rounds)[ROUNDS // 2]
+    return Delay(server, worst * MILLI, sum(map(float, FAILURES.findall(scrape))))
 
 
-def _address(port: int) -> dict[str, str]:
-    return {"DATABASE_URL": f"postgresql://nobody:nothing@127.0.0.1:{port}/none"}
+def _database_url(port: int) -> dict[str, str]:
+    return {"DATABASE_URL": f"postgresql://user:password@127.0.0.1:{port}/none"}
 
 
 @asynccontextmanager
-async def _silent() -> AsyncIterator[int]:
-    """Have a server that takes connections, and never says anything."""
-    taken: set[asyncio.StreamWriter] = set()
+async def _hanging_server() -> AsyncIterator[int]:
+    """Run a server that accepts connections and never answers. Yield its port."""
+    connections: set[asyncio.StreamWriter] = set()
 
-    async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        taken.add(writer)
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(writer)
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        for writer in taken:
+        for writer in connections:
             writer.close()
         server.close()

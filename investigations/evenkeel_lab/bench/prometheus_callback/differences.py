@@ -1,4 +1,4 @@
-"""In what our scrapes may differ from LiteLLM's own, and why: read from the committed list, `differences.toml`."""
+"""The documented differences between our scrapes and stock's, each with its reason: `differences.toml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenkeel_lab.bench.prometheus_callback.scrape import WORKER, Difference, Ki
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-LIST: Final = Path(__file__).with_name("differences.toml")
+FILE: Final = Path(__file__).with_name("differences.toml")
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class Documented:
     """One documented difference."""
 
     family: str
-    """A pattern; a metric's whole name."""
+    """A pattern for the whole name of a metric."""
     kinds: frozenset[Kind]
     reason: str
     only: str = "any"
-    """Under which condition: a name of `CONDITIONS`."""
+    """A further condition: a name in `CONDITIONS`."""
     within: float = math.inf
-    """Of a value: by how much at most."""
+    """The largest absolute difference of two values."""
     settings: str = ".*"
-    """A pattern: under which settings, by their name in `MATRIX`."""
+    """A pattern for the names of settings in `MATRIX`."""
 
     def covers(self, difference: Difference) -> bool:
-        """Whether a difference is this one."""
+        """Whether this documents `difference`."""
         first, second = difference.values
         return (
             difference.kind in self.kinds
@@ -45,43 +45,47 @@ class Documented:
         )
 
 
-def _names(told: str) -> set[str]:
-    return set(told.split(", ")) - {""}
+def _label_names(text: str) -> set[str]:
+    return set(text.split(", ")) - {""}
 
 
 CONDITIONS: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "any": lambda _: True,
     "stock says +Inf": lambda difference: difference.values[0] == math.inf,
     "stock says less than nothing": lambda difference: difference.values[0] < 0,
-    "stock names the worker": lambda difference: _names(difference.first) - _names(difference.second) == {WORKER},
+    "stock names the worker": lambda difference: (
+        _label_names(difference.first) - _label_names(difference.second) == {WORKER}
+    ),
     "of end users, addresses or user agents": lambda difference: any(
         f'{name}="' in difference.series for name in ("end_user", "client_ip", "user_agent")
     ),
     "of oddly told callers": lambda difference: VARIED_HASH in difference.series or f"-{VARIED}-" in difference.series,
 }
-"""What a documented difference may be restricted to."""
+"""The conditions that `only` may name."""
 
 
 @cache
-def documented(place: Path = LIST) -> Sequence[Documented]:
-    """Return the list."""
-    told = tomllib.loads(place.read_text(encoding="utf-8"))["difference"]
+def documented(file: Path = FILE) -> Sequence[Documented]:
+    """Read the documented differences."""
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))["difference"]
     return [
         Documented(
-            one["family"],
-            frozenset(Kind(kind) for kind in one["kinds"]),
-            one["reason"],
-            one.get("only", "any"),
-            one.get("within", math.inf),
-            one.get("settings", ".*"),
+            entry["family"],
+            frozenset(Kind(kind) for kind in entry["kinds"]),
+            entry["reason"],
+            entry.get("only", "any"),
+            entry.get("within", math.inf),
+            entry.get("settings", ".*"),
         )
-        for one in told
+        for entry in entries
     ]
 
 
 def undocumented(
     differences: Iterable[Difference], known: Sequence[Documented] | None = None, settings: str = ""
 ) -> list[Difference]:
-    """Return the differences that have no documented reason under these settings."""
-    known = [one for one in (documented() if known is None else known) if re.fullmatch(one.settings, settings)]
-    return [one for one in differences if not any(reason.covers(one) for reason in known)]
+    """Return the differences without a documented reason under these settings."""
+    reasons = [
+        reason for reason in (documented() if known is None else known) if re.fullmatch(reason.settings, settings)
+    ]
+    return [difference for difference in differences if not any(reason.covers(difference) for reason in reasons)]

@@ -1,4 +1,4 @@
-"""The same events through two callbacks, under each of the settings: what their scrapes differ in."""
+"""Feed the same events to two callbacks under given settings, and list the differences of their scrapes."""
 
 from __future__ import annotations
 
@@ -8,96 +8,96 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.prometheus_callback.differences import undocumented
 from evenkeel_lab.bench.prometheus_callback.events import Event
-from evenkeel_lab.bench.prometheus_callback.running import scraped
-from evenkeel_lab.bench.prometheus_callback.sampling import Crowd, Sampler
-from evenkeel_lab.bench.prometheus_callback.scrape import Difference, Kind, compared, families
+from evenkeel_lab.bench.prometheus_callback.replay_process import scrape
+from evenkeel_lab.bench.prometheus_callback.sampling import Population, Sampler
+from evenkeel_lab.bench.prometheus_callback.scrape import Difference, Kind, compare_scrapes, families
 from evenkeel_lab.bench.prometheus_callback.settings_matrix import CIRCUMSTANCES, MATRIX, Circumstances
 from evenkeel_lab.bench.prometheus_callback.variations import MODEL_GROUPS, PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evenkeel_lab.bench.prometheus_callback.running import Ground, Scraped
+    from evenkeel_lab.bench.prometheus_callback.replay_process import ReplaySetup, Scrape
 
 STOCK, EVENKEEL, NOOP = "stock", "evenkeel", "noop"
 TIME: Final = "pass_time"
-"""What an event is called that is none: that time passes."""
-GROUPS: Final = ((*PAYLOAD, "model_group"), ("request_data", "model"))
+"""The kind and the hook of an event that moves the clock instead of calling the callback."""
+MODEL_GROUP_PATHS: Final = ((*PAYLOAD, "model_group"), ("request_data", "model"))
 LIMIT: Final = 1_000
 EVENTS: Final = "evenkeel_metrics_events"
 SEED: Final = 7
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What two scrapes had to say."""
+class Comparison:
+    """The differences of two callbacks' scrapes under the same settings."""
 
     settings: str
     events: int
     series: int
-    """How many there are in the first scrape: of nothing, nothing differs."""
+    """The number of LiteLLM's series in the first scrape. If it is 0, nothing was compared."""
     differences: Sequence[Difference]
     undocumented: Sequence[Difference]
 
     def __str__(self) -> str:
-        told = f"{self.settings}: {len(self.undocumented)} of {self.series:,} series differ without a reason"
-        return "; ".join([told, *map(str, self.undocumented[:3])])
+        summary = f"{self.settings}: {len(self.undocumented)} undocumented differences in {self.series:,} series"
+        return "; ".join([summary, *map(str, self.undocumented[:3])])
 
 
-async def differential(
-    ground: Ground,
+async def compare_callbacks(
+    setup: ReplaySetup,
     recorded: Sequence[Event],
     number: int,
     settings: str = "none",
     *,
     arms: tuple[str, str] = (STOCK, EVENKEEL),
-) -> Outcome:
-    """Feed so many events, drawn from recorded ones, to both callbacks; and compare."""
-    first, second = arms
-    here = under(ground, recorded, settings)
-    events = with_time(Sampler(recorded, crowd(settings), SEED).draw(number), settings)
-    one, other = await asyncio.gather(scraped(here, first, events), scraped(here, second, events))
-    found = list(_differences(one, other))
-    series = sum(line.startswith("litellm_") for line in one.text.splitlines())
-    return Outcome(settings, len(events), series, found, undocumented(found, settings=settings))
+) -> Comparison:
+    """Draw `number` events from recorded ones, feed them to both callbacks, and compare their scrapes."""
+    with_settings = setup_for(setup, recorded, settings)
+    events = with_time_passing(Sampler(recorded, population(settings), SEED).draw(number), settings)
+    first, second = await asyncio.gather(*(scrape(with_settings, arm, events) for arm in arms))
+    differences = list(_differences(first, second))
+    series = sum(line.startswith("litellm_") for line in first.text.splitlines())
+    return Comparison(settings, len(events), series, differences, undocumented(differences, settings=settings))
 
 
-def under(ground: Ground, recorded: Sequence[Event], settings: str) -> Ground:
-    """Return where events are replayed under some settings, with a router that knows the models of the events."""
+def setup_for(setup: ReplaySetup, recorded: Sequence[Event], settings: str) -> ReplaySetup:
+    """Return `setup` with settings of `MATRIX`, and with a router that has the model groups of the events."""
     circumstances = CIRCUMSTANCES.get(settings, Circumstances())
-    groups = {str(event.at(place)) for event in recorded for place in GROUPS if event.at(place)}
+    groups = {str(event.at(path)) for event in recorded for path in MODEL_GROUP_PATHS if event.at(path)}
     return replace(
-        ground,
-        settings={**ground.settings, **MATRIX[settings]},
+        setup,
+        settings={**setup.settings, **MATRIX[settings]},
         several_workers=circumstances.several_workers,
         models=dict.fromkeys(sorted(groups | set(MODEL_GROUPS)), LIMIT if circumstances.router_limits else None),
     )
 
 
-def crowd(settings: str) -> Crowd:
-    """Return of whom events are told under some settings."""
-    return Crowd(end_users=CIRCUMSTANCES.get(settings, Circumstances()).end_users)
+def population(settings: str) -> Population:
+    """Return how many clients and end users the events have under some settings."""
+    return Population(end_users=CIRCUMSTANCES.get(settings, Circumstances()).end_users)
 
 
-def with_time(events: Sequence[Event], settings: str) -> list[Event]:
-    """Return events with the time that passes when half of them have come, if any does."""
+def with_time_passing(events: Sequence[Event], settings: str) -> list[Event]:
+    """Return the events, with a step of the clock after half of them if the settings have one."""
     seconds, half = CIRCUMSTANCES.get(settings, Circumstances()).seconds_pass, len(events) // 2
     time = [Event(TIME, TIME, {"seconds": seconds})] if seconds else []
     return [*events[:half], *time, *events[half:]]
 
 
-def _given_up(scrape: Scraped) -> Iterator[Difference]:
-    """Go through the plans of ours that were wrong: LiteLLM's own code has counted in their place, at its own price."""
-    told = families("".join(f"{line}\n" for line in scrape.text.splitlines() if EVENTS in line)).get(EVENTS)
-    for series, value in () if told is None else told.series.items():
+def _rejected_plans(ours: Scrape) -> Iterator[Difference]:
+    """Yield a difference for update plans that were wrong: LiteLLM's own, slower code counted those events."""
+    lines = "".join(f"{line}\n" for line in ours.text.splitlines() if EVENTS in line)
+    family = families(lines).get(EVENTS)
+    for series, value in () if family is None else family.series.items():
         if ("outcome", "plan_rejected") in series[1] and series[0].endswith("_total"):
-            yield Difference(Kind.GIVEN_UP, EVENTS, "", "", str(value))
+            yield Difference(Kind.PLAN_REJECTED, EVENTS, "", "", str(value))
 
 
-def _differences(one: Scraped, other: Scraped) -> Iterator[Difference]:
-    if not one.refusals and not other.refusals:
-        yield from compared(one.text, other.text)
-        yield from _given_up(other)
-    # Ours says more than that.
-    elif not one.refusals or not all(any(words in told for told in other.refusals) for words in one.refusals):
-        yield Difference(Kind.REFUSAL, "", "", "; ".join(one.refusals), "; ".join(other.refusals))
+def _differences(first: Scrape, second: Scrape) -> Iterator[Difference]:
+    if not first.critical and not second.critical:
+        yield from compare_scrapes(first.text, second.text)
+        yield from _rejected_plans(second)
+    # Our message contains stock's, and says more.
+    elif not first.critical or not all(any(text in ours for ours in second.critical) for text in first.critical):
+        yield Difference(Kind.CRITICAL, "", "", "; ".join(first.critical), "; ".join(second.critical))

@@ -1,7 +1,7 @@
-"""Recorded events: what LiteLLM once told a callback, in JSON, and where the committed ones are.
+"""Recorded events: the arguments with which LiteLLM called a callback, as JSON, and the files that hold them.
 
-Times, exceptions, callers' keys and numbers that are none are mappings with a tag (`"$"`), see `record/recorder.py`;
-`replay.py` makes them what they were, in a process that has LiteLLM.
+Times, exceptions, clients' keys and numbers that JSON cannot express are mappings with a tag (`"$"`), which
+`record/recorder.py` writes. `replay.py` rebuilds the original values, in a process that has LiteLLM.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 EVENTS: Final = Path(__file__).with_name("events")
 ABSENT: Final[Mapping[str, str]] = {"$": "absent"}
-"""In the place of a value: it is taken away."""
+"""Instead of a value in a change: the value is removed."""
 
-Path_ = tuple[str | int, ...]
-"""Where a value is: keys of mappings, numbers of items."""
+JsonPath = tuple[str | int, ...]
+"""The way to a value in JSON: keys of mappings and indexes of lists."""
 
 
 @dataclass(frozen=True)
@@ -32,68 +32,68 @@ class Event:
     """One call of a callback."""
 
     kind: str
-    """What it is about, in a word or two: `chat`, `stream`, `failure RateLimitError`."""
+    """A short name for the kind of event, such as `chat`, `stream` or `failure RateLimitError`."""
     hook: str
-    """The method that was called."""
+    """The method of the callback that was called."""
     arguments: Mapping[str, Any]
-    changes: Mapping[Path_, Any] | None = None
-    """What differs from the arguments, place by place: so that thousands of events share most of what they hold."""
+    changes: Mapping[JsonPath, Any] | None = None
+    """The values that differ from `arguments`, which thousands of events share."""
 
-    def at(self, place: Path_) -> Any:
-        """Return what is recorded at a place; None if there is no such place."""
-        found: Any = self.arguments
-        for step in place:
-            if isinstance(found, Mapping):
-                found = found.get(step)
-            elif isinstance(found, list) and isinstance(step, int) and step < len(found):
-                found = found[step]
+    def at(self, path: JsonPath) -> Any:
+        """Return the recorded value at `path`, or `None` if the path does not exist."""
+        value: Any = self.arguments
+        for key in path:
+            if isinstance(value, Mapping):
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
             else:
                 return None
-        return found
+        return value
 
-    def changed(self, changes: Mapping[Path_, Any], kind: str | None = None) -> Event:
-        """Return it with other values at some places."""
+    def changed(self, changes: Mapping[JsonPath, Any], kind: str | None = None) -> Event:
+        """Return the event with other values at the paths in `changes`."""
         return replace(self, kind=kind or self.kind, changes={**(self.changes or {}), **changes})
 
 
-def leaves(value: Any, place: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
-    """Go through all scalars of a value, and where each is."""
+def leaves(value: Any, path: JsonPath = ()) -> Iterator[tuple[JsonPath, Any]]:
+    """Yield all scalars in `value`, each with its path."""
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from leaves(one, (*place, key))
+        for key, item in value.items():
+            yield from leaves(item, (*path, key))
     elif isinstance(value, list):
-        for number, one in enumerate(value):
-            yield from leaves(one, (*place, number))
+        for number, item in enumerate(value):
+            yield from leaves(item, (*path, number))
     else:
-        yield place, value
+        yield path, value
 
 
-def place_of(version: str) -> Path:
-    """Return where the events of a LiteLLM version are kept."""
+def events_file(version: str) -> Path:
+    """Return the file of the committed events of a LiteLLM version."""
     return EVENTS / f"{version}.json.gz"
 
 
-def write_events(events: Sequence[Event], place: Path) -> None:
-    """Write events; the same events are the same bytes."""
-    lines = [{"kind": one.kind, "hook": one.hook, "arguments": one.arguments} for one in events]
+def write_events(events: Sequence[Event], file: Path) -> None:
+    """Write events to a file. The same events give the same bytes."""
+    lines = [{"kind": event.kind, "hook": event.hook, "arguments": event.arguments} for event in events]
     text = json.dumps({"format": FORMAT, "events": lines}, separators=(",", ":"), sort_keys=True)
-    place.parent.mkdir(exist_ok=True)
-    place.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-def read_events(place: Path) -> list[Event]:
-    """Read events."""
-    told = json.loads(gzip.decompress(place.read_bytes()))
-    if told["format"] != FORMAT:
+def read_events(file: Path) -> list[Event]:
+    """Read events from a file. Raise `WrongUse` if it has another format."""
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    if content["format"] != FORMAT:
         raise WrongUse(
-            f"{place.name} has format {told['format']}, this is for {FORMAT}.",
-            hint="python -m evenkeel_lab.bench.prometheus_callback.record",
+            f"{file.name}: expected format {FORMAT}, got format {content['format']}.",
+            hint="Record the events again: python -m evenkeel_lab.bench.prometheus_callback.record",
         )
-    return [Event(one["kind"], one["hook"], one["arguments"]) for one in told["events"]]
+    return [Event(entry["kind"], entry["hook"], entry["arguments"]) for entry in content["events"]]
 
 
-def packed(events: Sequence[Event]) -> str:
-    """Return events as `replay.py` reads them: what they share is written once."""
+def pack_events(events: Sequence[Event]) -> str:
+    """Return events as the text that `replay.py` reads, in which shared arguments are written once."""
     bases: dict[int, int] = {}
     shared: list[Mapping[str, Any]] = []
     lines = []
@@ -101,6 +101,6 @@ def packed(events: Sequence[Event]) -> str:
         number = bases.setdefault(id(event.arguments), len(bases))
         if number == len(shared):
             shared.append(event.arguments)
-        changes = [[list(place), value] for place, value in (event.changes or {}).items()]
+        changes = [[list(path), value] for path, value in (event.changes or {}).items()]
         lines.append({"hook": event.hook, "base": number, "changes": changes})
     return json.dumps({"bases": shared, "events": lines})

@@ -1,4 +1,4 @@
-"""A scrape after fifty thousand end users: how big, how long, and whether all of them are counted."""
+"""A scrape with fifty thousand end users: its size, its duration, and whether every request is counted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel_lab.bench.prometheus_callback.differential import EVENKEEL, SEED, STOCK
-from evenkeel_lab.bench.prometheus_callback.running import replaying
-from evenkeel_lab.bench.prometheus_callback.sampling import Crowd, Sampler
+from evenkeel_lab.bench.prometheus_callback.replay_process import start_replay
+from evenkeel_lab.bench.prometheus_callback.sampling import Population, Sampler
 from evenkeel_lab.bench.prometheus_callback.scrape import families
 from evenkeel_lab.bench.prometheus_callback.settings_matrix import MATRIX
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel_lab.bench.prometheus_callback.events import Event
-    from evenkeel_lab.bench.prometheus_callback.running import Ground
+    from evenkeel_lab.bench.prometheus_callback.replay_process import ReplaySetup
 
 USERS: Final = 50_000
 STOCK_USERS: Final = 500
@@ -25,31 +25,36 @@ REQUESTS: Final = ("litellm_requests_metric", "litellm_requests_metric_total")
 
 
 @dataclass(frozen=True)
-class Crowded:
-    """What a scrape was."""
+class LargeScrape:
+    """The size and the duration of a scrape after one event of each of many end users."""
 
     users: int
     mib: float
     ms: float
-    """Of several, the median."""
+    """The median of `SCRAPES` scrapes."""
     lost: float
-    """How many requests are in no series."""
+    """The number of requests that no series counts."""
 
 
-async def crowded(ground: Ground, recorded: Sequence[Event], callback: str, users: int) -> Crowded:
-    """Feed an event of each end user, then scrape."""
-    events = Sampler(recorded, Crowd(variations=False), SEED).end_users(users)
-    async with replaying(replace(ground, settings=MATRIX["end users"]), callback, events) as replay:
-        await replay.wish("feed")
-        scrapes = [await replay.wish("scrape") for _ in range(SCRAPES)]
+async def scrape_with_users(setup: ReplaySetup, recorded: Sequence[Event], callback: str, users: int) -> LargeScrape:
+    """Feed one event of each of `users` end users to a callback, then scrape it."""
+    events = Sampler(recorded, Population(variations=False), SEED).end_users(users)
+    async with start_replay(replace(setup, settings=MATRIX["end users"]), callback, events) as replay:
+        await replay.execute("feed")
+        scrapes = [await replay.execute("scrape") for _ in range(SCRAPES)]
     last = scrapes[-1]
-    times = sorted(one["seconds"] for one in scrapes)
-    name, sample = REQUESTS
-    series = families(last["scrape"])[name].series
-    counted = sum(value for (one, _), value in series.items() if one == sample)
-    return Crowded(users, last["bytes"] / MIB, times[SCRAPES // 2] * MILLI, users - counted)
+    seconds = sorted(reply["seconds"] for reply in scrapes)
+    family, sample = REQUESTS
+    series = families(last["scrape"])[family].series
+    counted = sum(value for (name, _), value in series.items() if name == sample)
+    return LargeScrape(users, last["bytes"] / MIB, seconds[SCRAPES // 2] * MILLI, users - counted)
 
 
-async def both(ground: Ground, recorded: Sequence[Event], ours: str = EVENKEEL) -> tuple[Crowded, Crowded]:
-    """Return ours with all of them, and stock's with so few that it ends."""
-    return await crowded(ground, recorded, ours, USERS), await crowded(ground, recorded, STOCK, STOCK_USERS)
+async def large_scrapes(
+    setup: ReplaySetup, recorded: Sequence[Event], ours: str = EVENKEEL
+) -> tuple[LargeScrape, LargeScrape]:
+    """Return our scrape with all users, and stock's with `STOCK_USERS`: with all of them it would not end."""
+    return (
+        await scrape_with_users(setup, recorded, ours, USERS),
+        await scrape_with_users(setup, recorded, STOCK, STOCK_USERS),
+    )

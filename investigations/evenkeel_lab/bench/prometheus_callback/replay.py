@@ -1,19 +1,18 @@
-"""Feeds recorded events to a callback, in a process that has LiteLLM: `python replay.py JOB`, a line for each wish.
+"""Replay recorded events to a callback, in a process that has LiteLLM: `python replay.py JOB`.
 
-JOB is a file of JSON: `arm`, which callback (`stock`, `noop`, `evenkeel`, or `module:attribute`), `settings`, LiteLLM's
-own, `events`, a file as `events.packed` writes it, `bare`: whether LiteLLM's proxy is only hinted at, which spares
-half a minute of imports where nothing asks for it, `models`, the proxy's router's, each with a limit of requests or
-null, and `several_workers`: whether this is one of them. The wishes are the methods of `Replay`; each is answered by
-one line of JSON. This is a program of its own, and knows nothing of the lab: any LiteLLM may run it.
+JOB is a JSON file: `arm` names the callback (`stock`, `noop`, `evenkeel`, or `module:attribute`), `settings` are
+LiteLLM's own, `events` is a file that `events.pack_events` wrote. `bare` replaces LiteLLM's proxy by a stub, which
+saves half a minute of imports. `models` maps the models of the proxy's router to a limit of requests or null.
+`several_workers` makes this process one of several workers. Each line of stdin names a method of `Replay`; the reply is
+one line of JSON. This program imports nothing of the lab, so that it runs with any version of LiteLLM.
 
-Events are fed as LiteLLM does it: one coroutine after another, awaited in one loop that has its turn in between; what a
-callback raises is caught and counted. There is no database and no Redis; the router, if there is one, serves nobody.
-An event may be that time passes, for which nobody waits: scrapes come before and after it, as they do meanwhile. Events
-are built before anything is measured, and share what is the same in them, as far as JSON has it.
+Events are fed as LiteLLM feeds them: one coroutine after another is awaited, and the event loop runs in between;
+exceptions of a callback are caught and counted. There is no database and no Redis. The event `pass_time` moves the
+clock without waiting, with a scrape before and after it. Events are built before anything is measured, and share parts.
 
-CPU is all of the process, with the flush and one scrape; that of the loop is what `noop` takes. Allocation is counted
-by memray, which hooks Python's allocators: every block that is asked for and how big it is, whether it is freed at once
-or never. What comes from a free list (a small tuple, a float) was not asked for, and is not in it.
+CPU is the CPU time of the process, with the flush and one scrape; `noop` measures the event loop's own. Allocation is
+counted by memray, which hooks Python's allocators: the number and the size of all requested blocks, however soon they
+are freed. Objects from a free list (a small tuple, a float) request no block, so they do not count.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    Call = tuple[str, tuple[Any, ...]]
+    HookCall = tuple[str, tuple[Any, ...]]
 
-# Or it asks the internet for prices.
+# Without this, LiteLLM downloads a price list.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 PROXY_SERVER: Final = "litellm.proxy.proxy_server"
-FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-GUARD: Final = "litellm.proxy.auth.user_api_key_auth"
+MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+AUTH_MODULE: Final = "litellm.proxy.auth.user_api_key_auth"
 PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "async_log_success_event": ("kwargs", "response_obj", "start_time", "end_time"),
     "async_log_failure_event": ("kwargs", "response_obj", "start_time", "end_time"),
@@ -57,12 +56,12 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
 }
 TIME: Final = "pass_time"
 PAUSE_SECONDS: Final = 0.004
-LOGGED: Final = ("async_log_success_event", "async_log_failure_event")
-"""The calls whose failure LiteLLM counts."""
+COUNTED_FAILURES: Final = ("async_log_success_event", "async_log_failure_event")
+"""The hooks whose failures LiteLLM counts."""
 
 
-class Bare(ModuleType):
-    """Stands for the proxy's own module: nothing is connected, and nobody is there."""
+class ProxyStub(ModuleType):
+    """Stub of the proxy's module, without any connection."""
 
     def __init__(self) -> None:
         super().__init__(PROXY_SERVER)
@@ -76,12 +75,12 @@ class Bare(ModuleType):
             raise AttributeError(name)
 
 
-def stand_in() -> None:
-    """Have LiteLLM find no proxy, and what its proxy imports first, where only the library is installed."""
-    sys.modules[PROXY_SERVER] = Bare()
-    guard: Any = ModuleType(GUARD)
+def stub_proxy() -> None:
+    """Replace LiteLLM's proxy, and what it imports first, by stubs: only the library may be installed."""
+    sys.modules[PROXY_SERVER] = ProxyStub()
+    guard: Any = ModuleType(AUTH_MODULE)
     guard.user_api_key_auth = lambda: None
-    sys.modules[GUARD] = guard
+    sys.modules[AUTH_MODULE] = guard
     if importlib.util.find_spec("backoff") is None:
         backoff: Any = ModuleType("backoff")
         backoff.on_exception = lambda *_, **__: lambda function: function
@@ -89,20 +88,20 @@ def stand_in() -> None:
         sys.modules["backoff"] = backoff
 
 
-def worker(arm: str) -> None:
-    """Make this one of several workers. For its own callback, LiteLLM makes their folder; ours has to."""
+def configure_worker(arm: str) -> None:
+    """Set the environment of one of several workers. LiteLLM creates stock's folder; our callback creates its own."""
     if arm == "stock":
-        os.environ[FOLDER] = tempfile.mkdtemp(dir=Path.cwd())
+        os.environ[MULTIPROCESS_FOLDER] = tempfile.mkdtemp(dir=Path.cwd())
     else:
         os.environ |= {"NUM_WORKERS": "2", "TMPDIR": str(Path.cwd())}
 
 
-def configured(models: Mapping[str, int | None]) -> None:
-    """Set our callback in the proxy module's configuration, and give it a router."""
+def configure_proxy(models: Mapping[str, int | None]) -> None:
+    """List our callback in the configuration of the proxy module, and add a router if there are `models`."""
     server: Any = importlib.import_module(PROXY_SERVER)
     server.proxy_config = getattr(server, "proxy_config", None) or SimpleNamespace()
     server.proxy_config.config = {"litellm_settings": {"callbacks": ["litellm_evenkeel.proxy.prometheus"]}}
-    # LiteLLM's proxy imports it; what it makes there is in a scrape.
+    # LiteLLM's proxy imports it, and its metrics are part of a scrape.
     with contextlib.suppress(ImportError):
         importlib.import_module("litellm.accounting.metrics")
     if models:
@@ -113,23 +112,23 @@ def configured(models: Mapping[str, int | None]) -> None:
         server.llm_router = importlib.import_module("litellm").Router(model_list=deployments)
 
 
-def passing() -> Callable[[float], None]:
-    """Tell the time from now on; return what lets seconds pass, for which nobody waits."""
-    passed: list[float] = []
+def fake_clock() -> Callable[[float], None]:
+    """Replace the clocks of `time`. Return a function that moves them forward by a number of seconds."""
+    skipped: list[float] = []
     real, steady = time.time, time.monotonic
-    time.time = lambda: real() + sum(passed)
-    time.monotonic = lambda: steady() + sum(passed)
-    return passed.append
+    time.time = lambda: real() + sum(skipped)
+    time.monotonic = lambda: steady() + sum(skipped)
+    return skipped.append
 
 
-class Critical(logging.Handler):
-    """Keeps what is critical: why a callback counts nothing."""
+class CriticalLog(logging.Handler):
+    """Keeps critical log messages: the reasons why a callback counts nothing."""
 
-    told: Final[list[str]] = []
+    messages: Final[list[str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:  # noqa: D102
         if record.levelno >= logging.CRITICAL:
-            self.told.append(record.getMessage())
+            self.messages.append(record.getMessage())
 
 
 class Noop:
@@ -144,13 +143,13 @@ class Noop:
         return self.nothing
 
 
-def callback(arm: str) -> Any:
+def make_callback(arm: str) -> Any:
     """Return the callback that an arm stands for."""
     module, _, attribute = ARMS.get(arm, arm).partition(":")
     if module == "noop":
         return Noop()
-    found = getattr(importlib.import_module(module), attribute)
-    return found() if inspect.isclass(found) else found
+    target = getattr(importlib.import_module(module), attribute)
+    return target() if inspect.isclass(target) else target
 
 
 ARMS: Final[Mapping[str, str]] = {
@@ -160,207 +159,208 @@ ARMS: Final[Mapping[str, str]] = {
 }
 
 
-# -- building events ---------------------------------------------------------------------------------------------------
+# -- rebuilding events -------------------------------------------------------------------------------------------------
 
 
-def failure(told: Mapping[str, Any]) -> BaseException:
-    """Return an exception again, of its own class if there is one here."""
-    module, _, name = told["class"].rpartition(".")
+def rebuild_exception(recorded: Mapping[str, Any]) -> BaseException:
+    """Rebuild an exception, of its own class if that can be imported."""
+    module, _, name = recorded["class"].rpartition(".")
     try:
-        kind = getattr(importlib.import_module(module), name)
+        class_ = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
-        kind = type(name, (Exception,), {})
-    attributes = dict(told["attributes"])
-    made: BaseException = kind.__new__(kind)
-    made.args = tuple(attributes.pop("args", ()))
+        class_ = type(name, (Exception,), {})
+    attributes = dict(recorded["attributes"])
+    exception: BaseException = class_.__new__(class_)
+    exception.args = tuple(attributes.pop("args", ()))
     for key, value in attributes.items():
         try:
-            setattr(made, key, built(value, {}))
+            setattr(exception, key, rebuild(value, {}))
         except AttributeError:
-            # A property, made of the others.
+            # A property without a setter follows from the other attributes.
             continue
-    return made
+    return exception
 
 
-def caller(told: Mapping[str, Any]) -> Any:
-    """Return the caller's key again."""
-    known = importlib.import_module("litellm.proxy._types").UserAPIKeyAuth
-    fields = {name: built(value, {}) for name, value in told["fields"].items()}
-    # Its validators would hash what is hashed already, and want more packages for that.
-    return known.model_construct(**fields)
+def rebuild_key(recorded: Mapping[str, Any]) -> Any:
+    """Rebuild the client's key."""
+    key_class = importlib.import_module("litellm.proxy._types").UserAPIKeyAuth
+    fields = {name: rebuild(value, {}) for name, value in recorded["fields"].items()}
+    # The validators would hash the hash again, and need more packages for that.
+    return key_class.model_construct(**fields)
 
 
 TAGS: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
-    "datetime": lambda told: datetime.fromisoformat(told["at"]),
-    "float": lambda told: float(told["value"]),
-    "exception": failure,
-    "auth": caller,
+    "datetime": lambda recorded: datetime.fromisoformat(recorded["at"]),
+    "float": lambda recorded: float(recorded["value"]),
+    "exception": rebuild_exception,
+    "auth": rebuild_key,
 }
 
 
-def built(value: Any, known: dict[int, Any]) -> Any:
-    """Return what a recorded value was; of those in `known`, the one that is there."""
+def rebuild(value: Any, shared: dict[int, Any]) -> Any:
+    """Rebuild a recorded value. A value whose id is in `shared` is taken from there."""
     if not isinstance(value, (dict, list)):
         return value
-    if id(value) in known:
-        return known[id(value)]
+    if id(value) in shared:
+        return shared[id(value)]
     if isinstance(value, list):
-        return [built(one, known) for one in value]
+        return [rebuild(item, shared) for item in value]
     if "$" in value:
         return TAGS[value["$"]](value)
-    return {key: built(one, known) for key, one in value.items()}
+    return {key: rebuild(item, shared) for key, item in value.items()}
 
 
-def remember(value: Any, known: dict[int, Any]) -> None:
-    """Build all there is in a recorded value, so that events may share it."""
+def rebuild_shared(value: Any, shared: dict[int, Any]) -> None:
+    """Rebuild a recorded value and all values in it into `shared`, by id, so that events share them."""
     if isinstance(value, (dict, list)):
         tagged = isinstance(value, dict) and "$" in value
-        for one in () if tagged else value.values() if isinstance(value, dict) else value:
-            remember(one, known)
-        known[id(value)] = built(value, known)
+        for item in () if tagged else value.values() if isinstance(value, dict) else value:
+            rebuild_shared(item, shared)
+        shared[id(value)] = rebuild(value, shared)
 
 
-def changed(value: Any, steps: Sequence[Any], to: Any) -> Any:
-    """Return a recorded value with another one at a place, sharing the rest; a place that is not there is left out."""
-    if not steps:
-        return to
-    step, *below = steps
+def with_change(value: Any, path: Sequence[Any], new: Any) -> Any:
+    """Return `value` with `new` at `path`, sharing the rest; unchanged if `path` does not exist."""
+    if not path:
+        return new
+    key, *rest = path
     if isinstance(value, list):
-        if not isinstance(step, int) or step >= len(value):
+        if not isinstance(key, int) or key >= len(value):
             return value
-        return [*value[:step], changed(value[step], below, to), *value[step + 1 :]]
-    if not isinstance(value, dict) or (below and step not in value):
+        return [*value[:key], with_change(value[key], rest, new), *value[key + 1 :]]
+    if not isinstance(value, dict) or (rest and key not in value):
         return value
-    if not below and isinstance(to, dict) and to.get("$") == "absent":
-        return {key: one for key, one in value.items() if key != step}
-    return {**value, step: changed(value.get(step), below, to)}
+    if not rest and isinstance(new, dict) and new.get("$") == "absent":
+        return {name: item for name, item in value.items() if name != key}
+    return {**value, key: with_change(value.get(key), rest, new)}
 
 
-def calls(place: Path) -> list[Call]:
-    """Return the calls that a file of events stands for."""
-    told = json.loads(place.read_text(encoding="utf-8"))
-    bases = told["bases"]
-    known: dict[int, Any] = {}
+def read_calls(file: Path) -> list[HookCall]:
+    """Read a file of events as the hook calls that they were."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    bases = content["bases"]
+    shared: dict[int, Any] = {}
     for base in bases:
-        remember(base, known)
-    found = []
-    for event in told["events"]:
+        rebuild_shared(base, shared)
+    result = []
+    for event in content["events"]:
         arguments = bases[event["base"]]
-        for steps, to in event["changes"]:
-            arguments = changed(arguments, steps, to)
-        ready = built(arguments, known)
-        found.append((event["hook"], tuple(ready.get(name) for name in PARAMETERS[event["hook"]])))
-    return found
+        for path, new in event["changes"]:
+            arguments = with_change(arguments, path, new)
+        ready = rebuild(arguments, shared)
+        result.append((event["hook"], tuple(ready.get(name) for name in PARAMETERS[event["hook"]])))
+    return result
 
 
 # -- feeding and measuring ---------------------------------------------------------------------------------------------
 
 
 class Replay:
-    """A callback, and the events for it."""
+    """One callback and the events for it; the methods without an underscore are commands."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         litellm = importlib.import_module("litellm")
         for name, value in job.get("settings", {}).items():
             setattr(litellm, name, value)
         if job.get("bare"):
-            stand_in()
+            stub_proxy()
         if job.get("several_workers") or job.get("models"):
-            configured(job.get("models", {}))
-        logging.getLogger().addHandler(Critical())
-        self._calls = calls(Path(job["events"]))
-        self._pass_time = passing() if any(hook == TIME for hook, _ in self._calls) else None
-        self._callback = self._made(job["arm"])
+            configure_proxy(job.get("models", {}))
+        logging.getLogger().addHandler(CriticalLog())
+        self._calls = read_calls(Path(job["events"]))
+        self._pass_time = fake_clock() if any(hook == TIME for hook, _ in self._calls) else None
+        self._callback = self._make_callback(job["arm"])
         self._raised: Counter[str] = Counter()
         self._client: Any = importlib.import_module("prometheus_client")
-        gc.collect()  # What was built is nobody's garbage, and in a proxy it would not be there.
+        gc.collect()  # In a proxy these events would not exist, so the collector must not visit them.
         gc.freeze()
 
-    def _made(self, arm: str) -> Any:
+    def _make_callback(self, arm: str) -> Any:
         try:
-            return callback(arm)
+            return make_callback(arm)
         except ValueError as error:
-            Critical.told.append(str(error))
+            CriticalLog.messages.append(str(error))
             return Noop()
 
     async def feed(self) -> dict[str, Any]:
-        """Feed all events, in order."""
+        """Feed all events, in order. Return their number, and how often each exception was raised."""
         for hook, arguments in self._calls:
             if hook == TIME and self._pass_time is not None:
-                await self._scraped()
+                await self._generate()
                 self._pass_time(*arguments)
-                await self._scraped()
+                await self._generate()
                 continue
             try:
                 await getattr(self._callback, hook)(*arguments)
             except Exception as error:  # noqa: BLE001 - LiteLLM catches all of them, too
                 self._raised[f"{hook} {type(error).__name__}"] += 1
-                if hook in LOGGED:
-                    # LiteLLM tells the name of its class; here it is one, or how often it was would not be compared.
+                if hook in COUNTED_FAILURES:
+                    # LiteLLM passes the name of the class. One name for both, so that their numbers are compared.
                     self._callback.increment_callback_logging_failure("callback")
             await asyncio.sleep(0)
         return {"events": len(self._calls), "raised": dict(self._raised)}
 
     async def scrape(self) -> dict[str, Any]:
-        """Return what a scrape shows, and how long it took."""
+        """Return the text of a scrape, how long it took, and the critical log messages."""
         began, used = time.perf_counter(), time.process_time()
-        text = await self._scraped()
+        text = await self._generate()
         return {
             "seconds": time.perf_counter() - began,
             "cpu_seconds": time.process_time() - used,
             "bytes": len(text),
             "scrape": text.decode(),
-            "refusals": Critical.told,
+            "critical": CriticalLog.messages,
         }
 
-    async def measure(self) -> dict[str, Any]:
+    async def measure_cpu(self) -> dict[str, Any]:
         """Return the CPU of all events, the flush and one scrape."""
         began = time.process_time()
-        told = await self.feed()
-        fed = time.process_time()
-        await self._scraped()
-        return {**told, "cpu_seconds": time.process_time() - began, "scrape_cpu_seconds": time.process_time() - fed}
+        fed_events = await self.feed()
+        fed_at = time.process_time()
+        await self._generate()
+        end = time.process_time()
+        return {**fed_events, "cpu_seconds": end - began, "scrape_cpu_seconds": end - fed_at}
 
-    async def pace(self) -> dict[str, Any]:
-        """Feed all events, one each few milliseconds; return how late any of them was done at most.
+    async def measure_delay(self) -> dict[str, Any]:
+        """Feed an event every few milliseconds. Return the largest delay between due time and end, in seconds.
 
-        Of that, it counts what this thread's CPU can account for: what others do to a machine is not in it. Neither is
-        Python's garbage collector, which stops an event for longer than all else, whatever callback there is.
+        A delay counts only as far as this thread used the CPU in it, which leaves out the machine's other load. The
+        garbage collector is off: with any callback, its pauses are longer than all other delays.
         """
         gc.collect()
         gc.disable()
-        worst, due, ended = 0.0, time.perf_counter(), time.thread_time()
+        worst, due, cpu_before = 0.0, time.perf_counter(), time.thread_time()
         for hook, arguments in self._calls:
             due += PAUSE_SECONDS
-            while (left := due - time.perf_counter()) > 0:
-                await asyncio.sleep(left)
+            while (remaining := due - time.perf_counter()) > 0:
+                await asyncio.sleep(remaining)
             await getattr(self._callback, hook)(*arguments)
-            late, now = time.perf_counter() - due, time.thread_time()
-            worst, ended = max(worst, min(late, now - ended)), now
+            late, cpu_now = time.perf_counter() - due, time.thread_time()
+            worst, cpu_before = max(worst, min(late, cpu_now - cpu_before)), cpu_now
         gc.enable()
         return {"events": len(self._calls), "worst_seconds": worst}
 
-    async def allocate(self) -> dict[str, Any]:
-        """Return how much memory was asked for meanwhile, and in how many blocks."""
+    async def measure_allocations(self) -> dict[str, Any]:
+        """Return how many bytes and blocks were requested while all events were fed and scraped once."""
         memray, native = importlib.import_module("memray"), importlib.import_module("memray._memray")
         with tempfile.TemporaryDirectory() as folder:
             records = Path(folder, "records")
             with memray.Tracker(records, trace_python_allocators=True):
                 await self.feed()
-                await self._scraped()
-            found = native.compute_statistics(str(records))
+                await self._generate()
+            statistics = native.compute_statistics(str(records))
         return {
             "events": len(self._calls),
-            "bytes": found.total_memory_allocated,
-            "blocks": found.total_num_allocations,
+            "bytes": statistics.total_memory_allocated,
+            "blocks": statistics.total_num_allocations,
         }
 
-    async def _scraped(self) -> bytes:
-        # As whoever answers a scrape of ours does first.
+    async def _generate(self) -> bytes:
+        # Our callback's own /metrics endpoint drains first, too.
         drain = getattr(self._callback, "drain", None)
         if drain is not None:
             await drain()
-        registry, folder = self._client.REGISTRY, os.environ.get(FOLDER)
+        registry, folder = self._client.REGISTRY, os.environ.get(MULTIPROCESS_FOLDER)
         if folder:
             registry = self._client.CollectorRegistry()
             importlib.import_module("prometheus_client.multiprocess").MultiProcessCollector(registry, folder)
@@ -369,31 +369,31 @@ class Replay:
 
 
 async def main(job: Path) -> None:
-    """Do what each line of stdin wishes."""
-    # Some callbacks print tables; and the answers are for the bench.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Run the command in each line of stdin, until an empty one."""
+    # Some callbacks print tables, which must not mix with the replies.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     logging.disable(logging.ERROR)
-    told = json.loads(job.read_text(encoding="utf-8"))
-    # Before anything of LiteLLM is imported, and with it Prometheus' client.
-    if told.get("several_workers"):
-        worker(told["arm"])
-    replay = Replay(told)
-    wishes = {
+    content = json.loads(job.read_text(encoding="utf-8"))
+    # The Prometheus client, which LiteLLM imports, reads the environment at import.
+    if content.get("several_workers"):
+        configure_worker(content["arm"])
+    replay = Replay(content)
+    commands = {
         "feed": replay.feed,
         "scrape": replay.scrape,
-        "measure": replay.measure,
-        "pace": replay.pace,
-        "allocate": replay.allocate,
+        "measure_cpu": replay.measure_cpu,
+        "measure_delay": replay.measure_delay,
+        "measure_allocations": replay.measure_allocations,
     }
     version = importlib.import_module("importlib.metadata").version("litellm")
-    answers.write(json.dumps({"litellm": version}) + "\n")
-    answers.flush()
+    replies.write(json.dumps({"litellm": version}) + "\n")
+    replies.flush()
     loop = asyncio.get_running_loop()
-    # The loop goes on while it waits: a callback may have a timer.
+    # The event loop must not block while it waits: a callback may have a timer.
     while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
-        answers.write(json.dumps(await wishes[line]()) + "\n")
-        answers.flush()
+        replies.write(json.dumps(await commands[line]()) + "\n")
+        replies.flush()
 
 
 if __name__ == "__main__":

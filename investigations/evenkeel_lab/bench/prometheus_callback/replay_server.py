@@ -1,7 +1,7 @@
-"""Imports LiteLLM once, and runs each job of `replay.py` in a fork: `python replay_server.py SOCKET`.
+"""Import LiteLLM once, and run each job of `replay.py` in a fork: `python replay_server.py SOCKET`.
 
-The import takes half of the time of a replay. A client connects to SOCKET, and sends the path of a job in a line; after
-that, its connection takes the wishes and gives the answers. This is a program of its own, as `replay.py` is.
+The import takes half of the time of a replay. A client connects to SOCKET and sends the path of a job in one line; the
+connection then carries the commands and the replies. Like `replay.py`, this program imports nothing of the lab.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 import replay  # type: ignore[import-not-found]
 
 ERRORS: Final = "errors"
-"""The file beside a job for what its fork prints to stderr."""
+"""The name of the file for the fork's stderr, in the folder of its job."""
 
 
 def serve(address: str) -> None:
@@ -44,7 +44,7 @@ def serve(address: str) -> None:
 
 
 def run_fork(connection: socket.socket) -> None:
-    """Run the job whose path is the first line from `connection`, which then takes the wishes. Never return."""
+    """Run the job whose path is the first line from `connection`, then its commands. Never return."""
     os.dup2(connection.fileno(), 0)
     os.dup2(connection.fileno(), 1)
     job = Path(sys.stdin.readline().strip())
@@ -56,7 +56,7 @@ def run_fork(connection: socket.socket) -> None:
     try:
         asyncio.run(replay.main(job))
         code = 0
-    except BaseException:  # noqa: BLE001 - what a process would print at its end
+    except BaseException:  # noqa: BLE001 - printed as at the end of any process
         traceback.print_exc()
     finally:
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What differs between two scrapes: families, their types and labels, series and values, each difference by itself."""
+"""Compare two scrapes: families, their types and labels, series and values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 Labels = tuple[tuple[str, str], ...]
 Series = tuple[str, Labels]
 
-# What sums differ by when their summands come in another order.
+# Sums differ by this much, relatively, if their summands come in another order.
 ORDER_OF_SUMMANDS: Final = 1e-9
 BUCKET: Final = "le"
 WORKER: Final = "pid"
 
 
 class Kind(StrEnum):
-    """In which way two scrapes differ."""
+    """The kinds of differences between two scrapes."""
 
     FAMILY_MISSING = "family missing"
     FAMILY_EXTRA = "family extra"
     TYPE = "type"
     HELP = "help"
-    REFUSAL = "refusal"
-    GIVEN_UP = "plans given up"
+    CRITICAL = "critical log messages"
+    PLAN_REJECTED = "update plans rejected"
     LABELS = "labels"
     SERIES_MISSING = "series missing"
     SERIES_EXTRA = "series extra"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Family:
-    """One metric, all of its series."""
+    """A metric family with all of its series."""
 
     type: str
     help: str
@@ -48,7 +48,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which the second scrape is not as the first."""
+    """One difference of the second scrape from the first."""
 
     kind: Kind
     family: str
@@ -56,52 +56,52 @@ class Difference:
     first: str = ""
     second: str = ""
     values: tuple[float, float] = field(default=(math.nan, math.nan), compare=False)
-    """What both say, as far as they are numbers."""
+    """The values in both scrapes; NaN where there is none."""
 
     def __str__(self) -> str:
-        where = f"{self.family} {self.series}".strip()
-        told = f": {self.first or 'nothing'} here, {self.second or 'nothing'} there"
-        return f"{self.kind} {where}{told if self.first or self.second else ''}"
+        subject = f"{self.family} {self.series}".strip()
+        values = f": {self.first or 'nothing'} here, {self.second or 'nothing'} there"
+        return f"{self.kind} {subject}{values if self.first or self.second else ''}"
 
 
 def families(text: str) -> dict[str, Family]:
-    """Read a scrape."""
-    found = {}
+    """Parse the text of a scrape. Return its families by name."""
+    result = {}
     for family in text_string_to_metric_families(text):
         names = {name for sample in family.samples for name in sample.labels} - {BUCKET}
         series = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in family.samples}
-        found[family.name] = Family(family.type, family.documentation, frozenset(names), series)
-    return found
+        result[family.name] = Family(family.type, family.documentation, frozenset(names), series)
+    return result
 
 
-def compared(first: str, second: str) -> Iterator[Difference]:
+def compare_scrapes(first: str, second: str) -> Iterator[Difference]:
     """Yield each difference between two scrapes."""
     # Parsing takes most of the time, and most series are equal to the letter.
     lines = first.splitlines(), second.splitlines()
     equal = {line for line in set(lines[0]).intersection(lines[1]) if not line.startswith("#")}
-    here, there = (families("".join(f"{line}\n" for line in side if line not in equal)) for side in lines)
+    here, there = (families("".join(f"{line}\n" for line in part if line not in equal)) for part in lines)
     for name in here.keys() - there.keys():
         yield Difference(Kind.FAMILY_MISSING, name)
     for name in there.keys() - here.keys():
         yield Difference(Kind.FAMILY_EXTRA, name)
     for name in sorted(here.keys() & there.keys()):
-        yield from _families(name, here[name], there[name])
+        yield from _family_differences(name, here[name], there[name])
 
 
-def _families(name: str, here: Family, there: Family) -> Iterator[Difference]:
+def _family_differences(name: str, here: Family, there: Family) -> Iterator[Difference]:
     if here.type != there.type:
         yield Difference(Kind.TYPE, name, "", here.type, there.type)
     if here.help != there.help:
         yield Difference(Kind.HELP, name, "", here.help, there.help)
-    # Without a series there are no labels to be seen.
+    # The labels of a family without series are unknown.
     if here.series and there.series and here.labels != there.labels:
         yield Difference(Kind.LABELS, name, "", ", ".join(sorted(here.labels)), ", ".join(sorted(there.labels)))
         if here.labels - there.labels != {WORKER}:
             return
-        # There is one worker: its number tells nothing apart.
+        # There is only one worker, so its number distinguishes no series.
         here = replace(here, series={_without_worker(series): value for series, value in here.series.items()})
     for series in sorted(here.series.keys() | there.series.keys()):
-        yield from _values(name, series, here.series.get(series), there.series.get(series))
+        yield from _value_difference(name, series, here.series.get(series), there.series.get(series))
 
 
 def _without_worker(series: Series) -> Series:
@@ -109,7 +109,7 @@ def _without_worker(series: Series) -> Series:
     return name, tuple(label for label in labels if label[0] != WORKER)
 
 
-def _values(name: str, series: Series, here: float | None, there: float | None) -> Iterator[Difference]:
+def _value_difference(name: str, series: Series, here: float | None, there: float | None) -> Iterator[Difference]:
     if here is not None and there is not None and same(here, there):
         return
     kind = Kind.SERIES_EXTRA if here is None else Kind.SERIES_MISSING if there is None else Kind.VALUE
@@ -120,7 +120,7 @@ def _values(name: str, series: Series, here: float | None, there: float | None) 
 
 
 def same(here: float, there: float) -> bool:
-    """Whether two values are one."""
+    """Whether two values are equal, but for the order of summands."""
     if math.isnan(here) or math.isnan(there):
         return math.isnan(here) and math.isnan(there)
     return math.isclose(here, there, rel_tol=ORDER_OF_SUMMANDS, abs_tol=ORDER_OF_SUMMANDS)

@@ -1,4 +1,4 @@
-"""The settings under which the two callbacks are compared: LiteLLM's own, as a proxy's YAML has them."""
+"""The settings of LiteLLM under which the two callbacks are compared, as in a proxy's YAML."""
 
 from __future__ import annotations
 
@@ -77,23 +77,23 @@ MATRIX: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         },
     }
 )
-"""By name."""
+"""The settings by name."""
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What else is otherwise."""
+    """The conditions of a replay besides LiteLLM's settings."""
 
     seconds_pass: float = 0.0
-    """So many, when half of the events have come."""
+    """The seconds by which the clock moves after half of the events."""
     end_users: int = 8
-    """Into so many each recorded one is made."""
+    """The number of end users made from each recorded one."""
     several_workers: bool = False
     router_limits: bool = False
-    """Whether the router knows limits of its models, and says what is left of them."""
+    """Whether the router's models have limits, so that the router states what remains of them."""
 
 
-# Longer than such series live; not so long that they would go at LiteLLM's usual interval, and longer than that.
+# Both exceed the 20 seconds that such series live. Only the second exceeds the default interval of LiteLLM's cleanup.
 BRIEFLY, LONG = Circumstances(seconds_pass=30.0), Circumstances(seconds_pass=90.0)
 CIRCUMSTANCES: Final[Mapping[str, Circumstances]] = MappingProxyType(
     {
@@ -109,6 +109,6 @@ CIRCUMSTANCES: Final[Mapping[str, Circumstances]] = MappingProxyType(
         "limits of the router": Circumstances(router_limits=True),
     }
 )
-"""Of settings under which something else is otherwise as well."""
+"""The circumstances by the name of settings; the other settings have the defaults."""
 OF_EACH_VERSION: Final = ("none", "many", "few series", "several workers")
-"""Under which every version is compared."""
+"""The settings under which every version of LiteLLM is compared."""

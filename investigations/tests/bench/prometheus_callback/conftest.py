@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel_lab.bench.prometheus_callback.environments import RECORDED
-from evenkeel_lab.bench.prometheus_callback.events import Event, place_of, read_events
+from evenkeel_lab.bench.prometheus_callback.events import Event, events_file, read_events
+from evenkeel_lab.bench.prometheus_callback.replay_process import RECORDED
 
 
 @pytest.fixture(scope="session")
 def recorded() -> list[Event]:
-    return read_events(place_of(RECORDED))
+    return read_events(events_file(RECORDED))

@@ -1,4 +1,4 @@
-"""Events through LiteLLM's own callback and one that is wrong: what is wrong is found, and nothing else is."""
+"""Events through LiteLLM's own callback, ours and one that is wrong: exactly its faults are found."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from evenkeel_lab.bench.prometheus_callback import grounds
-from evenkeel_lab.bench.prometheus_callback.differential import STOCK, differential
-from evenkeel_lab.bench.prometheus_callback.environments import RECORDED
-from evenkeel_lab.bench.prometheus_callback.running import Ground, preloaded, replaying
-from evenkeel_lab.bench.prometheus_callback.sampling import Crowd, Sampler
+from evenkeel_lab.bench.prometheus_callback import replay_setups
+from evenkeel_lab.bench.prometheus_callback.differential import STOCK, compare_callbacks
+from evenkeel_lab.bench.prometheus_callback.replay_process import RECORDED, ReplaySetup, preloaded, start_replay
+from evenkeel_lab.bench.prometheus_callback.sampling import Population, Sampler
 from evenkeel_lab.bench.prometheus_callback.scrape import Kind
 from evenkeel_lab.bench.prometheus_callback.settings_matrix import MATRIX
 from evenkeel_lab.errors import RigFailure
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 
     from evenkeel_lab.bench.prometheus_callback.events import Event
 
-HERE = Ground(Path(sys.executable), (Path(__file__).parent,), bare=True)
+SETUP = ReplaySetup(Path(sys.executable), (Path(__file__).parent,), bare=True)
 WRONG = "wrong:Wrong"
 FEW, SOME, MANY = 150, 800, 5_000
 
 
 @pytest.mark.slow
-async def test_what_is_wrong_is_found_and_nothing_else(recorded: list[Event]) -> None:
-    outcome = await differential(HERE, recorded, FEW, arms=(STOCK, WRONG))
-    families = {one.family for one in outcome.undocumented}
+async def test_only_the_faults_of_a_wrong_callback_are_found(recorded: list[Event]) -> None:
+    comparison = await compare_callbacks(SETUP, recorded, FEW, arms=(STOCK, WRONG))
+    families = {difference.family for difference in comparison.undocumented}
     assert {
         "litellm_cache_misses_metric",
         "litellm_cache_hits_metric",
@@ -41,72 +40,74 @@ async def test_what_is_wrong_is_found_and_nothing_else(recorded: list[Event]) ->
         "litellm_llm_api_failed_requests_metric",
     } <= families
     assert not families & {"litellm_requests_metric", "litellm_spend_metric", "litellm_proxy_failed_requests_metric"}
-    assert outcome.series > 1_000
+    assert comparison.series > 1_000
 
 
-async def test_what_cannot_be_replayed_says_why(recorded: list[Event]) -> None:
+async def test_a_failed_replay_states_its_reason(recorded: list[Event]) -> None:
     with pytest.raises(RigFailure, match="nowhere"):
-        async with replaying(HERE, "nowhere:Nothing", recorded[:1]):
+        async with start_replay(SETUP, "nowhere:Nothing", recorded[:1]):
             pass
 
 
 @pytest.mark.parametrize("settings", ["none", "several workers", "short lives, always looked at"])
-async def test_ours_says_what_stock_says(recorded: list[Event], settings: str) -> None:
-    outcome = await differential(HERE, recorded, FEW, settings)
-    assert not outcome.undocumented, outcome
+async def test_our_scrape_equals_stocks(recorded: list[Event], settings: str) -> None:
+    comparison = await compare_callbacks(SETUP, recorded, FEW, settings)
+    assert not comparison.undocumented, comparison
 
 
-async def test_settings_that_both_refuse_are_refused_in_the_same_words(recorded: list[Event]) -> None:
-    outcome = await differential(HERE, recorded, FEW, "buckets out of order")
-    assert (outcome.series, list(outcome.undocumented)) == (0, [])
-    # One that counts all the same, or refuses in other words, differs.
-    (found,) = (await differential(HERE, recorded, FEW, "buckets out of order", arms=(STOCK, "noop"))).undocumented
-    assert (found.kind, found.first, found.second) == (Kind.REFUSAL, "Buckets not in sorted order", "")
+async def test_settings_that_both_reject_are_rejected_with_the_same_message(recorded: list[Event]) -> None:
+    comparison = await compare_callbacks(SETUP, recorded, FEW, "buckets out of order")
+    assert (comparison.series, list(comparison.undocumented)) == (0, [])
+    # A callback that accepts the settings, or rejects them with another message, differs.
+    comparison = await compare_callbacks(SETUP, recorded, FEW, "buckets out of order", arms=(STOCK, "noop"))
+    (difference,) = comparison.undocumented
+    assert (difference.kind, difference.first, difference.second) == (Kind.CRITICAL, "Buckets not in sorted order", "")
 
 
 @pytest_asyncio.fixture(scope="module")
-async def server() -> AsyncIterator[Ground]:
+async def server() -> AsyncIterator[ReplaySetup]:
     """LiteLLM without its proxy, imported once: settings belong to the callback."""
-    ground = (await grounds((RECORDED,)))[RECORDED]
-    async with preloaded(replace(ground, bare=True)) as running:
+    setup = (await replay_setups((RECORDED,)))[RECORDED]
+    async with preloaded(replace(setup, bare=True)) as running:
         yield running
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [name for name in MATRIX if name != "none"])
-async def test_ours_says_what_stock_says_under_all_settings(
-    server: Ground, recorded: list[Event], settings: str
+async def test_our_scrape_equals_stocks_under_all_settings(
+    server: ReplaySetup, recorded: list[Event], settings: str
 ) -> None:
-    outcome = await differential(server, recorded, SOME, settings)
-    assert not outcome.undocumented, outcome
+    comparison = await compare_callbacks(server, recorded, SOME, settings)
+    assert not comparison.undocumented, comparison
 
 
 @pytest.mark.slow
-async def test_ours_says_what_stock_says_in_a_proxy(recorded: list[Event]) -> None:
-    ground = (await grounds((RECORDED,)))[RECORDED]
-    outcome = await differential(ground, recorded, MANY)
-    assert not outcome.undocumented, outcome
+async def test_our_scrape_equals_stocks_in_a_proxy(recorded: list[Event]) -> None:
+    setup = (await replay_setups((RECORDED,)))[RECORDED]
+    comparison = await compare_callbacks(setup, recorded, MANY)
+    assert not comparison.undocumented, comparison
 
 
 @pytest.mark.slow
-async def test_stock_differs_from_itself_in_nothing(recorded: list[Event]) -> None:
-    ground = (await grounds((RECORDED,)))[RECORDED]
-    outcome = await differential(ground, recorded, MANY, "many", arms=(STOCK, STOCK))
-    assert outcome.undocumented == []
+async def test_stock_does_not_differ_from_itself(recorded: list[Event]) -> None:
+    setup = (await replay_setups((RECORDED,)))[RECORDED]
+    comparison = await compare_callbacks(setup, recorded, MANY, "many", arms=(STOCK, STOCK))
+    assert comparison.undocumented == []
 
 
 @pytest.mark.slow
-async def test_events_are_measured_and_so_is_what_they_allocate(recorded: list[Event]) -> None:
-    (ground,) = (await grounds((RECORDED,))).values()
-    drawn = Sampler(recorded, Crowd(variations=False), 1).draw(FEW)
-    async with replaying(ground, STOCK, drawn) as replay:
-        used, first, second = [await replay.wish(wish) for wish in ("measure", "allocate", "allocate")]
-    assert used["events"] == FEW
-    assert 0 < used["scrape_cpu_seconds"] < used["cpu_seconds"]
-    # The same work asks for the same.
+async def test_cpu_and_allocations_are_measured(recorded: list[Event]) -> None:
+    (setup,) = (await replay_setups((RECORDED,))).values()
+    drawn = Sampler(recorded, Population(variations=False), 1).draw(FEW)
+    async with start_replay(setup, STOCK, drawn) as replay:
+        cpu = await replay.execute("measure_cpu")
+        first, second = [await replay.execute("measure_allocations") for _ in range(2)]
+    assert cpu["events"] == FEW
+    assert 0 < cpu["scrape_cpu_seconds"] < cpu["cpu_seconds"]
+    # The same work allocates the same.
     assert first["bytes"] == pytest.approx(second["bytes"], rel=0.01)
 
 
-def test_the_settings_have_names_and_the_first_are_none() -> None:
+def test_the_matrix_has_many_settings_and_none() -> None:
     assert MATRIX["none"] == {}
     assert len(MATRIX) > 10

@@ -1,4 +1,4 @@
-"""LiteLLM's own callback with mistakes, for the tests of what finds them. Imported where events are replayed."""
+"""LiteLLM's own callback with faults, to test the comparison. Imported in the process that replays events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from litellm.integrations.prometheus import PrometheusLogger
 
 
 class Wrong(PrometheusLogger):
-    """Loses cache hits, counts tokens twice, and forgets what failed."""
+    """Loses cache hits, counts tokens twice, and ignores failures."""
 
     def _increment_cache_metrics(self, *_: Any, **__: Any) -> None:
         return

@@ -1,1 +1,1 @@
-"""Events as the real proxy tells them to callbacks, recorded once and committed: `python -m ...callback.record`."""
+"""Record the events that the real proxy sends to callbacks: `python -m ...prometheus_callback.record`."""

@@ -1,7 +1,7 @@
 """Record the events anew: `python -m evenkeel_lab.bench.prometheus_callback.record [VERSION]`.
 
-Boots the whole stack with a callback that writes down what it is told, asks for everything once, tidies what was
-written, and puts it where the bench and its tests find it: `events/VERSION.json.gz` beside the bench. Takes a minute.
+Starts the whole stack with a callback that records its calls, sends every request once, anonymises the recording and
+writes it to `events/VERSION.json.gz`, which the bench and its tests read. Takes a minute.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from rich.console import Console
 
-from evenkeel_lab.bench.prometheus_callback.environments import RECORDED
-from evenkeel_lab.bench.prometheus_callback.events import place_of, write_events
-from evenkeel_lab.bench.prometheus_callback.record.anonymise import tidied
-from evenkeel_lab.bench.prometheus_callback.record.workload import Ask, asks, settings
+from evenkeel_lab.bench.prometheus_callback.events import events_file, write_events
+from evenkeel_lab.bench.prometheus_callback.record.anonymise import anonymised
+from evenkeel_lab.bench.prometheus_callback.record.workload import Request, requests, settings
+from evenkeel_lab.bench.prometheus_callback.replay_process import RECORDED
 from evenkeel_lab.progress import shown_on
 from evenkeel_lab.stack.http_client import client
 from evenkeel_lab.stack.litellm.config import ProxySpec
@@ -36,7 +36,7 @@ RECORDER = Path(__file__).with_name("recorder.py")
 MODULE = "evenkeel_events"
 LINES = "events.jsonl"
 ANSWER_SECONDS = 60.0
-# The last ones are told in the background, and streams after their end.
+# LiteLLM calls callbacks in the background, for streams after their end.
 SETTLE_SECONDS = 4.0
 ORGANISATION = """
 INSERT INTO "LiteLLM_BudgetTable" (budget_id, max_budget, created_by, updated_by)
@@ -49,7 +49,7 @@ MOCK = {"seed": 7, "latency": {"ttft_ms": 3, "gap_ms": 1, "length": 6}, "models"
 
 
 async def make_keys(api: ManagementApi) -> dict[str, str]:
-    """Return a key for each who asks: with and without a team, a user, an organisation, budgets, limits."""
+    """Return the keys by name: with and without a team, a user, an organisation, budgets, limits."""
     month = {"max_budget": 100.0, "budget_duration": "30d"}
     crew = await api.post("/team/new", team_alias="crew", **month)
     loose = await api.post("/team/new", team_alias="loose")
@@ -80,7 +80,7 @@ async def make_keys(api: ManagementApi) -> dict[str, str]:
 
 
 async def make_organisation(proxy: Proxy) -> None:
-    """Make one, with a budget, for the key that is called after it: its own API is for those who have a licence."""
+    """Create an organisation with a budget for the key `organised`, in the database: the API needs a licence."""
     connection = await connect(proxy.services.database_url)
     try:
         await connection.execute(ORGANISATION)
@@ -88,45 +88,45 @@ async def make_organisation(proxy: Proxy) -> None:
         await connection.close()
 
 
-async def ask(sender: httpx.AsyncClient, one: Ask, key: str) -> None:
-    """Make one request, whatever comes of it."""
-    headers = {"authorization": f"Bearer {key}", **one.headers}
+async def send(http: httpx.AsyncClient, request: Request, key: str) -> None:
+    """Send one request and read its response, whatever its status is."""
+    headers = {"authorization": f"Bearer {key}", **request.headers}
     try:
-        async with sender.stream("POST", one.path, json=dict(one.body), headers=headers) as answer:
-            async for _ in answer.aiter_bytes():
+        async with http.stream("POST", request.path, json=dict(request.body), headers=headers) as response:
+            async for _ in response.aiter_bytes():
                 pass
     except httpx.TransportError:
-        # A stream that breaks off upstream breaks off here, too.
+        # A stream that breaks off at the provider breaks off here, too.
         return
 
 
 async def drive(proxy: Proxy) -> None:
-    """Ask for everything, one after another: so the events come in the same order each time."""
+    """Send all requests, one after another, so that the events come in the same order each time."""
     async with management_api(proxy) as api:
-        keys = {"master": proxy.master_key, "stranger": "sk-nobody-knows-me", **await make_keys(api)}
+        keys = {"master": proxy.master_key, "stranger": "sk-unknown-key", **await make_keys(api)}
     await make_organisation(proxy)
-    async with client(seconds=ANSWER_SECONDS, base_url=proxy.url) as sender:
-        for one in asks():
-            await ask(sender, one, keys[one.who])
+    async with client(seconds=ANSWER_SECONDS, base_url=proxy.url) as http:
+        for request in requests():
+            await send(http, request, keys[request.key])
     await asyncio.sleep(SETTLE_SECONDS)
 
 
 async def record(version: str) -> Path:
-    """Record, and return where the events are."""
+    """Record the events of a LiteLLM version. Return their file."""
     steps = shown_on(Console(stderr=True))
-    async with stack(Options(mock_settings=MOCK), steps=steps) as ground:
-        beside = ground.folder / "recorder"
-        beside.mkdir(mode=0o755)
-        shutil.copy(RECORDER, beside / f"{MODULE}.py")
-        subject = ProxySpec(version, settings=settings(ground.mock.url, f"{MODULE}.recorder"))
-        async with replace(ground, plugin=beside).proxy(subject) as proxy:
-            with steps.step("everything that can be asked"):
+    async with stack(Options(mock_settings=MOCK), steps=steps) as services:
+        folder = services.folder / "recorder"
+        folder.mkdir(mode=0o755)
+        shutil.copy(RECORDER, folder / f"{MODULE}.py")
+        spec = ProxySpec(version, settings=settings(services.mock.url, f"{MODULE}.recorder"))
+        async with replace(services, plugin=folder).proxy(spec) as proxy:
+            with steps.step("all requests"):
                 await drive(proxy)
             lines = (proxy.config.parent / LINES).read_text(encoding="utf-8").splitlines()
-    place = place_of(version)
-    write_events(tidied(lines), place)
-    return place
+    file = events_file(version)
+    write_events(anonymised(lines), file)
+    return file
 
 
 if __name__ == "__main__":
-    print(asyncio.run(record(sys.argv[1] if sys.argv[1:] else RECORDED)))  # noqa: T201 - for who has asked
+    print(asyncio.run(record(sys.argv[1] if sys.argv[1:] else RECORDED)))  # noqa: T201 - the output of the command

@@ -1,9 +1,9 @@
-"""A callback that writes down what LiteLLM tells callbacks: run in the proxy, as `recorder.recorder`.
+"""A callback that records the calls of its hooks. It runs in the proxy, as `recorder.recorder`.
 
-Each call becomes a line of JSON, reduced to what can be rebuilt: scalars, lists and mappings as they are, with a tag
-(`"$"`) what JSON has no word for: times, exceptions, the caller's key, numbers that are none. What is none of these,
-and whatever holds a secret, is left out; texts are cut to a few words. It is written at once, because LiteLLM goes on
-changing what it has handed out.
+Each call becomes one line of JSON with the arguments that can be rebuilt: scalars, lists and mappings as they are, and
+with a tag (`"$"`) values that JSON cannot express: times, exceptions, the client's key, infinite numbers and NaN. Other
+objects and all secrets are omitted; long texts are cut. A call is written immediately, because LiteLLM goes on changing
+the arguments.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ HOOKS: Final[Mapping[str, tuple[str, ...]]] = {
     "log_success_fallback_event": ("original_model_group", "kwargs", "original_exception"),
     "log_failure_fallback_event": ("original_model_group", "kwargs", "original_exception"),
 }
-"""Which calls are written down, and what they are given, in order."""
+"""The recorded hooks, and the parameters of each in order."""
 SECRET: Final = frozenset({"api_key", "authorization", "x-api-key", "cookie", "secret_fields", "jwt_claims"})
-HEAVY: Final = frozenset(
+UNUSED: Final = frozenset(
     {
         "additional_args",
         "async_complete_streaming_response",
@@ -51,14 +51,14 @@ HEAVY: Final = frozenset(
         "cost_breakdown",
     }
 )
-"""Pages of what no callback of ours reads."""
+"""Large values that our callback does not read."""
 HASH: Final = r"[0-9a-f]{64}"
 LONGEST_TEXT, MOST_ITEMS, DEEPEST = 120, 16, 12
 OMITTED: Final = object()
 
 
 def reduced(value: Any, depth: int = 0) -> Any:
-    """Return what can be written of a value, or `OMITTED`."""
+    """Return a value as JSON can express it, or `OMITTED`."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, (int, str)):
@@ -70,88 +70,95 @@ def reduced(value: Any, depth: int = 0) -> Any:
     return OMITTED
 
 
-def number(value: float, _: int) -> Any:
-    """Return a number, tagged if JSON has none like it."""
+def float_(value: float, _: int) -> Any:
+    """Return a number, tagged if it is infinite or NaN."""
     return value if math.isfinite(value) else {"$": "float", "value": str(value)}
 
 
-def moment(value: datetime, _: int) -> dict[str, str]:
-    """Return a point of time."""
+def time_(value: datetime, _: int) -> dict[str, str]:
+    """Return a time, tagged."""
     return {"$": "datetime", "at": value.isoformat()}
 
 
 def failure(value: BaseException, depth: int) -> dict[str, Any]:
-    """Return an exception: which it is, and what it knows."""
-    told = {"message": str(value)[:LONGEST_TEXT], "args": [str(one)[:LONGEST_TEXT] for one in value.args]}
-    known = {name: reduced(one, depth + 1) for name, one in sorted(vars(value).items()) if name not in HEAVY | SECRET}
-    kind = type(value)
-    held = {name: one for name, one in (told | known).items() if one is not OMITTED}
-    return {"$": "exception", "class": f"{kind.__module__}.{kind.__qualname__}", "attributes": held}
+    """Return an exception, tagged: its class and its attributes."""
+    basics = {"message": str(value)[:LONGEST_TEXT], "args": [str(item)[:LONGEST_TEXT] for item in value.args]}
+    attributes = {
+        name: reduced(item, depth + 1) for name, item in sorted(vars(value).items()) if name not in UNUSED | SECRET
+    }
+    class_ = type(value)
+    written = {name: item for name, item in (basics | attributes).items() if item is not OMITTED}
+    return {"$": "exception", "class": f"{class_.__module__}.{class_.__qualname__}", "attributes": written}
 
 
-def caller(value: Any, depth: int) -> dict[str, Any]:
-    """Return what is known of the caller's key."""
-    fields = {name: getattr(value, name) for name in type(value).model_fields if name not in HEAVY | SECRET}
-    told = mapping({name: one for name, one in fields.items() if one is not None}, depth)
-    # A key of the database is known by its hash only, also here.
-    if re.fullmatch(HASH, value.api_key or ""):
-        told["api_key"] = value.api_key
-    return {"$": "auth", "fields": told}
+def client_key(key: Any, depth: int) -> dict[str, Any]:
+    """Return the client's key, tagged, without secrets."""
+    fields = {name: getattr(key, name) for name in type(key).model_fields if name not in UNUSED | SECRET}
+    written = mapping({name: value for name, value in fields.items() if value is not None}, depth)
+    # The database stores a hash instead of the key; a hash is no secret.
+    if re.fullmatch(HASH, key.api_key or ""):
+        written["api_key"] = key.api_key
+    return {"$": "auth", "fields": written}
 
 
 def mapping(value: dict[Any, Any], depth: int) -> Any:
-    """Return a mapping without secrets, and without what cannot be rebuilt."""
+    """Return a mapping without secrets and without values that cannot be rebuilt."""
     if depth > DEEPEST:
         return OMITTED
-    found = {
-        key: reduced(one, depth + 1)
-        for key, one in value.items()
-        if isinstance(key, str) and key.lower() not in SECRET and key not in HEAVY
+    written = {
+        key: reduced(item, depth + 1)
+        for key, item in value.items()
+        if isinstance(key, str) and key.lower() not in SECRET and key not in UNUSED
     }
-    return {key: one for key, one in found.items() if one is not OMITTED}
+    return {key: item for key, item in written.items() if item is not OMITTED}
 
 
-def items(value: Any, depth: int) -> Any:
+def sequence(value: Any, depth: int) -> Any:
     """Return the first items of a list."""
     if depth > DEEPEST:
         return OMITTED
-    found = (reduced(one, depth + 1) for one in list(value)[:MOST_ITEMS])
-    return [one for one in found if one is not OMITTED]
+    written = (reduced(item, depth + 1) for item in list(value)[:MOST_ITEMS])
+    return [item for item in written if item is not OMITTED]
 
 
-def answer(value: Any, depth: int) -> Any:
-    """Return of an answer what it says of its usage."""
+def usage_of(value: Any, depth: int) -> Any:
+    """Return only the usage of a response; `OMITTED` for any other object."""
     usage = getattr(value, "usage", None)
     return OMITTED if usage is None else {"usage": mapping(usage.model_dump(exclude_none=True), depth + 1)}
 
 
 WRITERS: Final[tuple[tuple[Any, Callable[[Any, int], Any]], ...]] = (
-    (float, number),
-    (datetime, moment),
+    (float, float_),
+    (datetime, time_),
     (BaseException, failure),
-    (UserAPIKeyAuth, caller),
+    (UserAPIKeyAuth, client_key),
     (dict, mapping),
-    ((list, tuple, set, frozenset), items),
-    (object, answer),
+    ((list, tuple, set, frozenset), sequence),
+    (object, usage_of),
 )
 
 
-def hook(name: str, parameters: tuple[str, ...], place: Path) -> Callable[..., Awaitable[None]]:
-    """Return a method that writes down each call."""
+def recording_hook(name: str, parameters: tuple[str, ...], file: Path) -> Callable[..., Awaitable[None]]:
+    """Return a method that appends each of its calls to `file`."""
 
     async def write(_: object, *positional: Any, **named: Any) -> None:
         given = dict(zip(parameters, positional, strict=False)) | named
-        told = {parameter: reduced(given.get(parameter)) for parameter in parameters}
-        line = {"hook": name, "arguments": {key: one if one is not OMITTED else None for key, one in told.items()}}
-        with place.open("a", encoding="utf-8") as lines:
+        arguments = {parameter: reduced(given.get(parameter)) for parameter in parameters}
+        line = {
+            "hook": name,
+            "arguments": {key: value if value is not OMITTED else None for key, value in arguments.items()},
+        }
+        with file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(line) + "\n")
 
     return write
 
 
-PLACE: Final = Path("events.jsonl")
-"""Beside the configuration: that is where a proxy of the lab runs."""
+FILE: Final = Path("events.jsonl")
+"""In the working directory of the proxy, which is the folder of its configuration."""
 recorder: Final = type(
-    "Recorder", (custom_logger.CustomLogger,), {name: hook(name, given, PLACE) for name, given in HOOKS.items()}
+    "Recorder",
+    (custom_logger.CustomLogger,),
+    {name: recording_hook(name, given, FILE) for name, given in HOOKS.items()},
 )()
-"""What a configuration names."""
+"""The callback that the configuration names."""

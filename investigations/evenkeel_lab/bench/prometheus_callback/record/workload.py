@@ -1,4 +1,4 @@
-"""What is asked of the proxy whose events are recorded: its models, those who ask, and their requests."""
+"""The proxy and the requests whose events are recorded: models, keys and requests."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ FAULTS: Final = {
     "breaking-off": "half_event=3",
     "erring": "error_event=3",
 }
-"""The models that fail, each by a fault of the mock provider."""
+"""The models that fail, each with its fault of the mock provider."""
 MOCKED: Final = {
     "too-long": "litellm.ContextWindowExceededError",
     "filtered": "Exception: content_filter_policy",
     "limited-by-mock": "litellm.RateLimitError",
 }
-"""The models that fail in ways that only LiteLLM's own mock answers have."""
+"""The models that fail in ways that only LiteLLM's own mock responses have."""
 HANG_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Ask:
+class Request:
     """One request."""
 
-    who: str
+    key: str
+    """The name of its key in `make_keys`."""
     path: str = CHAT
     body: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +59,7 @@ def model_list(mock_url: str) -> list[dict[str, Any]]:
         deployment("gpt-4o", "openai/gpt-4o"),
         deployment("claude", "anthropic/claude-3-5-haiku-20241022", mock_url),
         deployment("embedding", "openai/text-embedding-3-small"),
-        deployment("unpriced", "openai/nobody-knows-what-it-costs"),
+        deployment("unpriced", "openai/model-without-price"),
         *faulty,
         *(deployment(name, "openai/gpt-4o-mini", mock_response=answer) for name, answer in MOCKED.items()),
         deployment("falling", "openai/gpt-4o-mini", extra_headers={"x-mock-fault": "status=500"}),
@@ -67,7 +68,7 @@ def model_list(mock_url: str) -> list[dict[str, Any]]:
 
 
 def settings(mock_url: str, callback: str) -> dict[str, Any]:
-    """Return what is laid over the usual configuration."""
+    """Return the settings that are merged into the lab's usual configuration."""
     return {
         "model_list": model_list(mock_url),
         "litellm_settings": {
@@ -82,51 +83,53 @@ def settings(mock_url: str, callback: str) -> dict[str, Any]:
     }
 
 
-OWNERS: Final = ("plain", "budgeted", "team-only", "organised", "limited")
-"""Those who ask, besides the master."""
+KEYS: Final = ("plain", "budgeted", "team-only", "organised", "limited")
+"""The keys of the successful requests, besides the master key."""
 SERVED: Final = ("gpt-4o-mini", "gpt-4o", "claude", "unpriced")
 FAILING: Final = (*FAULTS, *MOCKED, "falling", "falling-twice", "no-such-model")
 
 
-def asks() -> Iterator[Ask]:
-    """Return all requests, in order."""
-    for who in (*OWNERS, "master"):
-        yield from served(who)
+def requests() -> Iterator[Request]:
+    """Yield all requests, in order."""
+    for key in (*KEYS, "master"):
+        yield from served(key)
     for number, name in enumerate(FAILING):
-        yield from failing(OWNERS[number % len(OWNERS)], name)
-        yield from failing(OWNERS[(number + 2) % len(OWNERS)], name)
-    yield Ask("stranger", body=chat("gpt-4o-mini", "who is there?"))
-    yield Ask("plain", body={"model": "gpt-4o-mini"})
-    yield Ask("spent", body=chat("gpt-4o-mini", "once"))
-    yield Ask("spent", body=chat("gpt-4o-mini", "once more"))
-    yield Ask("throttled", body=chat("gpt-4o-mini", "in time"))
-    yield Ask("throttled", body=chat("gpt-4o-mini", "too soon"))
+        yield from failing(KEYS[number % len(KEYS)], name)
+        yield from failing(KEYS[(number + 2) % len(KEYS)], name)
+    yield Request("stranger", body=chat("gpt-4o-mini", "who is there?"))
+    yield Request("plain", body={"model": "gpt-4o-mini"})
+    yield Request("spent", body=chat("gpt-4o-mini", "once"))
+    yield Request("spent", body=chat("gpt-4o-mini", "once more"))
+    yield Request("throttled", body=chat("gpt-4o-mini", "in time"))
+    yield Request("throttled", body=chat("gpt-4o-mini", "too soon"))
 
 
-def served(who: str) -> Iterator[Ask]:
-    """Return one owner's requests that are answered."""
+def served(key: str) -> Iterator[Request]:
+    """Yield the successful requests of one key."""
     for model in SERVED:
-        yield Ask(who, body=chat(model, f"{who} asks {model}"))
-        yield Ask(who, body=chat(model, f"{who} listens to {model}") | {"stream": True})
-    yield Ask(who, body=chat("gpt-4o-mini", f"{who} has a customer") | {"user": f"customer-of-{who}"})
+        yield Request(key, body=chat(model, f"{key} asks {model}"))
+        yield Request(key, body=chat(model, f"{key} listens to {model}") | {"stream": True})
+    yield Request(key, body=chat("gpt-4o-mini", f"{key} has a customer") | {"user": f"customer-of-{key}"})
     tagged = {"tags": ["blue", "deck-3"], "spend_logs_metadata": {"ship": "evenkeel"}, "department": "bridge"}
-    yield Ask(who, body=chat("gpt-4o-mini", f"{who} has tags") | {"metadata": tagged})
+    yield Request(key, body=chat("gpt-4o-mini", f"{key} has tags") | {"metadata": tagged})
     with_usage = {"stream": True, "stream_options": {"include_usage": True}}
-    yield Ask(who, body=chat("gpt-4o", f"{who} counts") | with_usage | {"service_tier": "flex"})
-    again = chat("gpt-4o-mini", f"{who} asks twice")
-    yield Ask(who, body=again)
-    yield Ask(who, body=again)
+    yield Request(key, body=chat("gpt-4o", f"{key} counts") | with_usage | {"service_tier": "flex"})
+    again = chat("gpt-4o-mini", f"{key} asks twice")
+    yield Request(key, body=again)
+    yield Request(key, body=again)
     for _ in range(2):
-        yield Ask(who, EMBEDDING, {"model": "embedding", "input": f"what {who} keeps"})
-    yield Ask(who, body=chat("gpt-4o", f"{who} travels"), headers={"user-agent": "curl/8.5", "x-litellm-tags": "sea"})
+        yield Request(key, EMBEDDING, {"model": "embedding", "input": f"what {key} keeps"})
+    yield Request(
+        key, body=chat("gpt-4o", f"{key} travels"), headers={"user-agent": "curl/8.5", "x-litellm-tags": "sea"}
+    )
 
 
-def failing(who: str, model: str) -> Iterator[Ask]:
-    """Return requests to one model that fails."""
-    yield Ask(who, body=chat(model, f"{who} hopes for {model}"))
-    yield Ask(who, body=chat(model, f"{who} waits for {model}") | {"stream": True, "user": "customer-in-vain"})
+def failing(key: str, model: str) -> Iterator[Request]:
+    """Yield requests to one model that fails."""
+    yield Request(key, body=chat(model, f"{key} hopes for {model}"))
+    yield Request(key, body=chat(model, f"{key} waits for {model}") | {"stream": True, "user": "customer-in-vain"})
 
 
 def chat(model: str, text: str) -> dict[str, Any]:
-    """Return a small chat."""
+    """Return the body of a small chat request."""
     return {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 12}

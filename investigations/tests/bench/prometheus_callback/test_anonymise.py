@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel_lab.bench.prometheus_callback.record.anonymise import Names, tidied
+from evenkeel_lab.bench.prometheus_callback.record.anonymise import Pseudonyms, anonymised
 
 
 def line(hook: str = "async_log_success_event", **arguments: Any) -> str:
@@ -14,7 +14,7 @@ def line(hook: str = "async_log_success_event", **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "tidy"),
+    ("text", "expected"),
     [
         ("a" * 64, "hash"),
         ("see 8f14e45f-ceea-4c1a-9b3c-0123456789ab there", "see 00000000-0000-4000-8000-000000000001 there"),
@@ -25,21 +25,23 @@ def line(hook: str = "async_log_success_event", **arguments: Any) -> str:
         ("gpt-4o-mini", "gpt-4o-mini"),
     ],
 )
-def test_what_is_of_one_run_gives_way(text: str, tidy: str) -> None:
-    found = Names().tidy(text)
-    assert found == tidy if tidy != "hash" else (len(found) == 64 and found != text)
+def test_ids_keys_hosts_and_paths_are_replaced(text: str, expected: str) -> None:
+    replaced = Pseudonyms().replace(text)
+    assert replaced == expected if expected != "hash" else (len(replaced) == 64 and replaced != text)
 
 
-def test_the_same_gives_way_to_the_same() -> None:
-    names = Names()
-    one, other = "sk-one-key", "sk-another-key"
-    assert [names.tidy(text) for text in (one, other, one)] == ["sk-hidden-1", "sk-hidden-2", "sk-hidden-1"]
+def test_equal_texts_have_the_same_pseudonym() -> None:
+    pseudonyms = Pseudonyms()
+    first, other = "sk-one-key", "sk-another-key"
+    assert [pseudonyms.replace(text) for text in (first, other, first)] == ["sk-hidden-1", "sk-hidden-2", "sk-hidden-1"]
 
 
-def test_times_are_moved_together() -> None:
+def test_all_times_are_shifted_by_the_same_amount() -> None:
     epoch = 1_795_320_306.5
     end = {"$": "datetime", "at": "2026-11-22T04:05:07.750000"}
-    (event,) = tidied([line(end_time=end, kwargs={"reset": "2026-12-22T00:00:00+00:00", "began": epoch, "cost": 0.5})])
+    (event,) = anonymised(
+        [line(end_time=end, kwargs={"reset": "2026-12-22T00:00:00+00:00", "began": epoch, "cost": 0.5})]
+    )
     assert event.at(("start_time", "at")) == "2040-01-02T12:00:00.250000"
     assert event.at(("end_time", "at")) == "2040-01-02T12:00:01.750000"
     assert event.at(("kwargs", "reset")) == "2040-02-01T07:54:54+00:00"
@@ -60,6 +62,6 @@ def test_times_are_moved_together() -> None:
         ("log_failure_fallback_event", {"original_exception": {"class": "a.No"}}, "fallback in vain No"),
     ],
 )
-def test_kinds_say_what_an_event_is_about(hook: str, arguments: dict[str, Any], kind: str) -> None:
-    (event,) = tidied([line(hook, **arguments)])
+def test_an_event_is_named_after_its_kind(hook: str, arguments: dict[str, Any], kind: str) -> None:
+    (event,) = anonymised([line(hook, **arguments)])
     assert event.kind == kind
