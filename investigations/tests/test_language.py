@@ -21,7 +21,11 @@ pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = "plugin/litellm_evenkeel"
-FOLDERS = (PLUGIN,)
+FOLDERS = (
+    "investigations/evenkeel_lab/bench/prometheus_callback",
+    "investigations/tests/bench/prometheus_callback",
+    PLUGIN,
+)
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 # A docstring begins with what a function does or what a thing is.
