@@ -96,7 +96,7 @@ lock: .venv/.ready ## resolve all dependencies again, with hashes and without in
 	@$(COMPILE) pyproject.toml --extra lab --extra dev -o locks/dev.txt
 	@$(COMPILE) pyproject.toml --extra lab -o locks/lab.txt
 	@# fastapi and orjson are what the plugin, and LiteLLM's authentication, import where they live: in a proxy.
-	@printf 'fastapi\norjson\npytest\npytest-asyncio\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
+	@printf 'fastapi\norjson\npytest\npytest-asyncio\npytest-xdist\nhypothesis\n' | $(COMPILE) pyproject.toml - -c locks/dev.txt -o locks/plugin.txt
 	@printf 'uv\n' | $(COMPILE) - -c locks/dev.txt -o locks/uv.txt
 	@for version in $(SUBJECT_VERSIONS); do \
 	  wanted=$$($(BIN)/python -m evenkeel_lab.stack.litellm.requirements $$version) && echo "$$wanted" | \
